@@ -1,0 +1,85 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# What setup has done for this checkout. Java, the server and the jars live outside it and are looked at each time.
+SYNCED := .venv/.synced
+WARMED := .venv/.warmed
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## make everything ready: Python packages, Java, jars, a MySQL server; a second run only redoes what changed
+	@echo "setting up; the first time takes some minutes"
+	@$(MAKE) -j3 ready
+
+.PHONY: demo
+demo: setup ## load a MySQL server into Iceberg on this machine, from nothing
+	@.venv/bin/loader demo
+
+.PHONY: airflow
+airflow: setup ## run Airflow with the DAGs on this machine; Ctrl-C stops it
+	@infra/airflow.sh
+
+.PHONY: test
+test: setup ## run all tests, with real servers
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest
+
+.PHONY: test-fast
+test-fast: $(SYNCED) ## run the unit tests only
+	@.venv/bin/pytest -m "not integration and not e2e"
+
+.PHONY: sweep
+sweep: setup ## run the long tests of faults: kills at every point, errors and their cures, Airflow that heals
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest -m sweep
+
+.PHONY: lint
+lint: $(SYNCED) ## check style, formatting, types and layers
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/mypy -p infra.servers -m infra.jars
+	@.venv/bin/lint-imports
+
+.PHONY: wheel
+wheel: ## build the wheel into dist/
+	@infra/uv.sh build --wheel --out-dir dist
+
+.PHONY: constraints
+constraints: ## write constraints.txt, the locked versions for installations with pip
+	@infra/uv.sh export --frozen --all-extras --no-dev --no-emit-project --no-hashes --quiet \
+		--output-file constraints.txt
+
+.PHONY: clean
+clean: ## delete what was made in the checkout; what was fetched stays in the cache folder
+	@rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The steps of setup.
+
+.PHONY: ready
+ready: java server jars $(WARMED)
+	@:
+
+.PHONY: java
+java:
+	@infra/step.sh "java" infra/java.sh
+
+.PHONY: server
+server:
+	@python=$$(infra/python.sh); infra/step.sh "mysql server" "$$python" -m infra.servers fetch
+
+.PHONY: jars
+jars: java $(SYNCED)
+	@infra/step.sh "jars" .venv/bin/python infra/jars.py
+
+$(SYNCED): uv.lock pyproject.toml
+	@python=$$(infra/python.sh); infra/step.sh "python packages" infra/uv.sh sync --frozen --all-extras --python "$$python"
+	@touch $@
+
+$(WARMED): $(SYNCED) $(wildcard loader/binlog/*.py loader/snapshot/*.py)
+	@infra/step.sh "compiled kernels" .venv/bin/loader warm
+	@touch $@

@@ -1,0 +1,47 @@
+"""Real servers for the tests; a test that uses one carries the mark `integration`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from infra.servers import Kind, Options, Server, start_server
+
+StartServer = Callable[..., Server]
+
+
+@pytest.fixture(scope="session")
+def mysql_server() -> Iterator[Server]:
+    """One MySQL for the whole session: leave its global settings as they are, and use schemas of your own."""
+    with ExitStack() as cleanup:
+        yield _start(cleanup, "mysql", {})
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[Server]:
+    """One MariaDB for the whole session: leave its global settings as they are, and use schemas of your own."""
+    with ExitStack() as cleanup:
+        yield _start(cleanup, "mariadb", {})
+
+
+@pytest.fixture
+def fresh_server() -> Iterator[StartServer]:
+    """A function `(kind="mysql", options=None)` that starts a new server, stopped at the end of the test."""
+    with ExitStack() as cleanup:
+
+        def start(kind: Kind = "mysql", options: Options | None = None) -> Server:
+            return _start(cleanup, kind, options or {})
+
+        yield start
+
+
+def _start(cleanup: ExitStack, kind: Kind, options: Options) -> Server:
+    # Not a tmp_path: pytest keeps those of three sessions, and a data folder has 200 MB.
+    folder = Path(cleanup.enter_context(TemporaryDirectory(prefix=f"loader-{kind}-")))
+    server = start_server(kind, folder, options)
+    cleanup.callback(server.kill)  # its data is thrown away, so nothing is gained by an orderly end
+    return server
