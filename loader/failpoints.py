@@ -1,0 +1,34 @@
+"""Named points before and after each outside effect, where a test can kill the process.
+
+A run is killed at a point by `LOADER_FAILPOINT=<name>` in its environment, as a power cut would: SIGKILL, no clean-up.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+POINTS = (
+    "plan.before",
+    "plan.after",
+    "part.before",
+    "part.after",
+    "manifest.before",
+    "manifest.after",
+    "table.before",
+    "branch.after",
+    "delete.after",
+    "insert.after",
+    "publish.before",
+    "publish.after",
+    "published.before",
+    "published.after",
+)
+
+
+def failpoint(name: str) -> None:
+    """Kill this process when the environment names this point; otherwise do nothing."""
+    if name not in POINTS:
+        raise ValueError(f"unknown failpoint {name!r}")
+    if os.environ.get("LOADER_FAILPOINT") == name:
+        os.kill(os.getpid(), signal.SIGKILL)

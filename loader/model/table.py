@@ -1,0 +1,96 @@
+"""Tables and their columns as the log and the server both describe them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+
+@dataclass(frozen=True, order=True)
+class TableName:
+    """A table of the source, with its schema (database)."""
+
+    schema: str
+    table: str
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """Read `schema.table`; the first point divides."""
+        schema, _, table = text.partition(".")
+        return cls(schema, table)
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.table}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column, with all that shapes its staged text and nothing else.
+
+    Attributes:
+        type: the server's type name (`int`, `varchar`, `datetime`, ...), without parameters.
+        unsigned: for numbers.
+        size: DECIMAL precision, fractional digits of a temporal type, bits of BIT, bytes of BINARY; else 0.
+        scale: DECIMAL scale; else 0.
+        charset: of text, ENUM and SET (`utf8mb4`, `latin1`, ...); empty for everything else.
+        labels: of ENUM and SET, in their order.
+    """
+
+    name: str
+    type: str
+    unsigned: bool = False
+    size: int = 0
+    scale: int = 0
+    charset: str = ""
+    labels: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        sized = {
+            "decimal": f"({self.size},{self.scale})",
+            "bit": f"({self.size})",
+            "binary": f"({self.size})",
+        }
+        text = self.type + sized.get(self.type, f"({self.size})" if self.size else "")
+        if self.labels:
+            text += "(" + ",".join(f"'{label}'" for label in self.labels) + ")"
+        return text + (" unsigned" if self.unsigned else "")
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Columns in their order, and the names of the primary key's columns in key order (empty: no key)."""
+
+    name: TableName
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+    @cached_property
+    def schema_id(self) -> str:
+        """16 hex digits that two schemas share only when they stage the same way."""
+        text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def column(self, name: str) -> Column:
+        """The column of that name; KeyError when there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data that JSON can hold; `from_dict` reads it back."""
+        return {
+            "schema": self.name.schema,
+            "table": self.name.table,
+            "columns": [{**asdict(column), "labels": list(column.labels)} for column in self.columns],
+            "key": list(self.key),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> TableSchema:
+        """The inverse of `as_dict`."""
+        columns = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in data["columns"])
+        return cls(TableName(data["schema"], data["table"]), columns, tuple(data["key"]))

@@ -1,0 +1,30 @@
+"""Files that ship with the package but live outside it in the checkout: SQL, DAGs, server scripts."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def folder(name: str) -> Path:
+    """The folder `sql`, `dags` or `servers`: inside an installed wheel, else in the checkout.
+
+    Raises:
+        FileNotFoundError: neither place has it.
+    """
+    packed = _PACKAGE / f"_{name}"
+    checkout = _PACKAGE.parent / ("infra/servers" if name == "servers" else name)
+    for candidate in (packed, checkout):
+        if candidate.is_dir():
+            return candidate
+    raise FileNotFoundError(f"{name} is neither in the package nor beside it")
+
+
+@cache
+def sql(name: str) -> str:
+    """The text of the statement `sql/<name>.sql`, without its comment lines."""
+    text = (folder("sql") / f"{name}.sql").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("--")]
+    return "\n".join(lines).strip().rstrip(";")
