@@ -1,0 +1,55 @@
+"""Takes the events out of the packets of a replication connection, block by block.
+
+Format: the protocol's "Packets" (3 bytes length, 1 sequence number; a packet of 2^24-1 bytes is continued by the
+next) and "Binlog Network Stream" (first byte 0: an event follows, fe: end, ff: error).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog.digits import Bytes, little
+from loader.binlog.jit import kernel
+
+MORE, REPLY = range(2)
+"""MORE: the block is used up. REPLY: the packet at state[READ] is no event (end or error) and is whole."""
+
+READ, WRITTEN, LEFT, CONTINUED = range(4)
+"""State: next byte of the block; bytes of events written; payload bytes of the open packet; 1: the next packet
+continues the event."""
+
+_LONGEST = 0xFFFFFF
+
+
+@kernel("int64(uint8[::1], int64, uint8[::1], int64[::1])")
+def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int:
+    """Copy the event bytes in block[state[READ]:size] to `out`, which is at least as long; MORE or REPLY."""
+    while True:
+        at = state[READ]
+        if state[LEFT] == 0:
+            if at + 5 > size:
+                return MORE
+            length = np.int64(little(block, at, 3))
+            if state[CONTINUED]:
+                state[READ] = at + 4
+                state[LEFT] = length
+                state[CONTINUED] = 1 if length == _LONGEST else 0
+                if length == 0:
+                    continue
+            else:
+                if block[at + 4] != 0:
+                    return REPLY if at + 4 + length <= size else MORE
+                state[READ] = at + 5
+                state[LEFT] = length - 1
+                state[CONTINUED] = 1 if length == _LONGEST else 0
+            at = state[READ]
+        take = min(state[LEFT], size - at)
+        if take == 0:
+            return MORE
+        written = state[WRITTEN]
+        for i in range(take):
+            out[written + i] = block[at + i]
+        state[READ] += take
+        state[WRITTEN] += take
+        state[LEFT] -= take

@@ -1,0 +1,140 @@
+"""From a table's columns to the program that the row kernels run: five numbers and a width per column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog.values import BYTES_OF_DIGITS
+from loader.errors import UnsupportedError
+from loader.model.table import Column, TableSchema
+
+(
+    INT,
+    UINT,
+    FLOAT,
+    DOUBLE,
+    DECIMAL,
+    YEAR,
+    DATE,
+    DATETIME,
+    TIMESTAMP,
+    TIME,
+    BIT,
+    ENUM,
+    SET,
+    UTF8,
+    LATIN1,
+    HEX,
+    JSON,
+) = range(17)
+
+OP, PREFIX, SIZE, X, Y, MOST = range(6)
+"""Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one; two arguments;
+the longest text of a fixed one."""
+
+_LONGEST_FIXED = 96
+_INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
+_TEMPORAL = {"datetime": (DATETIME, 5), "timestamp": (TIMESTAMP, 4), "time": (TIME, 3)}
+_UTF8_CHARSETS = {"utf8mb4", "utf8mb3", "utf8", "ascii"}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A table's columns as arrays.
+
+    Attributes:
+        schema: what the program stages.
+        columns: int64 (columns, 6), the fields above.
+        key: int64, indexes of the key columns; empty for a table without a key.
+        label_ends: int64, end of each ENUM or SET label in `labels`, first entry 0.
+        labels: the labels of all columns, escaped for the dialect.
+    """
+
+    schema: TableSchema
+    columns: NDArray[np.int64]
+    key: NDArray[np.int64]
+    label_ends: NDArray[np.int64]
+    labels: NDArray[np.uint8]
+
+
+def compile_program(schema: TableSchema, prefixes: tuple[int, ...]) -> Program:
+    """The program of a table whose variable columns have length prefixes of so many bytes (0 for fixed ones).
+
+    Raises:
+        UnsupportedError: a column type or character set that is not covered.
+    """
+    texts: list[bytes] = []
+    rows = [_fields(schema, column, prefix, texts) for column, prefix in zip(schema.columns, prefixes, strict=True)]
+    order = {column.name: index for index, column in enumerate(schema.columns)}
+    blob = b"".join(texts)
+    return Program(
+        schema,
+        np.array(rows, np.int64).reshape(len(rows), 6),
+        np.array([order[name] for name in schema.key], np.int64),
+        np.cumsum([0, *(len(text) for text in texts)], dtype=np.int64),
+        np.frombuffer(blob or b"\0", np.uint8).copy(),
+    )
+
+
+def _fields(schema: TableSchema, column: Column, prefix: int, texts: list[bytes]) -> list[int]:
+    kind = column.type
+    if kind in _INTEGER_BYTES:
+        return [UINT if column.unsigned else INT, 0, _INTEGER_BYTES[kind], 0, 0, _LONGEST_FIXED]
+    if kind in {"float", "double"}:
+        return [FLOAT if kind == "float" else DOUBLE, 0, 4 if kind == "float" else 8, 0, 0, _LONGEST_FIXED]
+    if kind == "decimal":
+        whole, scale = column.size - column.scale, column.scale
+        size = sum(digits // 9 * 4 + int(BYTES_OF_DIGITS[digits % 9]) for digits in (whole, scale))
+        return [DECIMAL, 0, size, column.size, scale, _LONGEST_FIXED]
+    if kind in _TEMPORAL:
+        op, whole = _TEMPORAL[kind]
+        return [op, 0, whole + (column.size + 1) // 2, column.size, 0, _LONGEST_FIXED]
+    if kind in {"date", "year"}:
+        return [DATE if kind == "date" else YEAR, 0, 3 if kind == "date" else 1, 0, 0, _LONGEST_FIXED]
+    if kind == "bit":
+        return [BIT, 0, (column.size + 7) // 8, 0, 0, _LONGEST_FIXED]
+    if kind in {"enum", "set"}:
+        return _labelled(column, texts)
+    if kind == "json":
+        return [JSON, prefix, 0, 0, 0, 0]
+    return _variable(schema, column, prefix)
+
+
+def _labelled(column: Column, texts: list[bytes]) -> list[int]:
+    first = len(texts)
+    texts += [_escaped(label) for label in column.labels]
+    most = sum(len(text) + 1 for text in texts[first:]) + 3
+    count = len(column.labels)
+    size = label_bytes(column.type == "set", count)
+    return [SET if column.type == "set" else ENUM, 0, size, first, count, most]
+
+
+def label_bytes(many: bool, count: int) -> int:
+    """Bytes of a value of an ENUM, or of a SET (`many`), with so many labels."""
+    if not many:
+        return 1 if count < 256 else 2
+    size = (count + 7) // 8
+    return 8 if size > 4 else size
+
+
+def _variable(schema: TableSchema, column: Column, prefix: int) -> list[int]:
+    if column.type.endswith(("blob", "binary")):
+        return [HEX, prefix, 0, column.size, 0, 0]
+    if column.charset in _UTF8_CHARSETS:
+        return [UTF8, prefix, 0, 0, 0, 0]
+    if column.charset == "latin1":
+        return [LATIN1, prefix, 0, 0, 0, 0]
+    raise UnsupportedError(
+        f"column type {column} with character set {column.charset or 'unknown'} is not covered by this version",
+        hint="exclude the table from the captured tables, or convert the column to utf8mb4",
+        table=schema.name,
+        column=column.name,
+    )
+
+
+def _escaped(label: str) -> bytes:
+    text = label.replace("\\", "\\\\").replace('"', '""')
+    return text.replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0").encode()

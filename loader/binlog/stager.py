@@ -1,0 +1,170 @@
+"""From indexed row events to staged lines, table by table, in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog import rows as k
+from loader.binlog import walk as w
+from loader.binlog.constants import event_name
+from loader.binlog.jsonb import STACK
+from loader.binlog.program import Program
+from loader.binlog.registry import TableRegistry
+from loader.errors import BinlogFormatError, DataError, UnsupportedError
+from loader.model.table import TableSchema
+
+Ints = NDArray[np.int64]
+
+_OUT_BYTES = 4 * 1024 * 1024
+_OUT_MOST = 4 * 1024 * 1024 * 1024
+
+
+@dataclass
+class Counts:
+    """Records written, by operation."""
+
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Of each transaction of an index: seqno, first byte, commit time in microseconds."""
+
+    seqnos: Ints
+    begins: Ints
+    commits: Ints
+
+
+Write = Callable[[TableSchema, memoryview], object]
+
+
+@dataclass
+class Stager:
+    """Writes the lines of row events. `write` gets each full block of a table's lines.
+
+    `shift` is the generation's; `every_update` writes each update as delete and insert.
+    """
+
+    registry: TableRegistry
+    file: str
+    lognum: int
+    checksum: int
+    shift: int
+    every_update: bool
+    write: Write
+    counts: dict[TableSchema, Counts] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._out = np.empty(_OUT_BYTES, np.uint8)
+        self._stack = np.empty(STACK, np.int64)
+        self._head = np.empty(k.HEAD, np.uint8)
+
+    def timing(self, transactions: Ints) -> Timing:
+        """Seqno (of the end), begin and commit time of each transaction of an index."""
+        unit = (self.lognum + self.shift) * 10**12
+        return Timing(
+            transactions[:, w.T_END] + unit,
+            np.ascontiguousarray(transactions[:, w.T_START]),
+            np.ascontiguousarray(transactions[:, w.T_COMMITTED]),
+        )
+
+    def stage(self, block: NDArray[np.uint8], base: int, rows: Ints, timing: Timing) -> None:
+        """Write the row events `rows` (fields walk.R_*), whose bytes are in `block`, which starts at byte `base`.
+
+        Lines of one table and schema come out in log order.
+
+        Raises:
+            BinlogFormatError, UnsupportedError, DataError: by table, column and position.
+        """
+        rows = rows[rows[:, w.R_TABLE] != w.UNCAPTURED]
+        programs = self.registry.programs
+        schemas = [program.schema for program in programs]
+        for schema in dict.fromkeys(schemas[number] for number in np.unique(rows[:, w.R_TABLE])):
+            numbers = [n for n, other in enumerate(schemas) if other == schema]
+            mine = rows[np.isin(rows[:, w.R_TABLE], numbers)]
+            # Two table maps can stage alike (they differ in nullability, say): runs keep their common order.
+            cuts = np.flatnonzero(np.diff(mine[:, w.R_TABLE])) + 1
+            for run in np.split(mine, cuts):
+                self._run(block, base, run, programs[int(run[0, w.R_TABLE])], timing)
+
+    def _run(self, block: NDArray[np.uint8], base: int, rows: Ints, program: Program, timing: Timing) -> None:
+        which = rows[:, w.R_TRANSACTION]
+        events = (
+            np.ascontiguousarray(rows[:, w.R_OFFSET]),
+            np.ascontiguousarray(rows[:, w.R_SIZE]),
+            rows[:, w.R_KIND].astype(np.uint8),
+            timing.seqnos[which],
+            timing.begins[which],
+            timing.commits[which],
+        )
+        state = np.zeros(8, np.int64)
+        state[k.EVERY_UPDATE] = self.every_update
+        spans = np.empty((4, len(program.columns)), np.int64)
+        while True:
+            status = k.stage_rows(
+                block,
+                base,
+                *events,
+                program.columns,
+                program.key,
+                program.label_ends,
+                program.labels,
+                spans,
+                self._stack,
+                self._head,
+                self._out,
+                state,
+            )
+            filled = int(state[k.OUT])
+            if filled:
+                self.write(program.schema, self._out.data[:filled])
+                state[k.OUT] = 0
+            if status == k.DONE:
+                break
+            if status != k.NO_ROOM:
+                self._refuse(status, rows[int(state[k.EVENT])], program, state)
+            if not filled:
+                self._grow()
+        counts = self.counts.setdefault(program.schema, Counts())
+        counts.inserts += int(state[k.INSERTS])
+        counts.updates += int(state[k.UPDATES])
+        counts.deletes += int(state[k.DELETES])
+
+    def _grow(self) -> None:
+        if len(self._out) >= _OUT_MOST:
+            raise DataError("a row needs more than 4 GiB as text", file=self.file)
+        self._out = np.empty(2 * len(self._out), np.uint8)
+
+    def _refuse(self, status: int, event: Ints, program: Program, state: Ints) -> NoReturn:
+        place: dict[str, Any] = {
+            "file": self.file,
+            "position": int(event[w.R_OFFSET]),
+            "table": program.schema.name,
+        }
+        if status == k.PARTIAL_IMAGE:
+            raise UnsupportedError(
+                f"a {event_name(int(event[w.R_KIND]))} event leaves columns out",
+                why="the server, or a session of it, logs with binlog_row_image other than FULL",
+                hint="SET GLOBAL binlog_row_image=FULL, then load the table again",
+                **place,
+            )
+        if status == k.BAD_VALUE:
+            column = program.schema.columns[int(state[k.COLUMN])]
+            raise DataError(
+                f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
+                hint="look at the row with mysqlbinlog -vv; mend it at the source and load the table again",
+                **place,
+                column=column.name,
+            )
+        raise BinlogFormatError(
+            f"a {event_name(int(event[w.R_KIND]))} event does not fit its table map",
+            hint="compare with mysqlbinlog -vv; restore the file or load the tables again",
+            **place,
+        )

@@ -1,0 +1,249 @@
+"""Table maps: what a TABLE_MAP event says of its table, as a schema and the program for its rows.
+
+Format: the server's `Table_map_event` (mysql/binlog/event/rows_event.h): types, their metadata, nullability, then
+optional metadata of type, length, value. `binlog_row_metadata=FULL` brings names, key, labels and character sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from loader.binlog.charsets import charset_of
+from loader.binlog.program import label_bytes
+from loader.binlog.wire import Cursor
+from loader.errors import BinlogFormatError, UnsupportedError
+from loader.model.table import Column, TableName, TableSchema
+
+_NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
+_INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
+_SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 245: "json"}
+_FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
+_BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
+_ENUM, _SET, _STRING, _VARCHAR, _VAR_STRING, _BLOB = 247, 248, 254, 15, 253, 252
+_METADATA_BYTES = {
+    1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
+    17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
+    140: 2, 141: 1,
+}  # fmt: skip
+_TYPE_NAMES = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME", 140: "COMPRESSED VARCHAR",
+               141: "COMPRESSED BLOB", 242: "VECTOR", 255: "GEOMETRY"}  # fmt: skip
+
+
+_POSSIBLE: dict[int, Callable[[bytes], bool]] = {
+    4: lambda meta: meta[0] == 4,
+    5: lambda meta: meta[0] == 8,
+    16: lambda meta: meta[0] < 8 and 1 <= meta[1] * 8 + meta[0] <= 64,
+    17: lambda meta: meta[0] <= 6,
+    18: lambda meta: meta[0] <= 6,
+    19: lambda meta: meta[0] <= 6,
+    245: lambda meta: meta[0] == 4,
+    246: lambda meta: 1 <= meta[0] <= 65 and meta[1] <= meta[0],
+    252: lambda meta: 1 <= meta[0] <= 4,
+}
+"""Whether metadata can be of a column of that type: what is beyond it would be read or written out of bounds."""
+
+
+def _anything(_: bytes) -> bool:
+    return True
+
+
+@dataclass
+class _Optional:
+    """The optional metadata, still counted by type class."""
+
+    unsigned: list[bool] = field(default_factory=list)
+    charsets: dict[int, int] = field(default_factory=dict)
+    default_charset: int | None = None
+    label_charsets: dict[int, int] = field(default_factory=dict)
+    default_label_charset: int | None = None
+    names: list[str] = field(default_factory=list)
+    enums: list[list[bytes]] = field(default_factory=list)
+    sets: list[list[bytes]] = field(default_factory=list)
+    key: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """A table map, read: the table, the wire type and metadata of each column, and the optional block."""
+
+    name: TableName
+    types: tuple[tuple[int, bytes], ...]
+    optional: bytes
+
+    def schema(self) -> tuple[TableSchema, tuple[int, ...]]:
+        """The table's schema, and for each column the bytes of its values' length prefix.
+
+        Raises:
+            UnsupportedError: no column names in the log, or a type that is not covered.
+        """
+        optional = _read_optional(self.optional)
+        if len(optional.names) != len(self.types):
+            raise UnsupportedError(
+                "the log has no column names",
+                why="the server writes it with binlog_row_metadata=MINIMAL",
+                hint="SET GLOBAL binlog_row_metadata=FULL on the server, then load the table again",
+                table=self.name,
+            )
+        made = list(_columns(self.types, optional, self.name))
+        columns = tuple(column for column, _ in made)
+        if not columns or any(index >= len(columns) for index in optional.key):
+            raise BinlogFormatError("a table map has no columns, or a key of others than its own", table=self.name)
+        key = tuple(columns[index].name for index in optional.key)
+        return TableSchema(self.name, columns, key), tuple(prefix for _, prefix in made)
+
+
+def read_table_map(body: bytes) -> TableMap:
+    """Parse the body of a TABLE_MAP event from its table id on, without checksum.
+
+    Raises:
+        BinlogFormatError: lengths that do not fit.
+    """
+    cursor = Cursor(body)
+    cursor.take(8)
+    schema = cursor.text(cursor.number(1))
+    cursor.take(1)
+    table = cursor.text(cursor.number(1))
+    cursor.take(1)
+    kinds = cursor.take(cursor.packed())
+    metadata = Cursor(cursor.take(cursor.packed()))
+    types = tuple(_typed(kind, metadata) for kind in kinds)
+    cursor.take((len(kinds) + 7) // 8)
+    return TableMap(TableName(schema, table), types, cursor.take(cursor.left))
+
+
+def _typed(kind: int, metadata: Cursor) -> tuple[int, bytes]:
+    """Wire type with ENUM and SET taken out of the STRING that they travel in."""
+    if kind not in _METADATA_BYTES:
+        raise UnsupportedError(f"column type {kind} of the log is not known")
+    data = metadata.take(_METADATA_BYTES[kind])
+    if kind == _STRING and data[0] in (_ENUM, _SET):
+        return data[0], data
+    return kind, data
+
+
+def _read_optional(block: bytes) -> _Optional:
+    found = _Optional()
+    cursor = Cursor(block)
+    while cursor.left:
+        kind = cursor.number(1)
+        value = Cursor(cursor.take(cursor.packed()))
+        if kind == 1:
+            bits = value.take(value.left)
+            found.unsigned = [bool(byte >> (7 - i) & 1) for byte in bits for i in range(8)]
+        elif kind in (2, 10):
+            default = value.packed()
+            pairs = dict(_pairs(value))
+            if kind == 2:
+                found.default_charset, found.charsets = default, pairs
+            else:
+                found.default_label_charset, found.label_charsets = default, pairs
+        elif kind in (3, 11):
+            listed = dict(enumerate(_numbers(value)))
+            if kind == 3:
+                found.charsets = listed
+            else:
+                found.label_charsets = listed
+        elif kind == 4:
+            while value.left:
+                found.names.append(value.text(value.packed()))
+        elif kind in (5, 6):
+            lists = found.sets if kind == 5 else found.enums
+            while value.left:
+                lists.append([value.take(value.packed()) for _ in range(value.packed())])
+        elif kind == 8:
+            found.key = list(_numbers(value))
+        elif kind == 9:
+            found.key = [index for index, _ in _pairs(value)]
+    return found
+
+
+def _numbers(cursor: Cursor) -> Iterator[int]:
+    while cursor.left:
+        yield cursor.packed()
+
+
+def _pairs(cursor: Cursor) -> Iterator[tuple[int, int]]:
+    while cursor.left:
+        yield cursor.packed(), cursor.packed()
+
+
+def _columns(
+    types: tuple[tuple[int, bytes], ...], optional: _Optional, table: TableName
+) -> Iterator[tuple[Column, int]]:
+    """Columns with their length prefixes; each class of types counts its own entries of the metadata."""
+    numbers = texts = labelled = enums = sets = 0
+    for index, (kind, meta) in enumerate(types):
+        name = optional.names[index]
+        if not _POSSIBLE.get(kind, _anything)(meta):
+            raise BinlogFormatError(
+                f"a table map says {meta.hex()} of a column of type {kind}, which cannot be", table=table, column=name
+            )
+        unsigned = False
+        if kind in _NUMERIC:
+            unsigned = numbers < len(optional.unsigned) and optional.unsigned[numbers]
+            numbers += 1
+        if kind in (_STRING, _VARCHAR, _VAR_STRING, _BLOB):
+            collation = optional.charsets.get(texts, optional.default_charset)
+            texts += 1
+            yield _string(name, kind, meta, _charset(collation, name, table))
+        elif kind in (_ENUM, _SET):
+            collation = optional.label_charsets.get(labelled, optional.default_label_charset)
+            labelled += 1
+            lists, at = (optional.enums, enums) if kind == _ENUM else (optional.sets, sets)
+            enums, sets = enums + (kind == _ENUM), sets + (kind == _SET)
+            if at >= len(lists) or meta[1] != label_bytes(kind == _SET, len(lists[at])):
+                raise BinlogFormatError("a table map has not the labels of an ENUM or SET", table=table, column=name)
+            yield _labelled(name, kind, lists[at], _charset(collation, name, table), table), 0
+        else:
+            yield _other(name, kind, meta, unsigned, table), 4 if kind == 245 else 0
+
+
+def _charset(collation: int | None, column: str, table: TableName) -> str:
+    if collation is None:
+        raise BinlogFormatError("a table map has no character set for a text", table=table, column=column)
+    return charset_of(collation)
+
+
+def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, int]:
+    binary = charset == "binary"
+    charset = "" if binary else charset
+    if kind == _BLOB:
+        return Column(name, _BLOBS[meta[0]] + ("blob" if binary else "text"), charset=charset), meta[0]
+    if kind == _STRING:
+        # Lengths over 255 hide two bits in the type byte, upside down.
+        length = meta[1] | ((meta[0] & 0x30 ^ 0x30) << 4)
+        size = length if binary else 0
+        return Column(name, "binary" if binary else "char", size=size, charset=charset), 2 if length > 255 else 1
+    length = int.from_bytes(meta, "little")
+    return Column(name, "varbinary" if binary else "varchar", charset=charset), 2 if length > 255 else 1
+
+
+def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: TableName) -> Column:
+    codec = {"latin1": "cp1252", "ascii": "ascii", "binary": "latin-1"}.get(charset, "utf-8")
+    try:
+        texts = tuple(label.decode(codec) for label in labels)
+    except UnicodeDecodeError as error:
+        raise UnsupportedError(
+            f"labels in {charset} are not covered", why=str(error), table=table, column=name
+        ) from error
+    return Column(name, "enum" if kind == _ENUM else "set", charset=charset, labels=texts)
+
+
+def _other(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) -> Column:
+    if kind in _INTEGERS:
+        return Column(name, _INTEGERS[kind], unsigned=unsigned)
+    if kind in _SIMPLE:
+        return Column(name, _SIMPLE[kind])
+    if kind in _FRACTIONED:
+        return Column(name, _FRACTIONED[kind], size=meta[0])
+    if kind == 246:
+        return Column(name, "decimal", size=meta[0], scale=meta[1])
+    if kind == 16:
+        return Column(name, "bit", size=meta[1] * 8 + meta[0])
+    raise UnsupportedError(
+        f"column type {_TYPE_NAMES.get(kind, kind)} is not covered by this version",
+        hint="exclude the table from the captured tables",
+        table=table,
+        column=name,
+    )

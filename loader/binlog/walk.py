@@ -1,0 +1,276 @@
+"""The walk kernel: event headers, checksums and transactions of a block of log, without touching row images.
+
+Header: MySQL internals, "Binary Log Event Header". A transaction runs from its GTID event (or BEGIN, on servers
+without one) to XID, COMMIT or ROLLBACK; a statement outside BEGIN is a transaction of its own. MariaDB's GTID event
+stands for BEGIN unless its flag says that one statement follows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog.constants import (
+    COMMIT,
+    FLAG_IGNORABLE,
+    FORMAT,
+    GTID,
+    HEADER,
+    MAP,
+    MARIADB_GTID,
+    QUERIES,
+    REFUSED,
+    ROWS,
+    SKIPPED,
+)
+from loader.binlog.crc import crc32
+from loader.binlog.digits import Bytes, little
+from loader.binlog.jit import kernel, part
+
+Ints = NDArray[np.int64]
+
+MORE, NEW_TABLE, STOPPED, BAD_CHECKSUM, BAD_HEADER, NO_TABLE_MAP, NO_TRANSACTION, BAD_ORDER, MANY_MAPS, XA = range(10)
+"""What the walk came back with. MORE: the block is used up but for a cut event. NEW_TABLE: the table map at AT is not
+registered. STOPPED: the event at AT is of a type that is refused. XA: it is a statement of an XA transaction. The
+rest: damage at AT."""
+
+AT, OPEN, BEGIN, START, COMMITTED, ROW_COUNT, TRANSACTIONS, STATEMENTS, MAPS, FIRST = range(10)
+"""The walk's state: place in the block; 1 inside a transaction; 1 after its BEGIN; its first byte in the file; its
+commit time in microseconds (0: not known); row events, transactions and statements noted; table ids in use;
+number of the transaction that comes first in the array."""
+
+R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION = range(5)  # of a row event; the size is without checksum
+T_START, T_END, T_COMMITTED, T_ROLLED_BACK = range(4)  # of a transaction
+S_OFFSET, S_SIZE, S_TRANSACTION = range(3)  # of a statement that is not transaction control
+
+UNCAPTURED = -1
+FIRST_EVENT = 4  # its place in a file, behind the magic
+_STATEMENT_END = 1
+_DUMMY_TABLE = 0xFFFFFF  # a row event of no table that only ends a statement
+_BEGIN, _COMMIT, _ROLLBACK, _XA = (
+    np.frombuffer(word, np.uint8).copy() for word in (b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA ")
+)
+
+
+@part
+def _is(buf: Bytes, start: int, end: int, word: Bytes) -> bool:
+    if end - start != len(word):
+        return False
+    for i in range(len(word)):
+        if buf[start + i] != word[i]:
+            return False
+    return True
+
+
+@part
+def _control(buf: Bytes, start: int, end: int) -> int:
+    """1 BEGIN, 2 COMMIT, 3 ROLLBACK, 4 of an XA transaction, 0 another statement, -1 a damaged event."""
+    body = start + HEADER
+    if body + 13 > end:
+        return -1
+    text = body + 13 + np.int64(buf[body + 8]) + np.int64(little(buf, body + 11, 2)) + 1
+    if text > end:
+        return -1
+    if _is(buf, text, end, _BEGIN):
+        return 1
+    if _is(buf, text, end, _COMMIT):
+        return 2
+    if _is(buf, text, end, _ROLLBACK):
+        return 3
+    return 4 if _is(buf, text, min(text + 3, end), _XA) else 0
+
+
+@part
+def _commit_time(buf: Bytes, start: int, end: int) -> np.int64:
+    """Microseconds of this server's commit from a GTID event, 0 where the server does not log them (before 8.0.1)."""
+    at = start + HEADER + 42
+    if at + 7 > end:
+        return np.int64(0)
+    return np.int64(little(buf, at, 7) & np.uint64((1 << 55) - 1))
+
+
+@part
+def _find_table(
+    buf: Bytes, start: int, end: int, slots: Ints, hashes: NDArray[np.uint32], spans: Ints, known: Bytes
+) -> int:
+    """Index of a registered table map with these bytes, or -1. The table id (6 bytes) is no part of it."""
+    body = start + HEADER + 6
+    digest = crc32(buf, body, end)
+    slot = np.int64(digest) % len(slots)
+    while slots[slot] >= 0:
+        index = slots[slot]
+        first = spans[index]
+        if hashes[index] == digest and _is(buf, body, end, known[first : spans[index + 1]]):
+            return index
+        slot = (slot + 1) % len(slots)
+    return -1
+
+
+@part
+def _close(state: Ints, transactions: Ints, end: int, seconds: np.int64, rolled_back: int) -> None:
+    row = transactions[state[TRANSACTIONS] - state[FIRST]]
+    row[T_START] = state[START]
+    row[T_END] = end
+    row[T_COMMITTED] = state[COMMITTED] if state[COMMITTED] else seconds * 1000000
+    row[T_ROLLED_BACK] = rolled_back
+    state[TRANSACTIONS] += 1
+    state[OPEN] = 0
+    state[BEGIN] = 0
+    state[MAPS] = 0
+
+
+@part
+def _start(state: Ints, offset: int, committed: np.int64, begun: int) -> None:
+    state[OPEN] = 1
+    state[START] = offset
+    state[COMMITTED] = committed
+    state[BEGIN] = begun
+
+
+@part
+def _row_event(buf: Bytes, at: int, end: int, offset: int, state: Ints, ids: Ints, tables: Ints, rows: Ints) -> int:
+    """Note a row event under its table map; a status, MORE when all is well."""
+    if not state[OPEN] or not state[BEGIN]:
+        return NO_TRANSACTION
+    if at + HEADER + 8 > end:
+        return BAD_HEADER
+    table_id = np.int64(little(buf, at + HEADER, 6))
+    ends_statement = np.int64(little(buf, at + HEADER + 6, 2)) & _STATEMENT_END
+    if table_id != _DUMMY_TABLE:
+        found = state[MAPS] - 1
+        while found >= 0 and ids[found] != table_id:
+            found -= 1
+        if found < 0:
+            return NO_TABLE_MAP
+        row = rows[state[ROW_COUNT]]
+        row[R_OFFSET] = offset
+        row[R_SIZE] = end - at
+        row[R_KIND] = buf[at + 4]
+        row[R_TABLE] = tables[found]
+        row[R_TRANSACTION] = state[TRANSACTIONS]
+        state[ROW_COUNT] += 1
+    if ends_statement:
+        state[MAPS] = 0
+    return MORE
+
+
+@part
+def _query(
+    buf: Bytes, at: int, end: int, offset: int, after: int, state: Ints, transactions: Ints, statements: Ints
+) -> int:
+    """Begin, end or note; a status."""
+    control = _control(buf, at, end)
+    seconds = np.int64(little(buf, at, 4))
+    if control == -1:
+        return BAD_HEADER
+    if control == 4:
+        return XA
+    if control == 1:
+        if state[OPEN] and state[BEGIN]:
+            return BAD_ORDER
+        if not state[OPEN]:
+            _start(state, offset, np.int64(0), 1)
+        state[BEGIN] = 1
+        return MORE
+    if control:
+        if not state[OPEN]:
+            return BAD_ORDER
+        _close(state, transactions, after, seconds, 1 if control == 3 else 0)
+        return MORE
+    if not state[OPEN]:
+        _start(state, offset, np.int64(0), 0)
+    row = statements[state[STATEMENTS]]
+    row[S_OFFSET] = offset
+    row[S_SIZE] = end - at
+    row[S_TRANSACTION] = state[TRANSACTIONS]
+    state[STATEMENTS] += 1
+    if not state[BEGIN]:
+        _close(state, transactions, after, seconds, 0)
+    return MORE
+
+
+@kernel(
+    "int64(uint8[::1], int64, int64, int64, int64, int64, uint8[::1], int64[::1], int64[:,::1], int64[:,::1],"
+    " int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], uint32[::1], int64[::1], uint8[::1], int64[::1])"
+)
+def walk(
+    buf: Bytes,
+    size: int,
+    base: int,
+    count_from: int,
+    count_to: int,
+    checksum: int,
+    classes: Bytes,
+    state: Ints,
+    rows: Ints,
+    transactions: Ints,
+    statements: Ints,
+    counts: Ints,
+    ids: Ints,
+    tables: Ints,
+    slots: Ints,
+    hashes: NDArray[np.uint32],
+    spans: Ints,
+    known: Bytes,
+    programs: Ints,
+) -> int:
+    """Walk buf[state[AT]:size], byte `base` of the file being buf[0]; a status.
+
+    Events that start in the file's bytes [count_from, count_to) are counted; others belong to another range.
+    `checksum`: bytes of CRC-32 behind each event, 4 or 0. `rows`, `transactions`, `statements` have room for one entry
+    per 19 bytes. `counts`: events by type, then their bytes. `ids`, `tables`: table ids in use and what they stand for.
+    `slots`, `hashes`, `spans`, `known`, `programs`: the registered table maps, as a hash table of their bytes.
+    """
+    while True:
+        at = state[AT]
+        if at + HEADER > size:
+            return MORE
+        length = np.int64(little(buf, at + 9, 4))
+        if length < HEADER + checksum:
+            return BAD_HEADER
+        if at + length > size:
+            return MORE
+        kind = buf[at + 4]
+        end = at + length - checksum
+        action = classes[kind]
+        offset = base + at
+        # The file's first event is summed up before its flag is set, and was checked when the format was read.
+        if checksum and offset != FIRST_EVENT and np.uint64(crc32(buf, at, end)) != little(buf, end, 4):
+            return BAD_CHECKSUM
+        status = MORE
+        if action == ROWS:
+            status = _row_event(buf, at, end, offset, state, ids, tables, rows)
+        elif action == MAP:
+            index = _find_table(buf, at, end, slots, hashes, spans, known)
+            if index < 0:
+                return NEW_TABLE
+            if state[MAPS] == len(ids):
+                return MANY_MAPS
+            ids[state[MAPS]] = np.int64(little(buf, at + HEADER, 6))
+            tables[state[MAPS]] = programs[index]
+            state[MAPS] += 1
+        elif action == GTID or action == MARIADB_GTID:
+            if state[OPEN]:
+                return BAD_ORDER
+            if action == GTID:
+                _start(state, offset, _commit_time(buf, at, end), 0)
+            elif at + HEADER + 13 > end:
+                return BAD_HEADER
+            else:
+                single = buf[at + HEADER + 12] & 1
+                _start(state, offset, np.int64(0), 0 if single else 1)
+        elif action == QUERIES:
+            status = _query(buf, at, end, offset, base + at + length, state, transactions, statements)
+        elif action == COMMIT:
+            if not state[OPEN]:
+                return BAD_ORDER
+            _close(state, transactions, base + at + length, np.int64(little(buf, at, 4)), 0)
+        elif action == REFUSED or (action != SKIPPED and action != FORMAT):
+            if action == REFUSED or not (np.int64(little(buf, at + 17, 2)) & FLAG_IGNORABLE):
+                return STOPPED
+        if status != MORE:
+            return status
+        if count_from <= offset < count_to:
+            counts[kind] += 1
+            counts[256] += length
+        state[AT] += length

@@ -1,0 +1,132 @@
+"""What is not covered is refused by name and position, before any of it is applied."""
+
+from __future__ import annotations
+
+import pytest
+
+from loader.errors import BinlogFormatError, UnsupportedError
+from tests.unit.binlog.builder import UPDATE, WRITE, LogBuilder
+from tests.unit.binlog.fields import Field, Table, integer, varchar
+from tests.unit.binlog.reading import staged, walked
+
+TABLE = Table("shop", "orders", (integer("id"), varchar("name")))
+IGNORABLE = 0x80
+REFUSED = {
+    1: "START_V3", 6: "LOAD", 8: "CREATE_FILE", 9: "APPEND_BLOCK", 10: "EXEC_LOAD", 17: "BEGIN_LOAD_QUERY",
+    18: "EXECUTE_LOAD_QUERY", 20: "PRE_GA_WRITE_ROWS", 26: "INCIDENT", 38: "XA_PREPARE", 39: "PARTIAL_UPDATE_ROWS",
+    40: "TRANSACTION_PAYLOAD", 42: "GTID_TAGGED", 164: "START_ENCRYPTION", 165: "QUERY_COMPRESSED",
+    166: "WRITE_ROWS_COMPRESSED_V1", 167: "UPDATE_ROWS_COMPRESSED_V1", 168: "DELETE_ROWS_COMPRESSED_V1",
+    169: "WRITE_ROWS_COMPRESSED", 170: "UPDATE_ROWS_COMPRESSED", 171: "DELETE_ROWS_COMPRESSED", 172: "PARTIAL_ROW_DATA",
+}  # fmt: skip
+SKIPPED = [3, 4, 5, 13, 14, 27, 28, 29, 35, 36, 37, 41, 160, 161, 163]
+
+
+@pytest.mark.parametrize("flags", [0, IGNORABLE])
+@pytest.mark.parametrize("kind", list(REFUSED))
+def test_an_event_that_is_not_covered_is_refused_by_name(kind: int, flags: int) -> None:
+    log = LogBuilder().begin()
+    at = log.event(kind, bytes(40), flags=flags)
+    with pytest.raises(UnsupportedError, match=f"the log holds {REFUSED[kind]}, which") as caught:
+        walked(bytes(log.data))
+    assert caught.value.where == {"file": "binlog.000001", "position": str(at)}
+    assert caught.value.exit_code == 4
+    assert not caught.value.retryable
+
+
+@pytest.mark.parametrize("kind", [43, 100, 159, 173, 255])
+def test_an_unknown_event_is_refused_unless_the_server_calls_it_ignorable(kind: int) -> None:
+    log = LogBuilder()
+    log.event(kind, bytes(20), flags=IGNORABLE)
+    log.insert(TABLE, (1, "x"))
+    assert [line[5] for line in staged(bytes(log.data)).of("shop.orders")] == ["1"]
+    log.event(kind, bytes(20))
+    with pytest.raises(UnsupportedError, match=f"event type {kind}"):
+        walked(bytes(log.data))
+
+
+@pytest.mark.parametrize("kind", SKIPPED)
+def test_events_that_change_no_row_are_passed_over_and_counted(kind: int) -> None:
+    log = LogBuilder().begin()
+    log.event(kind, bytes(10))
+    log.table_map(TABLE)
+    log.write(TABLE, (1, "x"))
+    log.xid()
+    result = staged(bytes(log.data))
+    assert len(result.of("shop.orders")) == 1
+    assert result.index.counts[kind] == 1
+
+
+def test_minimal_metadata_is_refused_for_a_captured_table_only() -> None:
+    log = LogBuilder().begin()
+    at = log.table_map(TABLE, optional=b"\1\1\0")
+    log.write(TABLE, (1, "x"))
+    log.xid()
+    with pytest.raises(UnsupportedError, match="the log has no column names") as caught:
+        walked(bytes(log.data))
+    assert caught.value.where == {"file": "binlog.000001", "position": str(at), "table": "shop.orders"}
+    assert "binlog_row_metadata=FULL" in caught.value.hint
+    assert len(walked(bytes(log.data), captured=lambda _: False).rows) == 1
+
+
+@pytest.mark.parametrize("kind", [WRITE, UPDATE])
+@pytest.mark.parametrize("present", [b"\x01", b"\x02", b"\x00"])
+def test_an_image_that_leaves_columns_out_is_refused(kind: int, present: bytes) -> None:
+    log = LogBuilder().begin()
+    log.table_map(TABLE)
+    at = log.rows(kind, TABLE, [b"\0\1\0\0\0"], present=present)
+    log.xid()
+    with pytest.raises(UnsupportedError, match="leaves columns out") as caught:
+        staged(bytes(log.data))
+    assert caught.value.where == {"file": "binlog.000001", "position": str(at), "table": "shop.orders"}
+    assert "binlog_row_image=FULL" in caught.value.hint
+
+
+OLD_TYPES = {
+    7: (b"", "old TIMESTAMP"), 11: (b"", "old TIME"), 12: (b"", "old DATETIME"), 140: (b"\0\0", "COMPRESSED VARCHAR"),
+    141: (b"\2", "COMPRESSED BLOB"), 242: (b"\4", "VECTOR"), 255: (b"\4", "GEOMETRY"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wire", list(OLD_TYPES))
+def test_a_column_type_that_is_not_covered_is_refused_by_column(wire: int) -> None:
+    metadata, name = OLD_TYPES[wire]
+    table = Table("shop", "odd", (integer("id"), Field("strange", wire, metadata, lambda value: value)))
+    log = LogBuilder().begin()
+    at = log.table_map(table)
+    log.xid()
+    with pytest.raises(UnsupportedError, match=f"column type {name} is not covered") as caught:
+        walked(bytes(log.data))
+    expected = {"file": "binlog.000001", "position": str(at), "table": "shop.odd", "column": "strange"}
+    assert caught.value.where == expected
+    assert len(walked(bytes(log.data), captured=lambda _: False).transactions) == 1
+
+
+def test_a_column_type_that_nobody_knows_is_refused() -> None:
+    table = Table("shop", "odd", (Field("strange", 99, b"", lambda value: value),))
+    log = LogBuilder().begin()
+    log.table_map(table)
+    with pytest.raises(UnsupportedError, match="column type 99"):
+        walked(bytes(log.data), captured=lambda _: False)
+
+
+def test_rows_of_an_xa_transaction_are_refused_as_what_they_are() -> None:
+    log = LogBuilder()
+    log.gtid()
+    log.query("XA START X'61',X'',1")
+    log.table_map(TABLE)
+    log.write(TABLE, (1, "x"))
+    log.query("XA END X'61',X'',1")
+    log.event(38, bytes(20))
+    with pytest.raises(UnsupportedError, match="XA"):
+        walked(bytes(log.data))
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_row_event_of_another_column_count_is_damage(columns: int) -> None:
+    log = LogBuilder().begin()
+    log.table_map(TABLE)
+    other = Table("shop", "orders", tuple(integer(f"c{i}") for i in range(columns)))
+    log.write(other, list(range(columns)))
+    log.xid()
+    with pytest.raises(BinlogFormatError, match="does not fit its table map"):
+        staged(bytes(log.data))
