@@ -1,0 +1,39 @@
+"""Where the bytes of a log come from."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from loader.model.position import Interval
+
+
+class LogFile(Protocol):
+    """An open log file."""
+
+    def seek(self, offset: int, /) -> object:
+        """Go to a byte of it."""
+
+    def read(self, size: int, /) -> bytes | None:
+        """At most so many bytes from there on."""
+
+    def readinto(self, block: memoryview, /) -> int | None:
+        """Fill as much of the block as one read gives; 0 at the end."""
+
+
+class Transport(Protocol):
+    """Log files of one server, by name."""
+
+    def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
+        """The interval as (file, first byte, end byte) of each log file, in order.
+
+        The end of a file before the last is its size. Raises GapError when a file is missing.
+        """
+
+    def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
+        """A log file; its first event and the bytes from `start` to `stop` can be read at their own offsets.
+
+        Raises:
+            GapError: the file is gone.
+            SourceUnavailable: the server or the disk does not give it now.
+        """

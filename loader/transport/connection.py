@@ -1,0 +1,99 @@
+"""A connection to the server, with its errors told apart: wrong credentials, no answer, a refusal."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import CR, ER
+
+from loader.errors import LoaderError, SourceUnavailable, UsageError
+from loader.transport.address import ServerAddress, read_secret
+
+_DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1142, 1698, 3118}
+_UNREACHABLE = {
+    CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_HANDSHAKE_ERR,
+    ER.CON_COUNT_ERROR, ER.SERVER_SHUTDOWN, 3169,
+}  # fmt: skip
+
+_TIMEOUT_SECONDS = 10
+_READ_TIMEOUT_SECONDS = 3600
+
+
+class AccessDenied(LoaderError):
+    """The server does not let the user in, or not do this."""
+
+
+@contextmanager
+def connected(address: ServerAddress) -> Iterator[Connection[Any]]:
+    """An open connection in UTC and utf8mb4, closed at the end.
+
+    Raises:
+        AccessDenied, SourceUnavailable, UsageError: also for statements run inside the block.
+    """
+    with server_errors(address):
+        connection = pymysql.connect(
+            host=address.host,
+            port=address.port,
+            user=address.user,
+            password=read_secret(address.password),
+            charset="utf8mb4",
+            autocommit=True,
+            local_infile=False,
+            connect_timeout=_TIMEOUT_SECONDS,
+            read_timeout=_READ_TIMEOUT_SECONDS,
+            ssl=_tls(address),
+            ssl_disabled=not address.tls_ca,
+            init_command="SET SESSION time_zone = '+00:00', sql_mode = ''",
+        )
+        try:
+            yield connection
+        finally:
+            if connection.open:
+                connection.close()
+
+
+def _tls(address: ServerAddress) -> ssl.SSLContext | None:
+    """One context that verifies; PyMySQL's own TLS options do not."""
+    if not address.tls_ca:
+        return None
+    try:
+        return ssl.create_default_context(cafile=address.tls_ca)
+    except OSError as error:
+        raise UsageError("the TLS authority cannot be read", why=str(error), key=address.tls_ca) from error
+
+
+@contextmanager
+def server_errors(address: ServerAddress) -> Iterator[None]:
+    """Turn the driver's errors into the loader's."""
+    try:
+        yield
+    except pymysql.err.MySQLError as error:
+        raise _translated(error, address) from error
+    except OSError as error:
+        raise _unavailable(address, str(error)) from error
+
+
+def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> LoaderError:
+    code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    why = str(error.args[-1]) if error.args else type(error).__name__
+    if code in _DENIED:
+        return AccessDenied(
+            "the server refused the user",
+            why=why,
+            hint="check user, password and grants (see sql/source/grants.sql)",
+            source=address,
+        )
+    if code in _UNREACHABLE or code == 0:
+        return _unavailable(address, why)
+    return LoaderError("the server refused a statement", why=f"{code}: {why}", source=address)
+
+
+def _unavailable(address: ServerAddress, why: str) -> SourceUnavailable:
+    return SourceUnavailable(
+        "the server does not answer", why=why, hint="start it or mend the network, then run again", source=address
+    )
