@@ -1,0 +1,105 @@
+"""What one asks a server before reading its log: who it is, how it logs, and where its log ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import GapError, LoaderError, UsageError
+from loader.model.identity import Identity
+from loader.model.position import Position
+
+_NEW_STATUS = (8, 2)  # MySQL from here on says SHOW BINARY LOG STATUS
+
+
+class WrongSettings(LoaderError):
+    """The server logs in a way that the loader cannot read whole rows from."""
+
+
+def query(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
+    """All rows of a statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def read_identity(connection: Connection[Any]) -> Identity:
+    """The server's identity."""
+    version, server_id = query(connection, "SELECT VERSION(), @@server_id")[0]
+    if "mariadb" in str(version).lower():
+        return Identity(kind="mariadb", version=str(version), server_id=int(server_id))
+    uuid = query(connection, "SELECT @@server_uuid")[0][0]
+    return Identity(kind="mysql", version=str(version), server_id=int(server_id), uuid=str(uuid))
+
+
+def log_end(connection: Connection[Any]) -> Position:
+    """The end of the server's log now: a transaction boundary, since groups are written to it whole.
+
+    Raises:
+        WrongSettings: the server keeps no log.
+    """
+    identity = read_identity(connection)
+    numbers = tuple(int(part) for part in identity.version.split("-")[0].split(".")[:2])
+    new = identity.kind == "mysql" and numbers >= _NEW_STATUS
+    rows = query(connection, "SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS")
+    if not rows:
+        raise WrongSettings("the server keeps no binary log", hint="set log_bin in its configuration and restart it")
+    return Position.at(str(rows[0][0]), int(rows[0][1]))
+
+
+_WANTED = {"binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
+
+
+def check_settings(connection: Connection[Any]) -> None:
+    """Raise WrongSettings unless the server logs whole rows with their column names."""
+    rows = query(connection, "SHOW GLOBAL VARIABLES LIKE 'binlog\\_%'")
+    found = {str(name): str(value).upper() for name, value in rows}
+    for name, wanted in _WANTED.items():
+        if found.get(name, wanted) != wanted:
+            raise WrongSettings(
+                f"the server has {name}={found[name]}",
+                why="rows cannot be read whole from its log",
+                hint=f"SET GLOBAL {name}={wanted}; open sessions keep the old value until they reconnect",
+            )
+
+
+def check_identity(connection: Connection[Any], expected: Identity) -> None:
+    """Raise GapError when this is not the server that the chain was read from."""
+    found = read_identity(connection)
+    if not found.same_server(expected):
+        raise GapError(
+            "this is another server than the one that was read so far: positions mean nothing on it",
+            why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
+            hint="point the source at the old server, or load the tables again from the new one",
+        )
+
+
+def check_log_holds(connection: Connection[Any], position: Position) -> None:
+    """Raise GapError when the log no longer holds, or does not reach, a position that was read up to."""
+    sizes = {str(row[0]): int(row[1]) for row in query(connection, "SHOW BINARY LOGS")}
+    if position.file not in sizes:
+        raise GapError(
+            "the log file of the last applied position is gone from the server",
+            why=f"its logs are {min(sizes, default='none')} to {max(sizes, default='none')}",
+            hint="load the tables again; keep logs longer (binlog_expire_logs_seconds)",
+            position=position,
+        )
+    if sizes[position.file] < position.logpos:
+        raise GapError(
+            "the log file of the last applied position is shorter than it was",
+            why=f"it has {sizes[position.file]} bytes: the log was reset or restored, or lost its end in a crash",
+            hint="load the tables again",
+            position=position,
+        )
+
+
+def check_version(identity: Identity) -> None:
+    """Raise UsageError for servers that are too old to log column names."""
+    numbers = tuple(int(part) for part in identity.version.split("-")[0].split(".")[:2])
+    oldest = (8, 0) if identity.kind == "mysql" else (10, 5)
+    if numbers < oldest:
+        raise UsageError(
+            f"{identity.kind} {identity.version} does not log column names",
+            hint=f"this version of the loader reads {identity.kind} from {'.'.join(map(str, oldest))} on",
+        )

@@ -1,0 +1,247 @@
+"""The schemas of tables as the server's catalog has them, equal to what its log says of the same tables.
+
+Equal means the same schema_id as `loader.binlog.tablemap` gives a FULL table map. One thing the catalog cannot tell: it
+is utf8mb3, so that a character of four bytes in an ENUM or SET label reads as `?`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from loader.errors import UnsupportedError, UsageError
+from loader.model.table import Column, TableName, TableSchema
+from loader.resources import sql
+from loader.typemap import spark_type
+
+_CHARSETS = {"utf8mb4", "utf8mb3", "ascii", "latin1"}
+_SIZED = {"decimal": "precision", "bit": "precision", "binary": "length"}
+_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
+_FRACTIONED = {"datetime", "timestamp", "time"}
+_LABEL = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
+_ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
+_ESCAPES = {"0": "\0", "n": "\n", "r": "\r"}
+_EXCLUDE = "exclude the table from the captured tables"
+
+
+@dataclass(frozen=True)
+class _Described:
+    """A row of information_schema.COLUMNS; numbers that are NULL there are 0, names empty."""
+
+    table: str
+    name: str
+    ordinal: int
+    type: str
+    declared: str
+    precision: int
+    scale: int
+    fraction: int
+    charset: str
+    length: int
+
+
+@dataclass(frozen=True)
+class KeyPart:
+    """A column of a key; `prefix` says that the key holds only the beginning of its values."""
+
+    name: str
+    descending: bool = False
+    prefix: bool = False
+
+
+@dataclass(frozen=True)
+class TableKey:
+    """The key of a table, in key order, and the index that holds it."""
+
+    index: str
+    parts: tuple[KeyPart, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns."""
+        return tuple(part.name for part in self.parts)
+
+
+def find_tables(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableName]:
+    """Names of the captured tables that the server has and the user may see, in order."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql("source/schemas_names"))
+        names = [TableName(str(schema), str(table)) for schema, table in cursor.fetchall()]
+    return sorted(name for name in names if captured(name))
+
+
+def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> list[TableSchema]:
+    """The schemas of the tables, in the order asked for.
+
+    Raises:
+        UsageError: there is no such table, or the user may not see it.
+        UnsupportedError: a type or a kind of table that is not covered, by table and column.
+    """
+    asked = list(names)
+    found: dict[TableName, TableSchema] = {}
+    for schema in dict.fromkeys(name.schema for name in asked):
+        tables = [name for name in asked if name.schema == schema]
+        _check_tables(connection, schema, tables)
+        for name, described in _described(connection, schema, tables).items():
+            columns = tuple(_column(name, column) for column in described)
+            key = read_key(connection, name)
+            found[name] = TableSchema(name, columns, key.names if key else ())
+    return [found[name] for name in asked]
+
+
+def read_key(connection: Connection[Any], name: TableName) -> TableKey | None:
+    """The primary key, else what the server takes and logs as one; None when there is neither.
+
+    That is the first unique key, in the server's order of keys, of whole columns without NULL.
+    """
+    for index, parts in _unique_indexes(connection, name).items():
+        whole = all(part["column_name"] and not part["sub_part"] and not part["null"] for part in parts)
+        if index == "PRIMARY" or whole:
+            return TableKey(index, tuple(_part(part) for part in parts))
+    return None
+
+
+def quoted(name: str) -> str:
+    """The name as an identifier in SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _unique_indexes(connection: Connection[Any], name: TableName) -> dict[str, list[dict[str, Any]]]:
+    """Rows of SHOW INDEX, by lower-case title, of each unique index."""
+    with connection.cursor() as cursor:
+        _show_generated_keys(cursor)
+        cursor.execute(f"SHOW INDEX FROM {quoted(name.schema)}.{quoted(name.table)}")
+        titles = [str(field[0]).lower() for field in cursor.description]
+        rows = [dict(zip(titles, row, strict=True)) for row in cursor.fetchall()]
+    indexes: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if not row["non_unique"]:
+            indexes.setdefault(str(row["key_name"]), []).append(row)
+    return indexes
+
+
+def _part(row: dict[str, Any]) -> KeyPart:
+    return KeyPart(str(row["column_name"]), row["collation"] == "D", bool(row["sub_part"]))
+
+
+def _check_tables(connection: Connection[Any], schema: str, names: list[TableName]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql("source/schemas_tables"), (schema,))
+        known = {str(table): (str(kind), str(engine)) for table, kind, engine in cursor.fetchall()}
+    for name in names:
+        if name.table not in known:
+            raise UsageError(
+                "there is no such table, or the user may not see it",
+                hint="check the name, its case, and the SELECT privilege (see sql/source/grants.sql)",
+                table=name,
+            )
+        kind, engine = known[name.table]
+        if kind == "SYSTEM VERSIONED":
+            raise _refused(name, "system-versioned tables are not covered", "their log holds the history too")
+        hashed = any(row["index_type"] == "HASH" for rows in _unique_indexes(connection, name).values() for row in rows)
+        if hashed and engine != "MEMORY":
+            raise _refused(
+                name,
+                "unique keys of unlimited length are not covered",
+                "MariaDB keeps a hash of them in a hidden column, which its log has too",
+            )
+
+
+def _refused(table: TableName, what: str, why: str) -> UnsupportedError:
+    return UnsupportedError(what, why=why, hint=_EXCLUDE, table=table)
+
+
+def _described(connection: Connection[Any], schema: str, names: list[TableName]) -> dict[TableName, list[_Described]]:
+    found: dict[TableName, list[_Described]] = {name: [] for name in names}
+    with connection.cursor() as cursor:
+        _show_generated_keys(cursor)
+        cursor.execute(sql("source/schemas_columns"), (schema, tuple(name.table for name in names)))
+        rows = [_read(row) for row in cursor.fetchall()]
+    for row in rows:
+        # The catalog compares names without regard to case on some servers.
+        if (name := TableName(schema, row.table)) in found:
+            found[name].append(row)
+    for name, columns in found.items():
+        _check_whole(name, columns)
+    return found
+
+
+def _show_generated_keys(cursor: Cursor) -> None:
+    """MySQL can hide the key that it generates for a table without one; the log has it."""
+    cursor.execute("SHOW SESSION VARIABLES LIKE 'show_gipk_in_create_table_and_information_schema'")
+    if cursor.fetchall():
+        cursor.execute("SET SESSION show_gipk_in_create_table_and_information_schema = ON")
+
+
+def _read(row: tuple[Any, ...]) -> _Described:
+    table, name, ordinal, kind, declared, precision, scale, fraction, charset, length = row
+    return _Described(
+        table,
+        name,
+        int(ordinal),
+        kind.lower(),
+        declared,
+        int(precision or 0),
+        int(scale or 0),
+        int(fraction or 0),
+        "utf8mb3" if charset == "utf8" else charset or "",
+        int(length or 0),
+    )
+
+
+def _check_whole(name: TableName, columns: list[_Described]) -> None:
+    """Column privileges hide columns; the table would be read without them."""
+    if [column.ordinal for column in columns] != list(range(1, len(columns) + 1)) or not columns:
+        raise UsageError(
+            "the user may not see all columns of the table",
+            hint="grant SELECT on the whole table (see sql/source/grants.sql)",
+            table=name,
+        )
+
+
+def _column(table: TableName, described: _Described) -> Column:
+    column = _plain(described)
+    spark_type(column, table)
+    labelled = column.type in {"enum", "set"}
+    # Compressed columns and MariaDB's old temporal formats carry a comment, and YEAR(2) hides the century.
+    if described.declared == "year(2)" or (not labelled and "/*" in described.declared):
+        raise _not_covered(table, column, described.declared)
+    if column.charset and column.charset not in _CHARSETS and not (labelled and column.charset == "binary"):
+        raise _not_covered(table, column, f"{described.declared} in {column.charset}")
+    return column
+
+
+def _plain(described: _Described) -> Column:
+    kind = described.type
+    size = getattr(described, _SIZED[kind]) if kind in _SIZED else 0
+    labels = labels_of(described.declared) if kind in {"enum", "set"} else ()
+    return Column(
+        described.name,
+        kind,
+        unsigned=kind in _INTEGERS and "unsigned" in described.declared,
+        size=described.fraction if kind in _FRACTIONED else size,
+        scale=described.scale if kind == "decimal" else 0,
+        charset=described.charset or ("binary" if labels else ""),
+        labels=labels,
+    )
+
+
+def _not_covered(table: TableName, column: Column, declared: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"column type {declared} is not covered by this version", hint=_EXCLUDE, table=table, column=column.name
+    )
+
+
+def labels_of(declared: str) -> tuple[str, ...]:
+    """The labels in a COLUMN_TYPE such as `enum('a','it''s')`, as the server's `append_unescaped` writes it."""
+    return tuple(_ESCAPED.sub(_unescaped, label) for label in _LABEL.findall(declared))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    letter = found[1]
+    return "'" if letter is None else _ESCAPES.get(letter, letter)
