@@ -1,0 +1,174 @@
+"""The chain of plans of a source: each starts where the one before stopped, because a plan's key is its start."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from loader.errors import DataError, LoaderError, StagedDataError
+from loader.failpoints import failpoint
+from loader.model.table import TableName
+from loader.staging.documents import Document, Generation, Manifest, Plan, Published
+from loader.staging.layout import chain_folder, encode, interval_folder, load_folder
+from loader.store.base import ObjectNotFound, Store
+
+_FIRST_GENERATION = "0001"
+_Document = TypeVar("_Document", bound=Document)
+
+
+class RunRecord(Document):
+    """Which interval an orchestrator's run was given, so that a repeated run gets the same one."""
+
+    start_seqno: int
+
+
+class NotLoaded(LoaderError):
+    """The source has no chain yet: nothing was loaded from it."""
+
+
+class PlanChain:
+    """Reads and extends the chain of one source in a store. Everything written is create-if-absent."""
+
+    def __init__(self, store: Store, source: str) -> None:
+        self._store = store
+        self.source = source
+
+    def generation(self) -> Generation | None:
+        """The newest generation, or None before the first load."""
+        for name in reversed(self._store.folders(f"{encode(self.source)}/")):
+            found = self._read(f"{encode(self.source)}/{name}/generation.json", Generation)
+            if found:
+                return found
+        return None
+
+    def require_generation(self) -> Generation:
+        """The newest generation.
+
+        Raises:
+            NotLoaded: there is none.
+        """
+        found = self.generation()
+        if not found:
+            raise NotLoaded(
+                "nothing was loaded from this source yet", hint="run: loader initial-load", source=self.source
+            )
+        return found
+
+    def begin(self, generation: Generation) -> Generation:
+        """Start the first generation, or take the one that another process started first."""
+        failpoint("plan.before")
+        key = f"{chain_folder(self.source, generation.name)}/generation.json"
+        self._store.create(key, generation.canonical())
+        failpoint("plan.after")
+        return Generation.read(self._store.get(key), key)
+
+    @staticmethod
+    def first_name() -> str:
+        """Name of a source's first generation."""
+        return _FIRST_GENERATION
+
+    def plan(self, generation: str, start_seqno: int) -> Plan | None:
+        """The plan of the interval that starts there."""
+        return self._read(f"{self.folder(generation, start_seqno)}/plan.json", Plan)
+
+    def require_plan(self, generation: str, start_seqno: int) -> Plan:
+        """The plan of the interval that starts there.
+
+        Raises:
+            DataError: no interval starts there.
+        """
+        found = self.plan(generation, start_seqno)
+        if not found:
+            raise DataError(
+                "no interval starts there",
+                hint="list them with: loader intervals",
+                source=self.source,
+                interval=start_seqno,
+            )
+        return found
+
+    def head(self, generation: str) -> Plan | None:
+        """The newest plan; None when the generation has none yet."""
+        for seqno in reversed(self.starts(generation)):
+            found = self.plan(generation, seqno)
+            if found:
+                return found
+        return None
+
+    def starts(self, generation: str) -> list[int]:
+        """Start seqno of every interval, rising."""
+        names = self._store.folders(f"{chain_folder(self.source, generation)}/")
+        return [int(name) for name in names if name.isdigit()]
+
+    def plans(self, generation: Generation) -> list[Plan]:
+        """All plans in order, proved to be one unbroken chain from the generation's start.
+
+        Raises:
+            StagedDataError: a plan is missing or does not start where the one before stopped.
+        """
+        found = [plan for seqno in self.starts(generation.name) if (plan := self.plan(generation.name, seqno))]
+        expected = generation.start
+        for plan in found:
+            if plan.start != expected:
+                raise StagedDataError(
+                    "the chain of intervals is broken",
+                    why=f"an interval starts at {plan.start}, the one before stopped at {expected}",
+                    hint="restore the missing plan.json; nothing can be applied over a gap",
+                    source=self.source,
+                )
+            expected = plan.stop
+        return found
+
+    def extend(self, plan: Plan) -> Plan:
+        """Add a plan, or take the one that another process put there first."""
+        failpoint("plan.before")
+        key = f"{self.folder(plan.generation, plan.start_seqno)}/plan.json"
+        self._store.create(key, plan.canonical())
+        failpoint("plan.after")
+        return Plan.read(self._store.get(key), key)
+
+    def manifest(self, generation: str, start_seqno: int) -> Manifest | None:
+        """The manifest of the interval that starts there; None while it is not staged."""
+        return self._read(f"{self.folder(generation, start_seqno)}/manifest.json", Manifest)
+
+    def published(self, generation: str, start_seqno: int) -> Published | None:
+        """The record that every table has the interval that starts there; None while one is behind."""
+        return self._read(f"{self.folder(generation, start_seqno)}/published.json", Published)
+
+    def publish(self, manifest: Manifest) -> Manifest:
+        """Make an extraction visible, or adopt the one that was published first."""
+        failpoint("manifest.before")
+        key = f"{self.folder(manifest.generation, manifest.start_seqno)}/manifest.json"
+        self._store.create(key, manifest.canonical())
+        failpoint("manifest.after")
+        return Manifest.read(self._store.get(key), key)
+
+    def exact_at(self, generation: str, table: TableName) -> int:
+        """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
+        folder = load_folder(self.source, generation, table)
+        for name in reversed(self._store.folders(folder + "/")):
+            found = self._read(f"{folder}/{name}/manifest.json", Manifest)
+            if found:
+                return found.exact_at_seqno
+        return 0
+
+    def run(self, generation: str, run: str) -> Plan | None:
+        """The plan that a run was given before."""
+        record = self._read(self._run_key(generation, run), RunRecord)
+        return self.require_plan(generation, record.start_seqno) if record else None
+
+    def note_run(self, plan: Plan, run: str) -> None:
+        """Remember which interval a run was given; the first note stands."""
+        self._store.create(self._run_key(plan.generation, run), RunRecord(start_seqno=plan.start_seqno).canonical())
+
+    def folder(self, generation: str, start_seqno: int) -> str:
+        """Folder of the interval."""
+        return interval_folder(self.source, generation, start_seqno)
+
+    def _run_key(self, generation: str, run: str) -> str:
+        return f"{chain_folder(self.source, generation)}/runs/{encode(run)}.json"
+
+    def _read(self, key: str, kind: type[_Document]) -> _Document | None:
+        try:
+            return kind.read(self._store.get(key), key)
+        except ObjectNotFound:
+            return None

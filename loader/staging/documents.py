@@ -1,0 +1,200 @@
+"""The durable documents of staging: generation, plan, manifest, published record. Canonical JSON, never changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from loader.errors import StagedDataError
+from loader.model.identity import Identity
+from loader.model.position import Interval, Position
+from loader.model.table import TableName, TableSchema
+
+FORMAT = 1
+
+
+class Document(BaseModel):
+    """A document with one canonical text: sorted keys, no spaces, UTF-8."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = 1
+
+    def canonical(self) -> bytes:
+        """The bytes that are stored."""
+        data = self.model_dump(mode="json")
+        return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+    @classmethod
+    def read(cls, data: bytes, key: str) -> Self:
+        """Parse stored bytes.
+
+        Raises:
+            StagedDataError: not such a document, or of a format this version does not know.
+        """
+        try:
+            return cls.model_validate_json(data)
+        except ValidationError as error:
+            raise StagedDataError(
+                f"this is no {cls.__name__.lower()} of staging format {FORMAT}",
+                why=str(error),
+                hint="read it with the loader version that wrote it, or restore the object",
+                key=key,
+            ) from error
+
+
+class Generation(Document):
+    """A run of log numbering on one server identity, and where its chain of plans begins."""
+
+    source: str
+    name: str
+    identity: Identity
+    start: str
+    shift: int = 0
+
+    @property
+    def start_position(self) -> Position:
+        """First position of the chain."""
+        return Position.parse(self.start)
+
+
+class TableFilter(BaseModel):
+    """Which tables are captured: shell patterns over `schema.table`, exclusions last."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    include: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+
+
+class Plan(Document):
+    """The decision of an interval's stop, and all that shapes the bytes of its files."""
+
+    source: str
+    generation: str
+    identity: Identity
+    start: str
+    stop: str
+    shift: int
+    tables: TableFilter
+    update_rows: Literal["after", "both"] = "after"
+    part_bytes: int = 64 * 1024 * 1024
+    run: str = ""
+
+    @property
+    def interval(self) -> Interval:
+        """The planned range of the log."""
+        return Interval(Position.parse(self.start), Position.parse(self.stop))
+
+    @property
+    def start_seqno(self) -> int:
+        """The interval's name."""
+        return self.interval.start.seqno(self.shift)
+
+    @property
+    def stop_seqno(self) -> int:
+        """The seqno that a table has applied once this interval is in it."""
+        return self.interval.stop.seqno(self.shift)
+
+
+class StagedFile(BaseModel):
+    """One CSV part. `key` is relative to the staging root; `bytes` and `sha256` are of the file as stored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    schema_name: str
+    table: str
+    schema_id: str
+    inserts: int
+    updates: int
+    deletes: int
+    bytes: int
+    sha256: str
+    min_seqno: int
+    max_seqno: int
+
+    @property
+    def name(self) -> TableName:
+        """The table whose records the file holds."""
+        return TableName(self.schema_name, self.table)
+
+    @property
+    def rows(self) -> int:
+        """Records in the file."""
+        return self.inserts + self.updates + self.deletes
+
+
+class Balance(BaseModel):
+    """Every event and row of the interval, accounted for: read = staged + skipped under a reason."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    events: int
+    bytes: int
+    transactions: int
+    event_types: dict[str, int]
+    row_events_staged: int
+    skipped: dict[str, int]
+
+
+class Barrier(BaseModel):
+    """A statement that changed captured tables as a whole, in its order among the records (empty `tables`: unknown)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seqno: int
+    position: str
+    statement: str
+    tables: tuple[str, ...]
+
+
+class Manifest(Document):
+    """The commit point of an extraction or of an initial load: the list of its files.
+
+    An initial load has `start == stop == ` its position P0, and `exact_at` the log position after its last read.
+    """
+
+    source: str
+    generation: str
+    identity: Identity
+    start: str
+    stop: str
+    start_seqno: int
+    stop_seqno: int
+    files: tuple[StagedFile, ...]
+    schemas: dict[str, dict[str, Any]]
+    barriers: tuple[Barrier, ...] = ()
+    balance: Balance | None = None
+    exact_at: str = ""
+    exact_at_seqno: int = 0
+    loader_version: str
+
+    def schema_of(self, schema_id: str) -> TableSchema:
+        """The table schema that files of this id were staged with."""
+        return TableSchema.from_dict(self.schemas[schema_id])
+
+    def of_table(self, name: TableName) -> tuple[StagedFile, ...]:
+        """Files of one table, in log order."""
+        return tuple(file for file in self.files if file.name == name)
+
+
+class PublishedTable(BaseModel):
+    """A table as it stood when an interval was published."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    snapshot: int
+    applied: int
+
+
+class Published(Document):
+    """A consistent view: the snapshot of each table once every table had the interval ending at `stop_seqno`."""
+
+    source: str
+    generation: str
+    stop: str
+    stop_seqno: int
+    tables: dict[str, PublishedTable]

@@ -1,0 +1,51 @@
+"""Where staged objects lie: keys made from names and positions alone.
+
+<source>/<generation>/<start seqno, 20 digits>/plan.json
+                                              /manifest.json
+                                              /published.json
+                                              /<attempt>/<schema>/<table>/<schema id>/part-<lognum>-<number>.csv
+<source>/<generation>/load/<schema>/<table>/<position seqno, 20 digits>/plan.json, manifest.json, <attempt>/...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import string
+
+from loader.model.table import TableName
+
+_PLAIN = frozenset((string.ascii_letters + string.digits + "_-").encode())
+_LONGEST = 120  # characters of an encoded name; file systems stop at 255 bytes
+
+
+def encode(name: str) -> str:
+    """Any name as one path segment; two names never give the same one.
+
+    Bytes other than letters, digits, `_` and `-` become `!` and two hex digits. A long name keeps its beginning and
+    ends in `!~` and its SHA-256, which no encoded byte looks like.
+    """
+    raw = name.encode("utf-8", "surrogatepass")
+    text = "".join(chr(byte) if byte in _PLAIN else f"!{byte:02x}" for byte in raw)
+    if len(text) <= _LONGEST:
+        return text
+    return text[:40] + "!~" + hashlib.sha256(raw).hexdigest()
+
+
+def chain_folder(source: str, generation: str) -> str:
+    """Folder of all intervals of a generation."""
+    return f"{encode(source)}/{encode(generation)}"
+
+
+def interval_folder(source: str, generation: str, start_seqno: int) -> str:
+    """Folder of one interval."""
+    return f"{chain_folder(source, generation)}/{start_seqno:020d}"
+
+
+def load_folder(source: str, generation: str, table: TableName) -> str:
+    """Folder of all initial loads of one table."""
+    return f"{chain_folder(source, generation)}/load/{encode(table.schema)}/{encode(table.table)}"
+
+
+def part_key(folder: str, attempt: str, table: TableName, schema_id: str, part: str) -> str:
+    """Key of one CSV part; `part` says which (`000054-0003`)."""
+    return f"{folder}/{attempt}/{encode(table.schema)}/{encode(table.table)}/{schema_id}/part-{part}.csv"

@@ -1,0 +1,59 @@
+"""What the loader asks of a place that holds staged objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from loader.errors import LoaderError
+
+
+class ObjectNotFound(LoaderError):
+    """The store has no object of that key; normal where existence is the question."""
+
+
+@dataclass(frozen=True)
+class ObjectInfo:
+    """An object in a listing; `size` in bytes."""
+
+    key: str
+    size: int
+
+
+class Sink(Protocol):
+    """A file being written, in blocks."""
+
+    def write(self, block: bytes | memoryview, /) -> object:
+        """Append the block."""
+
+
+class Store(Protocol):
+    """Objects under a root. Keys are relative, with `/` between segments and none that is `.` or `..`.
+
+    Every call may raise StoreUnavailable. An object is seen whole or not at all.
+    """
+
+    root: str
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Write a new object; False, and nothing written, when the key exists. The only arbiter of races."""
+
+    def writing(self, key: str) -> AbstractContextManager[Sink]:
+        """Write an object in blocks; it appears when the block ends without an error."""
+
+    def get(self, key: str) -> bytes:
+        """The whole object. Raises ObjectNotFound."""
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """Objects whose key starts with `prefix` (a folder, ending in `/`), in key order."""
+
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """Names of the folders right under `prefix` (ending in `/`), sorted; without looking into them."""
+
+    def delete(self, key: str) -> None:
+        """Remove the object; nothing happens when there is none."""
+
+    def uri(self, key: str) -> str:
+        """The address by which Spark reads the object."""

@@ -1,0 +1,121 @@
+"""The store on a local folder: `file:///path`."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from loader.errors import StoreUnavailable, UsageError
+from loader.store.base import ObjectInfo, ObjectNotFound
+
+_UNFINISHED = ".unfinished-"
+
+
+class LocalStore:
+    """Objects as files. A file is written beside its place, synced, and linked or renamed into it."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/")
+        self._folder = Path(self.root.removeprefix("file://"))
+        if not self._folder.is_absolute():
+            raise UsageError(f"{root!r} is no local store", hint="write it like file:///data/staging")
+
+    def create(self, key: str, data: bytes) -> bool:
+        """See Store: `link` refuses an existing name, in one step of the file system."""
+        path = self._path(key)
+        with self._errors(key), self._unfinished(path) as (temporary, file):
+            file.write(data)
+            _sync(file)
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            _sync_folder(path.parent)
+        return True
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[BinaryIO]:
+        """See Store."""
+        path = self._path(key)
+        with self._errors(key), self._unfinished(path) as (temporary, file):
+            yield file
+            _sync(file)
+            temporary.replace(path)
+            _sync_folder(path.parent)
+
+    def get(self, key: str) -> bytes:
+        """See Store."""
+        with self._errors(key):
+            try:
+                return self._path(key).read_bytes()
+            except FileNotFoundError:
+                raise ObjectNotFound("no such object", key=self.uri(key)) from None
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """See Store; files still being written are left out."""
+        folder = self._path(prefix.rstrip("/")) if prefix.rstrip("/") else self._folder
+        with self._errors(prefix):
+            found = sorted((path for path in folder.rglob("*") if path.is_file()), key=Path.as_posix)
+            for path in found:
+                if not path.name.startswith(_UNFINISHED):
+                    yield ObjectInfo(path.relative_to(self._folder).as_posix(), path.stat().st_size)
+
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """See Store."""
+        with self._errors(prefix):
+            folder = self._path(prefix.rstrip("/"))
+            found = (path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
+            return tuple(sorted(found))
+
+    def delete(self, key: str) -> None:
+        """See Store."""
+        with self._errors(key):
+            self._path(key).unlink(missing_ok=True)
+
+    def uri(self, key: str) -> str:
+        """See Store."""
+        return f"file://{self._folder}/{key}"
+
+    def _path(self, key: str) -> Path:
+        if any(part in {"", ".", ".."} for part in key.split("/")):
+            raise UsageError("a key must stay under the store's root", key=key)
+        return self._folder / key
+
+    @contextmanager
+    def _unfinished(self, path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{_UNFINISHED}{uuid.uuid4().hex}")
+        try:
+            with temporary.open("xb") as file:
+                yield temporary, file
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def _errors(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreUnavailable(
+                "the staging store failed",
+                why=str(error),
+                hint="free space or mend the folder's permissions, then run again",
+                key=self.uri(key),
+            ) from error
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,56 @@
+"""Doubles for tests of pure logic only; servers, stores and Spark are tested for real."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from loader.store.base import ObjectInfo, ObjectNotFound
+
+
+class MemoryStore:
+    """A store in memory, with the contract of `loader.store.base.Store`."""
+
+    def __init__(self) -> None:
+        self.root = "memory://"
+        self.objects: dict[str, bytes] = {}
+
+    def create(self, key: str, data: bytes) -> bool:
+        """See Store."""
+        if key in self.objects:
+            return False
+        self.objects[key] = data
+        return True
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[io.BytesIO]:
+        """See Store."""
+        file = io.BytesIO()
+        yield file
+        self.objects[key] = file.getvalue()
+
+    def get(self, key: str) -> bytes:
+        """See Store."""
+        if key not in self.objects:
+            raise ObjectNotFound("no such object", key=key)
+        return self.objects[key]
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """See Store."""
+        for key in sorted(self.objects):
+            if key.startswith(prefix):
+                yield ObjectInfo(key, len(self.objects[key]))
+
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """See Store."""
+        below = {key.removeprefix(prefix) for key in self.objects if key.startswith(prefix)}
+        return tuple(sorted({key.split("/")[0] for key in below if "/" in key}))
+
+    def delete(self, key: str) -> None:
+        """See Store."""
+        self.objects.pop(key, None)
+
+    def uri(self, key: str) -> str:
+        """See Store."""
+        return f"{self.root}{key}"

@@ -1,0 +1,141 @@
+"""What every store does: the same suite over each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loader.store.base import ObjectInfo, ObjectNotFound, Store
+from loader.store.local import LocalStore
+from loader.testing import MemoryStore
+
+
+@pytest.fixture(params=["local", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    yield LocalStore(f"file://{tmp_path}/staging") if request.param == "local" else MemoryStore()
+
+
+def test_an_object_is_read_back_as_it_was_written(store: Store) -> None:
+    assert store.create("a/b/one.json", b"\0\xff\n") is True
+    assert store.get("a/b/one.json") == b"\0\xff\n"
+    assert store.create("empty", b"") is True
+    assert store.get("empty") == b""
+
+
+def test_an_object_that_exists_is_not_created_again(store: Store) -> None:
+    assert store.create("a/one", b"first") is True
+    assert store.create("a/one", b"second") is False
+    assert store.get("a/one") == b"first"
+
+
+def test_of_eight_who_create_at_once_one_wins(store: Store) -> None:
+    for turn in range(30):
+        meeting = Barrier(8)
+
+        def race(number: int, key: str = f"race/{turn}/plan.json", meeting: Barrier = meeting) -> tuple[bool, bytes]:
+            meeting.wait()
+            data = f"{number}".encode() * 1000
+            return store.create(key, data), data
+
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(race, range(8)))
+        winners = [data for won, data in results if won]
+        assert len(winners) == 1
+        assert store.get(f"race/{turn}/plan.json") == winners[0]
+
+
+def test_what_is_not_there_is_not_found(store: Store) -> None:
+    store.create("a/one", b"x")
+    for key in ("a/two", "b/one", "a/one.json"):
+        with pytest.raises(ObjectNotFound) as caught:
+            store.get(key)
+        assert caught.value.where["key"].endswith(key)
+
+
+def test_an_object_written_in_blocks_appears_at_the_end(store: Store) -> None:
+    with store.writing("a/part.csv") as sink:
+        sink.write(b"one,")
+        sink.write(memoryview(b"two\n"))
+        assert list(store.list("a/")) == []
+        with pytest.raises(ObjectNotFound):
+            store.get("a/part.csv")
+    assert store.get("a/part.csv") == b"one,two\n"
+    assert list(store.list("a/")) == [ObjectInfo("a/part.csv", 8)]
+
+
+def test_an_object_whose_writer_failed_never_appears(store: Store) -> None:
+    with pytest.raises(RuntimeError, match="no more"), store.writing("a/part.csv") as sink:
+        sink.write(b"half")
+        raise RuntimeError("no more")
+    assert list(store.list("a/")) == []
+    with store.writing("a/part.csv") as sink:
+        sink.write(b"whole")
+    assert store.get("a/part.csv") == b"whole"
+
+
+def test_writing_in_blocks_replaces_what_an_earlier_try_left(store: Store) -> None:
+    for data in (b"longer than", b"short"):
+        with store.writing("a/part.csv") as sink:
+            sink.write(data)
+    assert store.get("a/part.csv") == b"short"
+
+
+def test_a_listing_is_in_key_order_with_sizes(store: Store) -> None:
+    keys = ["s/b/2", "s/a/1", "s/a-b/1", "s/a", "s/a0", "s/b/10", "t/x"]
+    for key in (key for key in keys if key != "s/a"):
+        store.create(key, key.encode())
+    expected = sorted(key for key in keys if key.startswith("s/") and key != "s/a")
+    assert list(store.list("s/")) == [ObjectInfo(key, len(key)) for key in expected]
+
+
+def test_a_folder_s_name_is_no_prefix_of_another_s(store: Store) -> None:
+    store.create("shop/1", b"x")
+    store.create("shopping/1", b"x")
+    assert [info.key for info in store.list("shop/")] == ["shop/1"]
+
+
+def test_folders_are_the_names_right_below(store: Store) -> None:
+    for key in ("s/0001/plan.json", "s/0002/deep/er/x", "s/runs/a", "s/file.json", "t/0003/x"):
+        store.create(key, b"x")
+    assert store.folders("s/") == ("0001", "0002", "runs")
+    assert store.folders("s/0001/") == ()
+    assert store.folders("nowhere/") == ()
+
+
+def test_a_deleted_object_is_gone_and_can_be_created_again(store: Store) -> None:
+    store.create("a/one", b"x")
+    store.delete("a/one")
+    store.delete("a/one")
+    store.delete("never/was")
+    assert list(store.list("a/")) == []
+    assert store.create("a/one", b"y") is True
+
+
+def test_an_empty_place_has_nothing(store: Store) -> None:
+    assert list(store.list("a/")) == []
+    assert store.folders("a/") == ()
+
+
+SEGMENT = st.text("abcXYZ019_-!~", min_size=1, max_size=8)
+KEYS = st.dictionaries(st.tuples(SEGMENT, SEGMENT).map("/".join), st.binary(max_size=50), max_size=12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(objects=KEYS)
+def test_any_objects_are_listed_and_read_back(
+    objects: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for store in (LocalStore(f"file://{tmp_path_factory.mktemp('store')}"), MemoryStore()):
+        for key, data in objects.items():
+            assert store.create(f"root/{key}", data)
+        assert {info.key: info.size for info in store.list("root/")} == {
+            f"root/{k}": len(v) for k, v in objects.items()
+        }
+        assert all(store.get(f"root/{key}") == data for key, data in objects.items())
+        assert store.folders("root/") == tuple(sorted({key.split("/")[0] for key in objects}))
