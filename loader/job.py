@@ -1,0 +1,136 @@
+"""What every Spark job of the loader does around its own work: read a spec, write a result, carry errors out.
+
+A job module ends in `job_main(run, Spec)`. `loader.submit.run` starts it and reads the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from loader.errors import DataError, LoaderError, RetryableError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Spec = TypeVar("Spec", bound=BaseModel)
+
+_MARK = "loader-error:"
+_LOG = logging.getLogger(__name__)
+_BY_EXIT_CODE: dict[int, type[LoaderError]] = {2: UsageError, 3: RetryableError, 4: DataError}
+
+
+def job_main(run: Callable[[SparkSession, Spec], BaseModel | dict[str, Any]], spec_type: type[Spec]) -> NoReturn:
+    """The whole of a job: `spark-submit job.py --spec FILE --result FILE`.
+
+    The result file is written at once or not at all: what `run` returned, or `{"error": LoaderError.as_dict()}`.
+    Exits with the error's code, or with the result's `exit_code` where it has one, else 0.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--spec", type=Path, required=True)
+    parser.add_argument("--result", type=Path, required=True)
+    arguments = parser.parse_args()
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of every connection
+    result = _outcome(run, spec_type, arguments.spec)
+    _write(arguments.result, result)
+    error = result.get("error")
+    sys.exit(int(error["exit_code"] if error else result.get("exit_code", 0)))
+
+
+def _outcome(
+    run: Callable[[SparkSession, Spec], BaseModel | dict[str, Any]], spec_type: type[Spec], file: Path
+) -> dict[str, Any]:
+    try:
+        spec = _read(spec_type, file)
+        # Not at the top: `loader.submit` reads results with this module, also where there is no Spark.
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.builder.getOrCreate()
+        try:
+            done = run(spark, spec)
+        finally:
+            spark.stop()
+    except Exception as error:  # the border of the process: whatever it is becomes the result
+        _LOG.error("the job failed", exc_info=error)
+        return {"error": failure(error)}
+    return done.model_dump(mode="json") if isinstance(done, BaseModel) else done
+
+
+def _read(spec_type: type[Spec], file: Path) -> Spec:
+    try:
+        return spec_type.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise UsageError(f"this is no {spec_type.__name__}", why=str(error), file=file) from error
+
+
+def _write(file: Path, result: dict[str, Any]) -> None:
+    unfinished = file.with_name(file.name + ".unfinished")
+    unfinished.write_text(json.dumps(result, ensure_ascii=False), encoding="utf-8")
+    unfinished.replace(file)
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Any exception in the form of `LoaderError.as_dict()`, for a result file; a carried one as what it was."""
+    known = error if isinstance(error, LoaderError) else carried_error(error)
+    if known is None and _lost_spark(error):
+        known = RetryableError(
+            "Spark ended under the job",
+            why=str(error).strip(),
+            hint="the job's log says why; if it was short of memory, give it more spark.driver.memory",
+        )
+    if known is None:
+        text = "".join(traceback.format_exception_only(error)).strip()
+        known = LoaderError("the Spark job failed", why=text, hint="the job's log has the traceback")
+    return known.as_dict()
+
+
+def _lost_spark(error: BaseException) -> bool:
+    """Whether the JVM was gone: pyspark then raises py4j's network errors, or those of the socket."""
+    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+
+
+def rebuild(data: dict[str, Any]) -> LoaderError:
+    """The error that `as_dict` was called on; of an unknown type, the nearest one with its exit code."""
+    kinds = {kind.__name__: kind for kind in _kinds(LoaderError)}
+    kind = kinds.get(data["error"]) or _BY_EXIT_CODE.get(data["exit_code"], LoaderError)
+    error = kind(data["what"], why=data["why"], hint=data["hint"])
+    error.where = dict(data["where"])  # not as keywords: a place may be called `what`
+    return error
+
+
+def _kinds(kind: type[LoaderError]) -> Iterator[type[LoaderError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _kinds(child)
+
+
+@contextmanager
+def carried() -> Iterator[None]:
+    """Around the work of a Spark task written in Python: its LoaderError reaches the driver whole.
+
+    pyspark sends only the text of a task's exception to the driver, so the error travels as JSON inside that text.
+    Raising it, and not returning it as a value, lets Spark stop the other tasks and retry this one.
+    """
+    try:
+        yield
+    except LoaderError as error:
+        raise RuntimeError(_MARK + json.dumps(error.as_dict())) from error
+
+
+def carried_error(error: BaseException) -> LoaderError | None:
+    """The LoaderError that a task raised inside `carried()`, found in what Spark raised on the driver."""
+    _, mark, text = str(error).partition(_MARK)
+    if not mark:
+        return None
+    data, _ = json.JSONDecoder().raw_decode(text)
+    return rebuild(data)
