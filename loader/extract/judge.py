@@ -1,0 +1,68 @@
+"""Judging the statements of an interval: which are barriers, which stop it, which may be passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from loader.binlog.statement import LogStatement
+from loader.errors import DataError, UnsupportedError
+from loader.schema.statements import Effect, Kind, effect
+from loader.staging.documents import Barrier, TableFilter
+from loader.staging.filters import Captured
+
+
+def judge(statements: Iterable[LogStatement], tables: TableFilter) -> tuple[Barrier, ...]:
+    """The barriers among the statements, in log order.
+
+    Raises:
+        DataError: rows of a captured table changed by a statement, so that the log does not hold them.
+        UnsupportedError: a kind of transaction that is not covered.
+    """
+    captured = Captured(tables)
+    barriers = []
+    for statement in sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2]))):
+        found = effect(statement.text, statement.database)
+        concerned = tuple(str(name) for name in found.tables if captured(name))
+        if found.kind is Kind.REFUSED:
+            raise _refused(statement)
+        if found.kind is Kind.ROWS and (concerned or not found.tables):
+            raise _statement_format(statement, concerned)
+        if found.kind is Kind.BARRIER and (concerned or _unknown(found, tables)):
+            barriers.append(
+                Barrier(
+                    seqno=statement.seqno,
+                    position=statement.position,
+                    statement=statement.text,
+                    tables=concerned,
+                )
+            )
+    return tuple(barriers)
+
+
+def _unknown(found: Effect, tables: TableFilter) -> bool:
+    """Whether captured tables can be meant though none is named."""
+    if found.tables:
+        return False
+    if not found.schema:
+        return True
+    return any(fnmatchcase(found.schema, pattern.split(".")[0]) for pattern in tables.include)
+
+
+def _statement_format(statement: LogStatement, concerned: tuple[str, ...]) -> DataError:
+    return DataError(
+        "rows were changed by a statement in the log, which does not say which rows",
+        why=f"a session logged with binlog_format=STATEMENT or MIXED: {statement.text[:200]}",
+        hint="SET GLOBAL binlog_format=ROW, then load the tables again from a position after this one",
+        position=statement.position,
+        table=", ".join(concerned) or "any",
+    )
+
+
+def _refused(statement: LogStatement) -> UnsupportedError:
+    return UnsupportedError(
+        f"the log holds {statement.text[:80]!r}, which this version does not cover",
+        why="XA transactions and ROLLBACK TO SAVEPOINT decide later about rows that are logged before",
+        hint="finish such transactions, then load the tables again from a position after this one",
+        position=statement.position,
+    )

@@ -1,0 +1,93 @@
+"""What the extraction job is told and what it reports."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.staging.documents import Manifest
+from loader.transport.address import ServerAddress
+from loader.transport.base import Transport
+from loader.transport.file import FileTransport
+from loader.transport.network import NetworkTransport
+
+
+class TransportSettings(BaseModel):
+    """Where log bytes come from: the server over the network, or a folder of log files every executor sees."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["network", "file"]
+    server: ServerAddress | None = None
+    folder: str = ""
+
+    def open(self) -> Transport:
+        """The transport."""
+        if self.kind == "file":
+            return FileTransport(self.folder)
+        if self.server is None:
+            raise ValueError("a network transport needs a server")
+        return NetworkTransport(self.server)
+
+
+class ExtractSpec(BaseModel):
+    """Extract the planned interval that starts at `start_seqno`, in about `ranges` ranges (0: one per core)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    generation: str
+    staging_root: str
+    start_seqno: int
+    transport: TransportSettings
+    ranges: int = 0
+
+
+class TableRows(BaseModel):
+    """Staged records of one table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    table: str
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+
+
+class ExtractResult(BaseModel):
+    """An extracted interval; `status` is `already` when it was staged before, or by a faster attempt."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    status: Literal["staged", "already"]
+    start: str
+    stop: str
+    start_seqno: int
+    stop_seqno: int
+    tables: tuple[TableRows, ...]
+    bytes: int
+    events: int
+
+
+def result_of(manifest: Manifest, status: Literal["staged", "already"]) -> ExtractResult:
+    """The report of a manifest."""
+    rows: dict[str, TableRows] = {}
+    for file in manifest.files:
+        sums = rows.get(str(file.name), TableRows(table=str(file.name)))
+        rows[str(file.name)] = TableRows(
+            table=sums.table,
+            inserts=sums.inserts + file.inserts,
+            updates=sums.updates + file.updates,
+            deletes=sums.deletes + file.deletes,
+        )
+    return ExtractResult(
+        status=status,
+        start=manifest.start,
+        stop=manifest.stop,
+        start_seqno=manifest.start_seqno,
+        stop_seqno=manifest.stop_seqno,
+        tables=tuple(rows[name] for name in sorted(rows)),
+        bytes=manifest.balance.bytes if manifest.balance else 0,
+        events=manifest.balance.events if manifest.balance else 0,
+    )

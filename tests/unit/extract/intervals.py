@@ -1,0 +1,80 @@
+"""Plans over built logs, and the extraction of their ranges into a folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loader.binlog.registry import TableRegistry
+from loader.extract.ranges import split
+from loader.extract.result import RangeResult
+from loader.extract.run import manifest_of
+from loader.extract.span import LogRange, whole_segment
+from loader.extract.task import RangeExtractor, format_of, index_range
+from loader.model.identity import Identity
+from loader.staging.documents import Manifest, Plan, TableFilter
+from loader.store.local import LocalStore
+from loader.transport.file import FileTransport
+
+FILE = "binlog.000001"
+IDENTITY = Identity(kind="mysql", version="8.4.0", server_id=1, uuid="0e1f2a3b-0000-0000-0000-000000000001")
+
+
+def plan_of(
+    log: bytes,
+    start: int = 4,
+    stop: int | None = None,
+    *,
+    include: Sequence[str] = ("*.*",),
+    part_bytes: int = 4096,
+    **more: object,
+) -> Plan:
+    """A plan over bytes of one log file."""
+    return Plan.model_validate(
+        {
+            "source": "shop", "generation": "0001", "identity": IDENTITY, "start": f"{FILE}:{start}",
+            "stop": f"{FILE}:{len(log) if stop is None else stop}", "shift": 0, "part_bytes": part_bytes,
+            "tables": TableFilter(include=tuple(include)), **more,
+        }
+    )  # fmt: skip
+
+
+@dataclass
+class Extracted:
+    """A manifest and the bytes of its files, by key without the attempt."""
+
+    manifest: Manifest
+    files: dict[str, bytes]
+    results: list[RangeResult]
+
+
+def extracted(log: bytes, plan: Plan, folder: Path, ranges: Sequence[LogRange], attempt: str = "a") -> Extracted:
+    """Extract the ranges, last one first, since nothing may depend on their order."""
+    folder.mkdir(exist_ok=True)
+    (folder / FILE).write_bytes(log)
+    store = LocalStore(f"file://{folder}/staging")
+    extractor = RangeExtractor(plan, attempt, FileTransport(str(folder)), store)
+    results = [extractor.extract(span) for span in reversed(ranges)][::-1]
+    manifest = manifest_of(plan, results)
+    files = {file.key.replace(f"/{attempt}/", "/"): store.get(file.key) for file in manifest.files}
+    return Extracted(manifest, files, results)
+
+
+def pieces_of(log: bytes, plan: Plan, folder: Path, pieces: int) -> list[LogRange]:
+    """The plan's segment, split as the driver does."""
+    folder.mkdir(exist_ok=True)
+    (folder / FILE).write_bytes(log)
+    start, stop = plan.interval.start.logpos, plan.interval.stop.logpos
+    segment = whole_segment(FILE, 1, start, stop, plan.part_bytes)
+    with FileTransport(str(folder)).open(FILE, start, stop) as file:
+        index = index_range(file, segment, format_of(file, FILE), TableRegistry(lambda _: False), plan.part_bytes)
+    return split(segment, index, plan.part_bytes, pieces)
+
+
+def event_counts(
+    events: Sequence[tuple[int, int, int]], start: int, stop: int, names: dict[int, str]
+) -> dict[str, int]:
+    """Events by name between two offsets of a built log."""
+    return dict(Counter(names[kind] for at, _, kind in events if start <= at < stop))
