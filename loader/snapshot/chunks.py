@@ -1,0 +1,77 @@
+"""Cutting a table into chunks of equal rows, by walking the index of its key on the server."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import UnsupportedError
+from loader.model.table import TableName
+from loader.resources import sql
+from loader.snapshot.documents import Bound, LoadPlan
+from loader.snapshot.keys import between, fetched
+from loader.source.schemas import TableKey, quoted, read_key
+
+_LOG = logging.getLogger(__name__)
+_REPORTED = 100  # chunks between two lines of the log
+
+
+def require_key(connection: Connection[Any], table: TableName) -> TableKey:
+    """The table's key.
+
+    Raises:
+        UnsupportedError: it has none.
+    """
+    key = read_key(connection, table)
+    if key is None:
+        raise UnsupportedError(
+            "the table has no primary key",
+            why="its rows cannot be told apart, so changes could not be applied to what was loaded",
+            hint="give it a primary key, or exclude it from the captured tables",
+            table=table,
+        )
+    return key
+
+
+def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Iterator[Bound]:
+    """The last key of every chunk of `rows` rows, whatever gaps the keys have; none for the rest after the last.
+
+    Raises:
+        MySQLError: as the driver has it.
+    """
+    columns = [plan.definition.column(part.name) for part in plan.key]
+    order = ", ".join(quoted(part.name) + (" DESC" if part.descending else "") for part in plan.key)
+    last: Bound | None = None
+    number = 0
+    with connection.cursor() as cursor:
+        while True:
+            statement = sql("snapshot/bound").format(
+                values=", ".join(fetched(column) for column in columns),
+                table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
+                index=quoted(plan.index),
+                range=between(plan, last, None),
+                order=order,
+                offset=rows - 1,
+            )
+            cursor.execute(statement)
+            found = cursor.fetchone()
+            if found is None:
+                return
+            last = tuple(str(value) for value in found)
+            yield last
+            number += 1
+            if number % _REPORTED == 0:
+                _LOG.info("table %s: %d chunks of %d rows found", plan.name, number, rows)
+
+
+def chunk_query(plan: LoadPlan, number: int) -> str:
+    """The statement that reads a chunk."""
+    return sql("snapshot/chunk").format(
+        columns=", ".join(plan.select),
+        table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
+        index=quoted(plan.index),
+        range=between(plan, *plan.chunk(number)),
+    )

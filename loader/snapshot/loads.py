@@ -1,0 +1,79 @@
+"""The durable state of initial loads in a store. Everything is create-if-absent: the first one stands."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from loader.failpoints import failpoint
+from loader.model.table import TableName
+from loader.snapshot.documents import LoadedChunk, LoadPlan
+from loader.staging.documents import Document, Manifest
+from loader.staging.layout import load_folder
+from loader.store.base import ObjectNotFound, Store
+
+_Document = TypeVar("_Document", bound=Document)
+
+
+def plan_key(plan: LoadPlan) -> str:
+    """Key of the plan itself."""
+    return f"{plan.folder}/plan.json"
+
+
+def manifest_key(plan: LoadPlan) -> str:
+    """Key of the manifest that finishes the load."""
+    return f"{plan.folder}/manifest.json"
+
+
+class Loads:
+    """The loads of one generation of a source."""
+
+    def __init__(self, store: Store, source: str, generation: str) -> None:
+        self._store = store
+        self._place = (source, generation)
+
+    def newest(self, table: TableName, not_before: int) -> LoadPlan | None:
+        """The table's last load whose seqno is not below `not_before`, finished or not."""
+        folder = load_folder(*self._place, table)
+        for name in reversed(self._store.folders(f"{folder}/")):
+            plan = self._read(f"{folder}/{name}/plan.json", LoadPlan) if int(name) >= not_before else None
+            if plan:
+                return plan
+        return None
+
+    def begin(self, plan: LoadPlan) -> LoadPlan:
+        """Make the plan durable, or take the one that another process made for the same position."""
+        failpoint("plan.before")
+        self._store.create(plan_key(plan), plan.canonical())
+        failpoint("plan.after")
+        return LoadPlan.read(self._store.get(plan_key(plan)), plan_key(plan))
+
+    def chunks(self, plan: LoadPlan) -> dict[int, LoadedChunk]:
+        """The finished chunks by number."""
+        found = {}
+        for info in self._store.list(f"{plan.folder}/chunks/"):
+            chunk = LoadedChunk.read(self._store.get(info.key), info.key)
+            found[chunk.number] = chunk
+        return found
+
+    def finish(self, plan: LoadPlan, chunk: LoadedChunk) -> LoadedChunk:
+        """Make a chunk durable, or take the one that another attempt finished first."""
+        key = f"{plan.folder}/chunks/{chunk.number:06d}.json"
+        self._store.create(key, chunk.canonical())
+        return LoadedChunk.read(self._store.get(key), key)
+
+    def manifest(self, plan: LoadPlan) -> Manifest | None:
+        """The manifest; None while the load is not finished."""
+        return self._read(manifest_key(plan), Manifest)
+
+    def publish(self, plan: LoadPlan, manifest: Manifest) -> Manifest:
+        """Finish the load, or adopt the manifest that another attempt published first."""
+        failpoint("manifest.before")
+        self._store.create(manifest_key(plan), manifest.canonical())
+        failpoint("manifest.after")
+        return Manifest.read(self._store.get(manifest_key(plan)), manifest_key(plan))
+
+    def _read(self, key: str, kind: type[_Document]) -> _Document | None:
+        try:
+            return kind.read(self._store.get(key), key)
+        except ObjectNotFound:
+            return None

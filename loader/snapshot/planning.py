@@ -1,0 +1,71 @@
+"""Deciding an initial load: its position, its schema, its chunks."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import GapError, RetryableError
+from loader.model.position import Position
+from loader.model.table import TableName
+from loader.snapshot.chunks import find_bounds, require_key
+from loader.snapshot.documents import KeyColumn, LoadPlan
+from loader.snapshot.keys import refuse_inexact
+from loader.snapshot.spec import SnapshotSpec
+from loader.snapshot.visible import wait_until_visible
+from loader.source.inspect import check_log_holds, log_end, query
+from loader.source.schemas import quoted, read_schemas
+
+_LOG = logging.getLogger(__name__)
+
+
+def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName) -> LoadPlan:
+    """The plan of a load that begins now.
+
+    The position comes before the first read of the table, and what the log has up to it is visible to that read.
+
+    Raises:
+        UnsupportedError: no key, or types that are not covered.
+        RetryableError: the table is being altered, or commits hang.
+    """
+    key = require_key(connection, table)
+    schema = read_schemas(connection, [table])[0]
+    refuse_inexact(table, [schema.column(name) for name in key.names])
+    position = log_end(connection)
+    taken_at = query(connection, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0]
+    wait_until_visible(connection, position)
+    plan = LoadPlan(
+        source=spec.source,
+        generation=spec.generation,
+        identity=spec.identity,
+        position=str(position),
+        shift=spec.shift,
+        taken_at=str(taken_at),
+        table_schema=schema.as_dict(),
+        index=key.index,
+        key=tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts),
+        bounds=(),
+        select=tuple(quoted(column.name) for column in schema.columns),
+    )
+    # An index on the beginnings of values does not order the values: such a table is one chunk.
+    ordered = not any(part.prefix for part in key.parts)
+    bounds = tuple(find_bounds(connection, plan, spec.chunk_rows)) if ordered else ()
+    if read_schemas(connection, [table])[0] != schema:
+        raise RetryableError("the table was altered while its load was planned", hint="run again", table=table)
+    _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
+    return plan.model_copy(update={"bounds": bounds})
+
+
+def can_go_on(connection: Connection[Any], plan: LoadPlan) -> bool:
+    """Whether an unfinished load is still worth finishing: same schema, and its position still in the log."""
+    try:
+        check_log_holds(connection, Position.parse(plan.position))
+    except GapError as error:
+        _LOG.warning("table %s: its unfinished load is given up: %s", plan.name, error)
+        return False
+    altered = read_schemas(connection, [plan.name])[0].schema_id != plan.definition.schema_id
+    if altered:
+        _LOG.warning("table %s: its unfinished load is given up: the table was altered since", plan.name)
+    return not altered

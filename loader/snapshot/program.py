@@ -1,0 +1,87 @@
+"""From a table's columns and a result set's own description of them to what the chunk kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pymysql.protocol import FieldDescriptorPacket
+
+from loader.errors import DataError
+from loader.model.table import Column, TableSchema
+from loader.snapshot.kernel import (
+    BIT,
+    DATE,
+    DATETIME,
+    DECIMAL,
+    DOUBLE,
+    FLOAT,
+    HEX,
+    INT,
+    TEXT,
+    TIME,
+    UINT,
+    YEAR,
+)
+
+_INTEGERS = {"tinyint": (1, 1), "smallint": (2, 2), "mediumint": (9, 4), "int": (3, 4), "bigint": (8, 8)}
+_FIXED = {"float": (4, FLOAT, 4), "double": (5, DOUBLE, 8), "year": (13, YEAR, 2)}
+_TEMPORAL = {"date": (10, DATE), "datetime": (12, DATETIME), "timestamp": (7, DATETIME), "time": (11, TIME)}
+_STRINGS = {249, 250, 251, 252, 253, 254}
+_UNSIGNED = 32
+_LABELLED = {"enum": 256, "set": 2048}  # flags of a column that is sent as a string
+_BINARY = 63
+
+
+def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPacket]) -> NDArray[np.int64]:
+    """int64 (columns, 2), the fields of the kernel's columns, for the binary result rows of the table.
+
+    Raises:
+        DataError: the server describes other columns than the schema has: the table was altered.
+    """
+    if len(described) != len(schema.columns):
+        raise _altered(schema, "another number of columns")
+    rows = []
+    for column, field in zip(schema.columns, described, strict=True):
+        operation, size, fits = _program(column, field)
+        if not fits:
+            raise _altered(schema, f"{field.name} has type {field.type_code} of the protocol now", column)
+        rows.append((operation, size))
+    return np.array(rows, np.int64).reshape(len(rows), 2)
+
+
+def _program(column: Column, field: FieldDescriptorPacket) -> tuple[int, int, bool]:
+    """Operation, size, and whether the result has the column as the schema does."""
+    kind, code = column.type, field.type_code
+    if kind in _INTEGERS:
+        expected, size = _INTEGERS[kind]
+        unsigned = bool(field.flags & _UNSIGNED)
+        return UINT if unsigned else INT, size, code == expected and unsigned == column.unsigned
+    if kind in _FIXED:
+        expected, operation, size = _FIXED[kind]
+        return operation, size, code == expected
+    if kind in _TEMPORAL:
+        expected, operation = _TEMPORAL[kind]
+        return operation, column.size, code == expected and field.scale == column.size
+    if kind == "decimal":
+        return DECIMAL, 0, code == 246 and field.scale == column.scale
+    if kind == "bit":
+        return BIT, 0, code == 16 and field.length == column.size
+    if kind == "json":
+        return TEXT, 0, code == 245
+    if kind in _LABELLED:
+        return TEXT, 0, code in _STRINGS and bool(field.flags & _LABELLED[kind])
+    binary = kind.endswith(("blob", "binary"))
+    plain = code in _STRINGS and not field.flags & sum(_LABELLED.values())
+    return HEX if binary else TEXT, 0, plain and (field.charsetnr == _BINARY) == binary
+
+
+def _altered(schema: TableSchema, why: str, column: Column | None = None) -> DataError:
+    return DataError(
+        "the table was altered since its load was planned",
+        why=why,
+        hint="start a new load of the table",
+        table=schema.name,
+        column=column.name if column else None,
+    )

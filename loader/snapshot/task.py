@@ -1,0 +1,48 @@
+"""Reading one chunk of a load and staging it. Runs in a Spark task."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from functools import lru_cache
+
+from loader.snapshot.chunks import chunk_query
+from loader.snapshot.documents import LoadedChunk, LoadPlan
+from loader.snapshot.loads import Loads
+from loader.snapshot.reader import ResultReader, line_head, prepare_session
+from loader.source.inspect import check_identity
+from loader.staging.parts import PartWriter
+from loader.store.opening import open_store
+from loader.transport.address import ServerAddress
+from loader.transport.connection import connected
+
+_LOG = logging.getLogger(__name__)
+
+
+def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt: str, number: int) -> LoadedChunk:
+    """Read and stage a chunk, or take it as another attempt staged it first.
+
+    Every read writes a file of its own under the attempt's folder: two of them may find other rows, and one that was
+    given up may still be running.
+
+    Raises:
+        LoaderError: what server, codec and store give; nothing of the chunk is visible then.
+    """
+    store = open_store(staging_root)
+    plan = _plan(staging_root, plan_key)
+    part = f"{number:06d}-{uuid.uuid4().hex[:8]}"
+    definition = plan.definition
+    with connected(server) as connection, PartWriter(store, plan.folder, attempt, part) as writer:
+        check_identity(connection, plan.identity)
+        prepare_session(connection)
+        reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at))
+        rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
+    file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None
+    _LOG.info("table %s: chunk %d has %d rows", plan.name, number, rows)
+    return Loads(store, plan.source, plan.generation).finish(plan, LoadedChunk(number=number, file=file))
+
+
+@lru_cache(maxsize=4)
+def _plan(staging_root: str, key: str) -> LoadPlan:
+    """A plan never changes, and one of many chunks takes its time to read."""
+    return LoadPlan.read(open_store(staging_root).get(key), key)

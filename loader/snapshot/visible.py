@@ -1,0 +1,75 @@
+"""Waiting until a read sees everything that the log holds up to a position.
+
+A server writes a transaction to its log first and makes it visible to others afterwards; with semi-synchronous
+replication (AFTER_SYNC) seconds can lie between. A load that read too early would miss rows that no later log brings.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import RetryableError
+from loader.model.position import Position
+from loader.source.inspect import query, read_identity
+
+_PAUSE_SECONDS = 0.05
+_LONGEST_SECONDS = 600
+_SETTLE_SECONDS = 2
+
+
+def wait_until_visible(connection: Connection[Any], position: Position) -> None:
+    """Return once reads that start from now on see every transaction up to `position`, which the log has reached.
+
+    MariaDB tells the position of a snapshot. MySQL with GTIDs tells which ones are owned: a transaction owns its GTID
+    from before it is in the log until it is visible. MySQL without GTIDs tells neither: there, commits that wait for
+    a replica are waited for, and any other one is taken to need less than two seconds after its write to the log.
+
+    Raises:
+        RetryableError: not within ten minutes.
+    """
+    began = time.monotonic()
+    visible = _question(connection, position)
+    while not visible():
+        if time.monotonic() - began > _LONGEST_SECONDS:
+            raise RetryableError(
+                "transactions in the log are not visible yet",
+                why="a commit waits for a replica, or a session holds a GTID without using it",
+                hint="look at SHOW PROCESSLIST and @@global.gtid_owned, then run again",
+                position=position,
+            )
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _question(connection: Connection[Any], position: Position) -> Callable[[], bool]:
+    """How to ask this server whether all is visible."""
+    if read_identity(connection).kind == "mariadb":
+        return lambda: _snapshot_position(connection) >= position
+    if str(query(connection, "SELECT @@global.gtid_mode")[0][0]).startswith("ON"):
+        owned = _owned(connection)
+        return lambda: not owned & _owned(connection)
+    time.sleep(_SETTLE_SECONDS)
+    return lambda: not _waiting(connection)
+
+
+def _snapshot_position(connection: Connection[Any]) -> Position:
+    query(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    try:
+        rows = query(connection, "SHOW STATUS LIKE 'binlog_snapshot_%'")
+    finally:
+        query(connection, "ROLLBACK")
+    found = {str(name).lower(): str(value) for name, value in rows}
+    return Position.at(found["binlog_snapshot_file"], int(found["binlog_snapshot_position"]))
+
+
+def _owned(connection: Connection[Any]) -> set[str]:
+    text = str(query(connection, "SELECT @@global.gtid_owned")[0][0])
+    return {gtid.strip() for gtid in text.split(",") if gtid.strip()}
+
+
+def _waiting(connection: Connection[Any]) -> int:
+    """Commits that wait for a replica."""
+    return sum(int(count) for _, count in query(connection, "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync%wait_sessions'"))

@@ -1,0 +1,2 @@
+-- No setting of the server may cut a result short or let rows in that were never committed.
+SET SESSION sql_select_limit = 18446744073709551615, sql_big_selects = 1, net_write_timeout = 3600;

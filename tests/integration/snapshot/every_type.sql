@@ -1,0 +1,25 @@
+-- A table with every type that the loader covers, on both servers.
+CREATE TABLE every_type (
+  k1 VARCHAR(20) NOT NULL, k2 INT NOT NULL,
+  ti TINYINT, tu TINYINT UNSIGNED, si SMALLINT, su SMALLINT UNSIGNED ZEROFILL, mi MEDIUMINT, mu MEDIUMINT UNSIGNED,
+  i INT, iu INT UNSIGNED ZEROFILL, bi BIGINT, bu BIGINT UNSIGNED ZEROFILL, bo BOOLEAN,
+  f FLOAT, f2 FLOAT(7,3), d DOUBLE, d2 DOUBLE(20,4) ZEROFILL, dc DECIMAL(65,30), dz DECIMAL(10,2) ZEROFILL,
+  d0 DECIMAL(5,0), du DECIMAL(9,9) UNSIGNED,
+  y YEAR, da DATE, dt DATETIME, dt3 DATETIME(3), dt6 DATETIME(6),
+  ts TIMESTAMP NULL, ts2 TIMESTAMP(2) NULL, ts6 TIMESTAMP(6) NULL, t TIME, t1 TIME(1), t6 TIME(6),
+  b1 BIT(1), b13 BIT(13), b64 BIT(64),
+  e ENUM('a', 'it''s', 'b,c', 'back\\slash', 'nl\nx', '', 'ü', '"q"', 'cr\rx', 'tab\tx', 'nul\0x', '''', '/* no comment */'),
+  s SET('x', 'it''s', 'back\\slash', 'é', '"'), el ENUM('ä', '€') CHARACTER SET latin1,
+  es SET('ß', 'ÿ') CHARACTER SET latin1, eb ENUM('a', 'b') CHARACTER SET binary,
+  c CHAR(10), cl CHAR(255) CHARACTER SET latin1, cu CHAR(100) CHARACTER SET utf8mb4, ca CHAR(5) CHARACTER SET ascii,
+  cm CHAR(30) CHARACTER SET utf8mb3, c0 CHAR(0), cb CHAR(3) CHARACTER SET binary,
+  v VARCHAR(100), vl VARCHAR(300) CHARACTER SET latin1, vb1 VARCHAR(5) COLLATE utf8mb4_bin,
+  bn BINARY(5), bn0 BINARY(0), bn255 BINARY(255), vb VARBINARY(300), vb2 VARBINARY(10),
+  t2 TINYTEXT, tx TEXT, mt MEDIUMTEXT, lt LONGTEXT, tlat TEXT CHARACTER SET latin1,
+  tb TINYBLOB, bl BLOB, mb MEDIUMBLOB, lb LONGBLOB,
+  j JSON,
+  gv INT GENERATED ALWAYS AS (k2 DIV 2) VIRTUAL, gs VARCHAR(30) GENERATED ALWAYS AS (CONCAT(k1, '!')) STORED,
+  inv INT DEFAULT 7 INVISIBLE,
+  `we``ird, "name" %s {x}` INT,
+  PRIMARY KEY (k2, k1)
+);

@@ -1,0 +1,50 @@
+"""Plans of loads, and their chunks read without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from loader.snapshot.chunks import chunk_query
+from loader.snapshot.documents import LoadPlan
+from loader.snapshot.planning import plan_load
+from loader.snapshot.reader import ResultReader, prepare_session
+from loader.snapshot.spec import SnapshotSpec
+from loader.source.inspect import read_identity
+from loader.staging.documents import TableFilter
+from tests.integration.snapshot.source_server import SourceServer
+
+
+def spec_of(source: SourceServer, root: Path, **changes: Any) -> SnapshotSpec:
+    """The spec of a load of all tables of the test's schema into a staging root."""
+    with source.connected() as connection:
+        identity = read_identity(connection)
+    given = {"tables": TableFilter(include=(f"{source.schema}.*",)), "chunk_rows": 10} | changes
+    return SnapshotSpec(
+        source="shop",
+        generation="0001",
+        identity=identity,
+        shift=0,
+        server=source.address,
+        staging_root=f"file://{root}",
+        **given,
+    )
+
+
+def plan_of(source: SourceServer, root: Path, table: str, rows: int) -> LoadPlan:
+    with source.connected() as connection:
+        return plan_load(connection, spec_of(source, root, chunk_rows=rows), source.name(table))
+
+
+def read_chunks(source: SourceServer, plan: LoadPlan) -> list[list[bytes]]:
+    """The lines of each chunk, from their first column on."""
+    with source.connected() as connection:
+        prepare_session(connection)
+        reader = ResultReader(connection, plan.definition, b"")
+        return [_read(reader, chunk_query(plan, number)) for number in range(plan.chunks)]
+
+
+def _read(reader: ResultReader, statement: str) -> list[bytes]:
+    lines: list[bytes] = []
+    reader.read(statement, lambda block: lines.extend(bytes(block).splitlines()))
+    return lines
