@@ -1,0 +1,160 @@
+"""A private branch of a table: built by one attempt, published whole by a compare-and-swap of main, or thrown away."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Self
+
+from loader.errors import LoaderError, RetryableError
+from loader.failpoints import failpoint
+from loader.materialise.history import RUN, Snapshot, TableHistory
+from loader.materialise.quoting import identifier, literal
+from loader.materialise.warehouse import Warehouse
+from loader.model.table import TableName
+
+_LOG = logging.getLogger(__name__)
+_PREFIX = "loader_"
+_PROPERTY = "spark.sql.iceberg.snapshot-property."
+
+
+class LostError(Exception):
+    """The branch cannot become main: main moved, or the branch is no longer what this attempt built."""
+
+
+class Branch:
+    """The branch of one attempt; its name is the attempt's and never used again.
+
+    As a context it is left published or, after any exception, dropped as far as the catalog lets us. An exception
+    that came after main moved leaves it as LostError: a faster run publishes, then drops the branches it has overtaken.
+
+    Attributes:
+        base: main's head when the branch was made, None for a table without any commit.
+        target: the branch's name in SQL, to write to.
+    """
+
+    def __init__(self, warehouse: Warehouse, table: TableName, base: int | None) -> None:
+        self._warehouse = warehouse
+        self._table = table
+        self.base = base
+        self.name = _PREFIX + uuid.uuid4().hex
+        self.target = warehouse.branch_name(table, self.name)
+        at = f" AS OF VERSION {base}" if base is not None else ""
+        self._sql(f"ALTER TABLE {warehouse.name(table)} CREATE BRANCH {identifier(self.name)}{at}")
+        # On a table without commits Iceberg makes an empty one for the branch to point to.
+        self._root = self._load().branches[self.name]
+        failpoint("branch.after")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None:
+            return
+        _drop(self._warehouse, self._table, self.name)
+        if isinstance(error, Exception) and not isinstance(error, LostError) and self._load().head != self.base:
+            raise LostError("main moved") from error
+
+    @contextmanager
+    def signed(self, properties: Mapping[str, str] | None = None) -> Iterator[None]:
+        """Commits inside carry this attempt's name and `properties` in their summary, later ones do not.
+
+        Only an attempt's last commit may carry the applied position: the others are not to be rolled back to.
+        """
+        conf = self._warehouse.session.conf
+        entries = {f"{_PROPERTY}{name}": value for name, value in {RUN: self.name, **(properties or {})}.items()}
+        for name, value in entries.items():
+            conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name in entries:
+                conf.unset(name)
+
+    def commits(self) -> list[Snapshot]:
+        """This attempt's commits, newest first.
+
+        Raises:
+            LostError: the branch does not lead through them to exactly where it began.
+        """
+        history = self._load()
+        if self.name not in history.branches:
+            raise LostError("the branch was dropped")
+        made: list[Snapshot] = []
+        for snapshot in history.ancestry(history.branches[self.name]):
+            if snapshot.id == self._root:
+                return made
+            if snapshot.summary.get(RUN) != self.name:
+                raise LostError(f"snapshot {snapshot.id} on the branch is not of this attempt")
+            made.append(snapshot)
+        raise LostError("the branch does not lead back to where it began")
+
+    def publish(self, steps: int) -> list[Snapshot]:
+        """Make the branch main, if main is still where the branch began; this attempt's commits, newest first.
+
+        Args:
+            steps: how many commits this attempt made.
+
+        Raises:
+            LostError: somebody else moved main, or the branch is not what was built. Nothing was published.
+            RetryableError: the catalog failed, and nothing was published.
+        """
+        made = self.commits()
+        if len(made) != steps:
+            raise LostError(f"the branch has {len(made)} commits of this attempt, not {steps}")
+        failpoint("publish.before")
+        catalog = identifier(self._warehouse.catalog.name)
+        name = literal(self._warehouse.name(self._table))
+        try:
+            self._sql(
+                f"CALL {catalog}.system.fast_forward(table => {name}, branch => 'main', to => {literal(self.name)})"
+            )
+        except Exception as error:
+            self._settle(made[0], error)
+        failpoint("publish.after")
+        return made
+
+    def _settle(self, head: Snapshot, error: Exception) -> None:
+        """After a failed fast-forward: whether it happened all the same is read from main, never assumed."""
+        history = self._load()
+        if history.descends(history.head, head.id):
+            _LOG.warning("%s: the reply of the publication was lost, its effect was not", self._table)
+        elif history.head != self.base:
+            raise LostError("main moved") from error
+        else:
+            raise RetryableError(
+                "the catalog did not publish the table", why=str(error), hint="run again", table=self._table
+            ) from error
+
+    def _load(self) -> TableHistory:
+        history = self._warehouse.history(self._table)
+        if history is None:
+            raise LoaderError("the table was dropped while it was merged", table=self._table)
+        return history
+
+    def _sql(self, statement: str) -> None:
+        self._warehouse.session.sql(statement)
+
+
+def drop_superseded(warehouse: Warehouse, table: TableName) -> None:
+    """Drop the loader's branches that can no longer become main: ours after it was published, and those of killed runs.
+
+    A branch that main could still be forwarded to is left alone: it may be another attempt's at work. One dropped
+    under a running attempt was lost already, and that attempt finds out when it publishes.
+    """
+    history = warehouse.history(table)
+    if history is None or history.head is None:
+        return
+    for name, head in history.branches.items():
+        if name.startswith(_PREFIX) and (head == history.head or not history.descends(head, history.head)):
+            _drop(warehouse, table, name)
+
+
+def _drop(warehouse: Warehouse, table: TableName, branch: str) -> None:
+    try:
+        statement = f"ALTER TABLE {warehouse.name(table)} DROP BRANCH IF EXISTS {identifier(branch)}"
+        warehouse.session.sql(statement)
+    except Exception as error:  # tidying up decides nothing, and the next merge does it again
+        _LOG.warning("%s: branch %s was not dropped: %s", table, branch, error)

@@ -1,0 +1,123 @@
+"""What an Iceberg table says of itself: properties, branches, and the applied position in the ancestry of main.
+
+Read through Iceberg's public Java API (`Table`, `Snapshot`), which pyspark's gateway reaches: one load is one version
+of the metadata, so all that is read from it belongs together, and no Spark job runs. Metadata tables in SQL give
+neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from py4j.java_gateway import JavaObject
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from loader.errors import DataError
+
+APPLIED = "loader.applied"
+POSITION = "loader.position"
+SOURCE = "loader.source"
+GENERATION = "loader.generation"
+RUN = "loader.run"
+EXACT_AT = "loader.exact_at"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A commit: its id, its parent's (None: the first), and its summary."""
+
+    id: int
+    parent: int | None
+    summary: Mapping[str, str]
+
+    def count(self, name: str) -> int:
+        """A number of the summary; 0 where Iceberg leaves it out."""
+        return int(self.summary.get(name, "0"))
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The newest commit of the loader in main: all records up to `seqno` are in the table."""
+
+    seqno: int
+    position: str
+    source: str
+    generation: str
+    snapshot: int
+
+
+class TableHistory:
+    """One version of a table's metadata; load it again to see what others did."""
+
+    def __init__(self, table: JavaObject, name: str) -> None:
+        self._table = table
+        self._name = name
+
+    @cached_property
+    def properties(self) -> dict[str, str]:
+        """The table properties."""
+        return dict(self._table.properties())
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the table has a write order."""
+        return bool(self._table.sortOrder().isSorted())
+
+    @cached_property
+    def branches(self) -> dict[str, int]:
+        """Head of every branch, by name."""
+        refs = self._table.refs()
+        return {name: ref.snapshotId() for name, ref in dict(refs).items() if ref.isBranch()}
+
+    @property
+    def head(self) -> int | None:
+        """The snapshot that main points to; None when nothing was ever committed to it."""
+        return self.branches.get("main")
+
+    def ancestry(self, snapshot: int | None) -> Iterator[Snapshot]:
+        """The snapshot and its ancestors, newest first, as far as they are kept."""
+        while snapshot is not None:
+            found = self._table.snapshot(snapshot)
+            if found is None:
+                return
+            known = Snapshot(found.snapshotId(), found.parentId(), dict(found.summary()))
+            yield known
+            snapshot = known.parent
+
+    def descends(self, snapshot: int | None, ancestor: int) -> bool:
+        """Whether `ancestor` is the snapshot or one of its kept ancestors."""
+        return any(known.id == ancestor for known in self.ancestry(snapshot))
+
+    @cached_property
+    def applied(self) -> Applied | None:
+        """From the newest ancestor of main that carries it: compaction and others commit in between.
+
+        Raises:
+            DataError: the ancestry was cut by an expiry before such a snapshot.
+        """
+        last = None
+        for last in self.ancestry(self.head):
+            if APPLIED in last.summary:
+                of = last.summary
+                return Applied(int(of[APPLIED]), of[POSITION], of[SOURCE], of[GENERATION], last.id)
+        if self.head is not None and (last is None or last.parent is not None):
+            raise DataError(
+                "the snapshot that holds the applied position has expired",
+                hint="load the table again; expire snapshots with the loader's maintenance, which keeps that one",
+                table=self._name,
+            )
+        return None
+
+
+def load_history(session: SparkSession, name: str) -> TableHistory | None:
+    """The metadata as it is now of the table with this whole, quoted name; None when there is no such table."""
+    java = session._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr]
+    try:
+        return TableHistory(java.loadIcebergTable(session._jsparkSession, name), name.replace("`", ""))
+    except AnalysisException as error:
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+            return None
+        raise

@@ -1,0 +1,156 @@
+"""Makes a table from an initial load, or replaces its rows by a newer one: all rows and the position at once."""
+
+from __future__ import annotations
+
+import time
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from loader.errors import LoaderError, RetryableError, StagedDataError, UnsupportedError
+from loader.failpoints import failpoint
+from loader.materialise.branch import Branch, LostError, drop_superseded
+from loader.materialise.history import APPLIED, EXACT_AT, GENERATION, POSITION, SOURCE, Applied, TableHistory
+from loader.materialise.lock import table_lock
+from loader.materialise.plan import Work, difference
+from loader.materialise.quoting import identifiers
+from loader.materialise.reading import places, read_staged, unreadable
+from loader.materialise.spec import TableResult
+from loader.materialise.values import bad_value, misfit, record, row, typed_frame
+from loader.materialise.verifying import verify_files
+from loader.materialise.warehouse import META_COLUMNS, Warehouse, check_ours, check_schema, recorded_schema
+from loader.model.position import SEQNO_UNIT, Position
+from loader.model.table import TableName, TableSchema
+from loader.resources import sql
+from loader.staging.documents import Manifest
+from loader.store.base import Store
+
+_ATTEMPTS = 5
+_MISFIT = "loader-misfit"
+
+
+def load_table(warehouse: Warehouse, store: Store, manifest: Manifest) -> TableResult:
+    """Bring a table to the position of an initial load, unless it is there or further.
+
+    Raises:
+        LoaderError: the table cannot be loaded; its rows are as they were.
+    """
+    began = time.monotonic()
+    work = load_work(manifest)
+    failpoint("table.before")
+    with table_lock(warehouse.catalog, work.name):
+        for _ in range(_ATTEMPTS):
+            try:
+                result = _attempt(warehouse, store, manifest, work)
+            except LostError:
+                continue
+            return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
+    raise RetryableError("others committed to the table during each attempt", hint="run again", table=work.name)
+
+
+def load_work(manifest: Manifest) -> Work:
+    """The one table of a load manifest, in the form of a merge's work.
+
+    Raises:
+        StagedDataError: the manifest is not one of an initial load of one table.
+    """
+    schemas = [TableSchema.from_dict(data) for data in manifest.schemas.values()]
+    inserts_only = all(file.inserts == file.rows for file in manifest.files)
+    if len(schemas) != 1 or manifest.start != manifest.stop or not inserts_only:
+        raise StagedDataError("this is no manifest of an initial load of one table", position=manifest.start)
+    origin = Position.parse(manifest.start)
+    shift = manifest.start_seqno // SEQNO_UNIT - origin.lognum
+    files = tuple(file for file in manifest.files if file.rows)
+    return Work(schemas[0].name, schemas[0], 0, manifest.start_seqno, manifest.start, files, origin, shift)
+
+
+def _attempt(warehouse: Warehouse, store: Store, manifest: Manifest, work: Work) -> TableResult:
+    history = _ready(warehouse, manifest, work)
+    applied = check_ours(history, work.name, manifest.source, manifest.generation)
+    if applied is not None and applied.seqno >= work.target:
+        return _standing(work.name, applied)
+    recorded = recorded_schema(history, work.name)
+    if recorded.schema_id != work.schema.schema_id:
+        raise UnsupportedError(
+            "the table was made for another schema",
+            why=difference(recorded, work.schema),
+            hint=f"drop {work.name} in the warehouse, then run again",
+            table=work.name,
+        )
+    verify_files(store, work.files)
+    with Branch(warehouse, work.name, history.head) as branch:
+        _build(warehouse, store, branch, manifest, work)
+        added = branch.commits()[0].count("added-records")
+        if added != work.rows:
+            raise StagedDataError(
+                "the staged files do not hold the rows that their manifest counts",
+                why=f"{work.rows} in the manifest, {added} in the files",
+                hint="load the table again",
+                table=work.name,
+            )
+        head = branch.publish(1)[0]
+    drop_superseded(warehouse, work.name)
+    return TableResult(
+        table=str(work.name),
+        status="applied",
+        inserts=work.rows,
+        rows_inserted=work.rows,
+        applied_seqno=work.target,
+        position=work.position,
+        snapshot=head.id,
+    )
+
+
+def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory:
+    """The table, made now if there was none; whose it is has still to be checked."""
+    check_schema(work.schema)
+    warehouse.create(work.schema, manifest.source, manifest.generation)
+    history = warehouse.history(work.name)
+    if history is None:
+        raise LoaderError("the table was dropped while it was loaded", table=work.name)
+    return history
+
+
+def _build(warehouse: Warehouse, store: Store, branch: Branch, manifest: Manifest, work: Work) -> None:
+    lines = read_staged(warehouse.session, [store.uri(file.key) for file in work.files], work.schema)
+    records = lines.select(record(work).alias("last"))
+    _rows(records, work).createOrReplaceTempView("loader_rows")
+    insert = sql("materialise/replace_rows").format(
+        branch=branch.target,
+        columns=identifiers((*(column.name for column in work.schema.columns), *META_COLUMNS)),
+        values=", ".join((*places(work.schema), *META_COLUMNS)),
+    )
+    with branch.signed(_signature(manifest)):
+        try:
+            warehouse.session.sql(insert)
+        except Exception as error:
+            if _MISFIT in str(error):
+                raise bad_value(records, work) from error
+            raise unreadable(error, work.name) or error from error
+    failpoint("insert.after")
+
+
+def _rows(records: DataFrame, work: Work) -> DataFrame:
+    """The rows; a value that does not fit stops the insert, which spares a pass over the files to look for one."""
+    fits = sf.when(misfit(work), sf.raise_error(sf.lit(_MISFIT)).cast("boolean")).otherwise(sf.lit(True))
+    return typed_frame(records, work).where(fits).select(*row(work))
+
+
+def _signature(manifest: Manifest) -> dict[str, str]:
+    return {
+        APPLIED: str(manifest.start_seqno),
+        POSITION: manifest.start,
+        EXACT_AT: manifest.exact_at,
+        SOURCE: manifest.source,
+        GENERATION: manifest.generation,
+    }
+
+
+def _standing(table: TableName, applied: Applied) -> TableResult:
+    return TableResult(
+        table=str(table),
+        status="already",
+        applied_seqno=applied.seqno,
+        position=applied.position,
+        snapshot=applied.snapshot,
+    )

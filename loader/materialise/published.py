@@ -1,0 +1,51 @@
+"""The published record: a consistent view over all tables, and a shortcut past intervals in which a table was quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from loader.failpoints import failpoint
+from loader.materialise.chain import Chain, published_key
+from loader.materialise.history import Applied
+from loader.materialise.spec import TableResult
+from loader.model.table import TableName
+from loader.staging.documents import Manifest, Published, PublishedTable
+
+
+def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str:
+    """Write the record of the interval `last`, which every table now has, unless it is there; its key.
+
+    A table that is further already, because it was loaded later or an old interval is run again, is not part of it.
+    """
+    tables = {
+        result.table: PublishedTable(snapshot=result.snapshot, applied=result.applied_seqno)
+        for result in results
+        if result.snapshot is not None and result.applied_seqno is not None and result.applied_seqno <= last.stop_seqno
+    }
+    record = Published(
+        source=chain.source,
+        generation=chain.generation,
+        stop=last.stop,
+        stop_seqno=last.stop_seqno,
+        tables=tables,
+    )
+    key = published_key(chain.source, chain.generation, last.start_seqno)
+    failpoint("published.before")
+    chain.store.create(key, record.canonical())
+    failpoint("published.after")
+    return key
+
+
+def known_through(record: Published | None, table: TableName, applied: Applied) -> int:
+    """The seqno up to which a table lacks nothing.
+
+    That is its applied position or, when the record is of its very newest commit, the record's stop: nothing for the
+    table lay in between. A table that was rolled back or loaded again has another newest commit, and the record does
+    not count.
+    """
+    entry: Mapping[str, PublishedTable] = record.tables if record else {}
+    found = entry.get(str(table))
+    if record is None or found is None:
+        return applied.seqno
+    same = (found.snapshot, found.applied) == (applied.snapshot, applied.seqno)
+    return max(applied.seqno, record.stop_seqno) if same else applied.seqno

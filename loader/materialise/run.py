@@ -1,0 +1,122 @@
+"""One run over all tables of a source: how far each stands, two merged at a time, one record at the end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from loader.job import failure
+from loader.materialise.chain import Chain, read_load
+from loader.materialise.load import load_table, load_work
+from loader.materialise.merge import merge_table, plan_merge
+from loader.materialise.plan import Work
+from loader.materialise.published import publish
+from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
+from loader.materialise.warehouse import Warehouse
+from loader.model.table import TableName
+from loader.staging.documents import Published
+from loader.store.opening import open_store
+
+Result = TypeVar("Result")
+
+_LOG = logging.getLogger(__name__)
+_AT_ONCE = 2  # tables; while one plans and commits, which is the driver's work alone, another one computes
+
+
+def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult:
+    """Bring every table of the source to the spec's stop. A table that fails is reported and stops no other.
+
+    Raises:
+        LoaderError: nothing could be begun.
+    """
+    warehouse = Warehouse(spark, spec.catalog)
+    chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
+    last = chain.target(spec.through_seqno)
+    if last is None:
+        return MaterialiseResult(tables=())
+    record = chain.newest_published()
+    stop = last.stop_seqno
+    changed = _changed(chain, record, stop)
+    done: list[TableResult] = []
+    todo: list[tuple[int, TableName]] = []
+    for table in sorted(changed | _known(chain, record)):
+        if not chain.captures(last.start_seqno, table):
+            _LOG.warning("%s is not captured any more; it stays as it is", table)
+            continue
+        found = _guarded(table, partial(_survey, warehouse, chain, table, stop, record, table in changed))
+        if isinstance(found, Work):
+            todo.append((sum(file.bytes for file in found.files), table))
+        elif found is not None:
+            done.append(found)
+    biggest_first = [table for _, table in sorted(todo, reverse=True)]
+    done += _all(biggest_first, lambda table: merge_table(Warehouse(spark, spec.catalog), chain, table, stop, record))
+    done.sort(key=lambda result: result.table)
+    failed = any(result.status == "failed" for result in done)
+    return MaterialiseResult(
+        tables=tuple(done),
+        stop=last.stop,
+        stop_seqno=stop,
+        published="" if failed else publish(chain, last, done),
+    )
+
+
+def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
+    """Materialise initial loads, each of one table. One that fails is reported and stops no other.
+
+    Raises:
+        LoaderError: a manifest cannot be read.
+    """
+    Warehouse(spark, spec.catalog)
+    store = open_store(spec.staging_root)
+    read = [read_load(store, key, spec.source, spec.generation) for key in spec.manifests]
+    # Of several loads of one table only the newest one matters.
+    manifests = {load_work(one).name: one for one in sorted(read, key=lambda one: one.start_seqno)}
+    biggest_first = sorted(manifests, key=lambda table: -sum(file.bytes for file in manifests[table].files))
+    done = _all(biggest_first, lambda table: load_table(Warehouse(spark, spec.catalog), store, manifests[table]))
+    return MaterialiseResult(tables=tuple(sorted(done, key=lambda result: result.table)))
+
+
+def _survey(
+    warehouse: Warehouse, chain: Chain, table: TableName, stop: int, record: Published | None, changed: bool
+) -> Work | TableResult | None:
+    """What a table needs, how it stands when it needs nothing, or None while it is neither loaded nor changed."""
+    history = warehouse.history(table)
+    if not changed and (history is None or history.applied is None):
+        return None
+    return plan_merge(history, chain, table, stop, record)
+
+
+def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName]:
+    """Tables with staged records that no published record covers: also those that the warehouse does not have."""
+    low = record.stop_seqno if record else 0
+    return {file.name for manifest in chain.between(low, stop) for file in manifest.files if file.rows}
+
+
+def _known(chain: Chain, record: Published | None) -> set[TableName]:
+    """Tables that the warehouse has, or will have once their initial load is materialised."""
+    # `check_name` lets no table into the warehouse, and so into a record, whose name has a dot.
+    known = {TableName(*name.split(".", 1)) for name in record.tables} if record else set()
+    return known | set(chain.loaded(known))
+
+
+def _all(tables: Sequence[TableName], work: Callable[[TableName], TableResult]) -> list[TableResult]:
+    """The work done for every table, begun in the order given."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda table: _guarded(table, partial(work, table)), tables))
+
+
+def _guarded(table: TableName, work: Callable[[], Result]) -> Result | TableResult:
+    """What the work returns, or the report of its failure: one table's failure is not another one's."""
+    try:
+        result = work()
+    except Exception as error:
+        _LOG.error("table %s failed", table, exc_info=error)
+        return TableResult(table=str(table), status="failed", error=failure(error))
+    if isinstance(result, TableResult):
+        _LOG.info("%s: %s, at %s", table, result.status, result.position)
+    return result

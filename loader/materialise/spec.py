@@ -1,0 +1,90 @@
+"""What the materialisation jobs are told and what they report."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, computed_field
+
+
+class CatalogSettings(BaseModel):
+    """An Iceberg catalog as Spark sees it: `type` is Iceberg's own word (hadoop, jdbc, rest, hive, glue).
+
+    `properties` go to the catalog as they are (`jdbc.user`, `io-impl`, ...). A table's namespace is its MySQL schema.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "lake"
+    type: str
+    warehouse: str
+    uri: str = ""
+    properties: dict[str, str] = {}
+
+
+class MaterialiseSpec(BaseModel):
+    """Bring every table of a source up to the interval that stops at `through_seqno` (none: the last extracted one)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    generation: str
+    staging_root: str
+    catalog: CatalogSettings
+    through_seqno: int | None = None
+
+
+class LoadSpec(BaseModel):
+    """Make tables from initial loads; `manifests` are keys of load manifests, relative to the staging root."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    generation: str
+    staging_root: str
+    catalog: CatalogSettings
+    manifests: tuple[str, ...]
+
+
+class TableResult(BaseModel):
+    """What happened to one table.
+
+    Attributes:
+        status: `applied` (a commit of ours), `unchanged` (no record for it), `already` (was there before, or another
+            run was faster), `failed` (see `error`, in the form of `LoaderError.as_dict()`).
+        inserts, updates, deletes: staged records merged, before the collapse to the last one per key.
+        rows_deleted, rows_inserted: what the merge did to the warehouse's rows.
+        applied_seqno, position, snapshot: where the table's newest commit of ours stands.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    table: str
+    status: Literal["applied", "unchanged", "already", "failed"]
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    rows_deleted: int = 0
+    rows_inserted: int = 0
+    applied_seqno: int | None = None
+    position: str = ""
+    snapshot: int | None = None
+    seconds: float = 0.0
+    error: dict[str, Any] | None = None
+
+
+class MaterialiseResult(BaseModel):
+    """All tables of a run, by name, and the key of the published record when every one of them succeeded."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tables: tuple[TableResult, ...]
+    stop: str = ""
+    stop_seqno: int | None = None
+    published: str = ""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        """0, or the worst code of a failed table."""
+        return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)

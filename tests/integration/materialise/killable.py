@@ -1,0 +1,54 @@
+"""A run in a process of its own that can be killed, on the JVM of the process that started it.
+
+    python -m tests.integration.materialise.killable merge|load SPEC
+
+It saves a start of Spark per kill. What dies is the driver, at a moment when it waits for nothing; that the JVM dies
+with it is tried once, with spark-submit.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from loader.materialise.run import load, materialise
+from loader.materialise.spec import LoadSpec, MaterialiseSpec
+
+
+def run_until(spark: SparkSession, point: str, spec: MaterialiseSpec | LoadSpec, folder: Path) -> int:
+    """Run the spec with the failpoint armed; the exit code of its process, negative for a signal."""
+    file = folder / f"{point}.json"
+    file.write_text(spec.model_dump_json())
+    parameters = spark.sparkContext._gateway.gateway_parameters
+    variables = {
+        "LOADER_FAILPOINT": point,
+        "PYSPARK_GATEWAY_PORT": str(parameters.port),
+        "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
+    }
+    kind = "load" if isinstance(spec, LoadSpec) else "merge"
+    argv = [sys.executable, "-m", "tests.integration.materialise.killable", kind, str(file)]
+    checkout = Path(__file__).resolve().parents[3]
+    return subprocess.run(argv, cwd=checkout, env={**os.environ, **variables}, check=False, timeout=120).returncode
+
+
+def _main() -> None:
+    kind, file = sys.argv[1:]
+    gateway = launch_gateway()
+    existing = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
+    context = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(existing)
+    spark = SparkSession(SparkContext(gateway=gateway, jsc=context))
+    text = Path(file).read_text()
+    if kind == "load":
+        load(spark, LoadSpec.model_validate_json(text))
+    else:
+        materialise(spark, MaterialiseSpec.model_validate_json(text))
+
+
+if __name__ == "__main__":
+    _main()

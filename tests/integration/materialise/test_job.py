@@ -1,0 +1,105 @@
+"""The jobs as spark-submit runs them: results, errors of their own type, exit codes, and what they import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from loader import submit
+from loader.errors import DataError, GapError, LoaderError, RetryableError, UsageError
+from loader.job import carried, carried_error
+from loader.materialise import job
+from loader.materialise.warm_job import warm
+from loader.submit import SparkSettings, WarmSpec, configuration, run
+from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.staged_writer import number
+
+pytestmark = pytest.mark.integration
+
+
+def test_an_error_of_the_job_arrives_as_what_it_was(lake: Lake, settings: SparkSettings) -> None:
+    with pytest.raises(GapError) as caught:
+        run(Path(job.__file__), lake.merge_spec(number(1, 5)), settings)
+    assert caught.value.where == {"source": "shop", "seqno": str(number(1, 5))}
+    assert caught.value.hint == "extract that interval first"
+
+
+def test_a_spec_of_another_job_is_refused(settings: SparkSettings) -> None:
+    with pytest.raises(UsageError, match="no MaterialiseSpec"):
+        run(Path(job.__file__), Spec(), settings)
+
+
+class Spec(BaseModel):
+    x: int = 1
+
+
+def scripted(folder: Path, settings: SparkSettings, body: str) -> dict[str, Any]:
+    """What `run` makes of a job that is this script."""
+    script = folder / "script.py"
+    script.write_text(f"import sys, os, json\nspec, result = sys.argv[2], sys.argv[4]\n{body}")
+    return run(script, Spec(), settings)
+
+
+def test_a_result_comes_back_whatever_the_exit_code(tmp_path: Path, settings: SparkSettings) -> None:
+    body = "x = json.load(open(spec))['x']\njson.dump({'x': x + 1}, open(result, 'w'))\nsys.exit(4)"
+    assert scripted(tmp_path, settings, body) == {"x": 2}
+
+
+def test_a_job_without_a_result_is_worth_a_retry_and_shows_its_last_lines(
+    tmp_path: Path, settings: SparkSettings
+) -> None:
+    body = "for i in range(100): print('line', i, flush=True)\nos.kill(os.getpid(), 9)"
+    with pytest.raises(RetryableError) as caught:
+        scripted(tmp_path, settings, body)
+    assert "exit code 137" in caught.value.why
+    assert "line 99" in caught.value.why
+    assert "line 9\n" not in caught.value.why
+
+
+def test_a_damaged_class_archive_does_no_harm(
+    tmp_path: Path, settings: SparkSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADER_CACHE", str(tmp_path))
+    archive = submit._archive(settings)
+    assert archive is not None
+    archive.parent.mkdir()
+    archive.write_bytes(b"no archive" * 1000)
+    assert f"-XX:SharedArchiveFile={archive}" in configuration(settings)["spark.driver.extraJavaOptions"]
+    assert scripted(tmp_path, settings, "json.dump({'x': 2}, open(result, 'w'))") == {"x": 2}
+
+
+def test_the_job_that_warms_does_what_merges_do(lake: Lake) -> None:
+    result = lake.one(warm(lake.spark, WarmSpec(folder=str(lake.folder))))
+    assert (result.status, result.inserts, result.updates, result.deletes) == ("applied", 2, 2, 1)
+    assert (result.rows_deleted, result.rows_inserted) == (4, 4)
+
+
+def test_an_error_of_a_spark_task_arrives_as_what_it_was(lake: Lake) -> None:
+    def work(_: int) -> int:
+        with carried():
+            raise DataError("bad bytes", why='a "quoted"\nreason ä', hint="look", position="binlog.000001:4")
+
+    with pytest.raises(Exception, match="loader-error") as caught:
+        lake.spark.sparkContext.parallelize([1], 1).map(work).collect()
+    error = carried_error(caught.value)
+    assert isinstance(error, DataError)
+    assert (
+        error.as_dict()
+        == DataError("bad bytes", why='a "quoted"\nreason ä', hint="look", position="binlog.000001:4").as_dict()
+    )
+    assert carried_error(LoaderError("x")) is None
+
+
+@pytest.mark.parametrize("module", ["loader.materialise.job", "loader.materialise.load_job"])
+def test_the_job_needs_neither_airflow_nor_a_driver_of_mysql(module: str) -> None:
+    code = (
+        f"import sys, {module};"
+        " print(sorted({'airflow', 'pymysql', 'boto3', 'numba'} & {name.split('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

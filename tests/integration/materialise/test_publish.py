@@ -1,0 +1,260 @@
+"""Main is moved by one attempt at a time, whatever else happens to the table meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from loader.materialise import job, merge
+from loader.materialise.branch import Branch, LostError, drop_superseded
+from loader.materialise.chain import published_key
+from loader.materialise.warehouse import Warehouse
+from loader.model.table import Column
+from loader.staging.documents import Published
+from loader.submit import SparkSettings, command, environment
+from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
+
+pytestmark = pytest.mark.integration
+
+NUMBERED = table("orders", [Column("id", "int"), Column("name", "varchar", charset="utf8mb4")], ["id"])
+P0 = position(1, 1000)
+ROWS = [(1, "one"), (2, "two"), (3, "three")]
+CHANGES = [
+    Change("U", number(1, 1100), 5, (1, "first")),
+    Change("D", number(1, 1200), 5, (2, "two")),
+    Change("I", number(1, 1300), 5, (4, "four")),
+]
+
+
+@pytest.fixture
+def ready(lake: Lake) -> Lake:
+    """A loaded table with one interval staged for it."""
+    lake.one(lake.loaded(lake.staging.load(NUMBERED, ROWS, P0)))
+    lake.staging.interval(P0, position(1, 2000), [(NUMBERED, CHANGES)])
+    return lake
+
+
+def exact(lake: Lake) -> bool:
+    return lake.rows(NUMBERED) == fold(NUMBERED, ROWS, 0, CHANGES)
+
+
+def insert(lake: Lake, target: str, key: int) -> None:
+    lake.sql(f"INSERT INTO {target} VALUES ({key}, 'by hand', 0, NULL)")
+
+
+def test_the_second_of_two_branches_from_one_snapshot_is_lost(ready: Lake) -> None:
+    base = ready.history(NUMBERED).head
+    branches = [Branch(ready.warehouse, NUMBERED.name, base) for _ in range(2)]
+    for key, branch in enumerate(branches, start=10):
+        with branch.signed():
+            insert(ready, branch.target, key)
+    branches[0].publish(1)
+    with pytest.raises(LostError, match="main moved"):
+        branches[1].publish(1)
+    assert {(10,), (11,)} & set(ready.rows(NUMBERED)) == {(10,)}
+
+
+def test_a_signature_does_not_stick_to_later_commits(ready: Lake) -> None:
+    branch = Branch(ready.warehouse, NUMBERED.name, ready.history(NUMBERED).head)
+    with branch.signed({"loader.applied": "1"}):
+        insert(ready, branch.target, 10)
+    insert(ready, branch.target, 11)
+    history = ready.history(NUMBERED)
+    later, signed, *_ = history.ancestry(history.branches[branch.name])
+    assert (signed.summary["loader.applied"], signed.summary["loader.run"]) == ("1", branch.name)
+    assert not [name for name in later.summary if name.startswith("loader.")]
+
+
+def test_a_commit_of_another_on_the_branch_is_not_published(ready: Lake) -> None:
+    branch = Branch(ready.warehouse, NUMBERED.name, ready.history(NUMBERED).head)
+    with branch.signed():
+        insert(ready, branch.target, 10)
+    insert(ready, branch.target, 11)
+    with pytest.raises(LostError, match="not of this attempt"):
+        branch.publish(1)
+    assert ready.rows(NUMBERED) == {(row[0],): row for row in ROWS}
+
+
+def test_a_branch_dropped_and_made_again_is_not_published(ready: Lake) -> None:
+    base = ready.history(NUMBERED).head
+    name = ready.warehouse.name(NUMBERED.name)
+    branch = Branch(ready.warehouse, NUMBERED.name, base)
+    with branch.signed():
+        insert(ready, branch.target, 10)
+    ready.sql(f"ALTER TABLE {name} DROP BRANCH `{branch.name}`")
+    with pytest.raises(LostError, match="dropped"):
+        branch.publish(1)
+    ready.sql(f"ALTER TABLE {name} CREATE BRANCH `{branch.name}`")
+    with branch.signed():
+        insert(ready, branch.target, 10)
+    with pytest.raises(LostError, match="not 2"):
+        branch.publish(2)
+
+
+def test_a_lost_reply_is_no_failure(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Branch._sql
+
+    def loses_replies(self: Branch, statement: str) -> None:
+        original(self, statement)
+        if "fast_forward" in statement:
+            raise ConnectionError("the reply was lost")
+
+    monkeypatch.setattr(Branch, "_sql", loses_replies)
+    assert ready.one(ready.merged()).status == "applied"
+    assert exact(ready)
+
+
+def test_a_catalog_that_fails_is_worth_a_retry(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Branch._sql
+
+    def fails(self: Branch, statement: str) -> None:
+        if "fast_forward" in statement:
+            raise ConnectionError("no answer")
+        original(self, statement)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Branch, "_sql", fails)
+        result = ready.merged()
+    assert (result.exit_code, result.tables[0].error["error"]) == (3, "RetryableError")
+    assert list(ready.history(NUMBERED).branches) == ["main"]
+    assert ready.one(ready.merged()).status == "applied"
+    assert exact(ready)
+
+
+@pytest.mark.parametrize("moves", [1, 99])
+def test_maintenance_in_between_makes_the_merge_start_over(
+    ready: Lake, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    original = Branch.publish
+    left = [moves]
+    name = ready.warehouse.name(NUMBERED.name)
+
+    def publish(self: Branch, steps: int):
+        if left[0]:
+            left[0] -= 1
+            ready.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
+        return original(self, steps)
+
+    monkeypatch.setattr(Branch, "publish", publish)
+    result = ready.merged()
+    if moves == 1:
+        assert ready.one(result).status == "applied"
+        assert exact(ready)
+    else:
+        assert result.tables[0].error["error"] == "RetryableError"
+        assert ready.rows(NUMBERED) == {(row[0],): row for row in ROWS}
+    assert list(ready.history(NUMBERED).branches) == ["main"]
+
+
+def test_a_faster_run_in_between_leaves_nothing_to_do(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = merge._build
+    done = []
+
+    def build(*arguments):
+        if not done:
+            done.append(True)
+            chain, target = arguments[4], number(1, 2000)
+            faster = Warehouse(ready.spark, ready.catalog)
+            done.append(merge._attempt(faster, chain, NUMBERED.name, target, None))
+        return original(*arguments)
+
+    monkeypatch.setattr(merge, "_build", build)
+    result = ready.one(ready.merged())
+    assert (done[1].status, result.status) == ("applied", "already")
+    assert result.snapshot == done[1].snapshot
+    assert exact(ready)
+    assert list(ready.history(NUMBERED).branches) == ["main"]
+
+
+def test_left_branches_are_dropped_once_main_has_passed_them(ready: Lake) -> None:
+    history = ready.history(NUMBERED)
+    killed = Branch(ready.warehouse, NUMBERED.name, history.head)
+    insert(ready, killed.target, 77)
+    ready.sql(f"ALTER TABLE {ready.warehouse.name(NUMBERED.name)} CREATE BRANCH audit")
+    drop_superseded(ready.warehouse, NUMBERED.name)
+    assert set(ready.history(NUMBERED).branches) == {"main", "audit", killed.name}
+    ready.one(ready.merged())
+    assert set(ready.history(NUMBERED).branches) == {"main", "audit"}
+    assert exact(ready)
+
+
+def test_a_commit_of_maintenance_does_not_hide_the_applied_position(ready: Lake) -> None:
+    first = ready.one(ready.merged())
+    name = ready.warehouse.name(NUMBERED.name)
+    ready.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
+    assert ready.history(NUMBERED).head != first.snapshot
+    assert ready.one(ready.merged()) == first.model_copy(
+        update={
+            "status": "already", "inserts": 0, "updates": 0, "deletes": 0, "rows_deleted": 0,
+            "rows_inserted": 0, "seconds": 0.0,
+        }
+    )  # fmt: skip
+
+
+def test_published_record_spares_old_manifests(ready: Lake) -> None:
+    first = ready.merged()
+    assert first.published == published_key(SOURCE, GENERATION, number(1, 1000))
+    record = Published.read(ready.staging.store.get(first.published), "")
+    assert record.stop_seqno == number(1, 2000)
+    assert record.tables["shop.orders"].snapshot == first.tables[0].snapshot
+    ready.staging.interval(position(1, 2000), position(1, 3000))
+    second = ready.merged()
+    assert ready.one(second).status == "unchanged"
+    for start in (1000, 2000):  # gone with the retention of the staging store
+        ready.staging.store.delete(f"shop/g1/{number(1, start):020d}/manifest.json")
+    changes = [Change("I", number(1, 3100), 5, (5, "five"))]
+    ready.staging.interval(position(1, 3000), position(1, 4000), [(NUMBERED, changes)])
+    assert ready.one(ready.merged()).status == "applied"
+    assert ready.rows(NUMBERED) == fold(NUMBERED, ROWS, 0, CHANGES + changes)
+
+
+def test_published_record_does_not_count_for_a_table_that_was_rolled_back(ready: Lake) -> None:
+    load = ready.history(NUMBERED).head
+    ready.merged()
+    name = ready.warehouse.name(NUMBERED.name)
+    ready.sql(f"CALL lake.system.rollback_to_snapshot('{name}', {load})")
+    assert ready.rows(NUMBERED) == {(row[0],): row for row in ROWS}
+    assert ready.one(ready.merged()).status == "applied"
+    assert exact(ready)
+
+
+def test_two_tables_at_once_do_not_sign_each_others_commits(lake: Lake) -> None:
+    schemas = [table(f"t{place}", NUMBERED.columns, ["id"]) for place in range(4)]
+    keys = [lake.staging.load(schema, ROWS, position(1, 1000 + place)) for place, schema in enumerate(schemas)]
+    assert lake.loaded(*keys).exit_code == 0
+    for place, schema in enumerate(schemas):
+        assert lake.history(schema).applied.seqno == number(1, 1000 + place)
+
+
+def test_two_processes_at_once(ready: Lake, settings: SparkSettings, spark: SparkSession) -> None:
+    spec = ready.folder / "spec.json"
+    spec.write_text(ready.merge_spec().model_dump_json())
+    results = [ready.folder / f"result-{place}.json" for place in range(2)]
+    processes = []
+    for result in results:
+        argv = command(Path(job.__file__), ["--spec", str(spec), "--result", str(result)], settings)
+        processes.append(subprocess.Popen(argv, env={**os.environ, **environment(settings)}))
+    assert [process.wait(timeout=200) for process in processes] == [0, 0]
+    found = [json.loads(result.read_text())["tables"][0] for result in results]
+    assert sorted(one["status"] for one in found) == ["already", "applied"]
+    assert found[0]["snapshot"] == found[1]["snapshot"] == ready.history(NUMBERED).head
+    assert exact(ready)
+    assert list(ready.history(NUMBERED).branches) == ["main"]
+
+
+def test_an_old_interval_run_again_publishes_no_view_of_tables_that_are_further(ready: Lake) -> None:
+    key = ready.merged(number(1, 2000)).published
+    deletion = Change("D", number(1, 2100), 5, ROWS[2])
+    ready.staging.interval(position(1, 2000), position(1, 3000), [(NUMBERED, [deletion])])
+    ready.merged()
+    ready.staging.store.delete(key)
+    again = ready.merged(number(1, 2000))
+    assert ready.one(again).status == "already"
+    assert Published.read(ready.staging.store.get(again.published), "").tables == {}
+    assert (3,) not in ready.rows(NUMBERED)

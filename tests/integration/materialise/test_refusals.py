@@ -1,0 +1,288 @@
+"""What must stop a table, by name and without a trace, and never another table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loader.errors import GapError, UsageError
+from loader.materialise.run import materialise
+from loader.materialise.spec import CatalogSettings, MaterialiseResult
+from loader.materialise.warehouse import Warehouse
+from loader.model.table import Column, TableSchema
+from loader.staging.documents import Barrier, TableFilter
+from tests.integration.materialise import staged_writer
+from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.staged_writer import Change, Staging, fold, number, position, table
+
+pytestmark = pytest.mark.integration
+
+ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
+ORDERS = table("orders", [ID, NAME], ["id"])
+ITEMS = table("items", [ID, NAME], ["id"])
+P0 = position(1, 1000)
+
+
+def insert(key: int, at: int = 1100) -> Change:
+    return Change("I", number(1, at), 5, (key, "new"))
+
+
+@pytest.fixture
+def both(lake: Lake) -> Lake:
+    """Two loaded tables, each with one row."""
+    keys = [lake.staging.load(schema, [(1, "one")], P0) for schema in (ORDERS, ITEMS)]
+    assert lake.loaded(*keys).exit_code == 0
+    return lake
+
+
+def stopped(lake: Lake, result: MaterialiseResult, name: str, kind: str) -> dict[str, Any]:
+    """The error of `orders`, which is as it was, while `items` got its record."""
+    found = {one.table: one for one in result.tables}
+    assert result.exit_code == 4
+    assert result.published == ""
+    assert found["shop.items"].status == "applied", found["shop.items"].error
+    assert (2,) in lake.rows(ITEMS)
+    failed = found[name]
+    assert failed.status == "failed"
+    assert failed.error is not None
+    assert failed.error["error"] == kind
+    assert name in str(failed.error)
+    return failed.error
+
+
+def staged_for_both(lake: Lake, stop: int = 2000, **more: Any) -> list[Path]:
+    manifest = lake.staging.interval(P0, position(1, stop), [(ORDERS, [insert(2)]), (ITEMS, [insert(2)])], **more)
+    return [lake.staging.root / file.key for file in manifest.of_table(ORDERS.name)]
+
+
+def unchanged(lake: Lake) -> bool:
+    return lake.rows(ORDERS) == {(1,): (1, "one")} and list(lake.history(ORDERS).branches) == ["main"]
+
+
+def test_a_missing_file(both: Lake) -> None:
+    (file,) = staged_for_both(both)
+    file.unlink()
+    error = stopped(both, both.merged(), "shop.orders", "StagedDataError")
+    assert error["what"] == "a staged file is missing"
+    assert error["where"]["file"].endswith(".csv")
+    assert unchanged(both)
+
+
+@pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b.replace(b"new", b"old"), lambda b: b""])
+def test_a_changed_file(both: Lake, change: Any) -> None:
+    (file,) = staged_for_both(both)
+    file.write_bytes(change(file.read_bytes()))
+    error = stopped(both, both.merged(), "shop.orders", "StagedDataError")
+    assert error["what"] == "a staged file has changed"
+    assert unchanged(both)
+
+
+def test_a_file_that_nobody_named_is_not_read(both: Lake) -> None:
+    (file,) = staged_for_both(both)
+    file.with_name("part-000001-0009.csv").write_bytes(file.read_bytes().replace(b",2,", b",3,"))
+    assert both.merged().exit_code == 0
+    assert set(both.rows(ORDERS)) == {(1,), (2,)}
+
+
+def test_lines_that_the_manifest_counts_otherwise(both: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Staging.part
+
+    def one_row_less(self: Staging, folder: str, schema: Any, changes: Any, *more: Any) -> Any:
+        entry = original(self, folder, schema, changes, *more)
+        return entry.model_copy(update={"inserts": entry.inserts + 1}) if schema is ORDERS else entry
+
+    monkeypatch.setattr(Staging, "part", one_row_less)
+    staged_for_both(both)
+    error = stopped(both, both.merged(), "shop.orders", "StagedDataError")
+    assert "2 in the manifests, 1 in the files" in error["why"]
+    assert unchanged(both)
+
+
+@pytest.fixture(params=["{line},3\n", "I,x{line}\n", '"{line}\n'])
+def wrong(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on the lines of `orders` are not in the format."""
+    original = staged_writer.line
+
+    def other(schema: TableSchema, change: Change) -> str:
+        line = original(schema, change)
+        return request.param.format(line=line.rstrip("\n")) if schema is ORDERS else line
+
+    monkeypatch.setattr(staged_writer, "line", other)
+
+
+def test_lines_of_another_form(both: Lake, wrong: None) -> None:
+    staged_for_both(both)
+    error = stopped(both, both.merged(), "shop.orders", "StagedDataError")
+    assert error["what"] == "a staged file is not in the staging format"
+    assert unchanged(both)
+
+
+def test_lines_of_another_form_in_an_initial_load(lake: Lake, wrong: None) -> None:
+    (result,) = lake.loaded(lake.staging.load(ORDERS, [(1, "one"), (2, "two")], P0)).tables
+    assert result.error is not None
+    assert result.error["what"] == "a staged file is not in the staging format"
+    assert lake.rows(ORDERS) == {}
+
+
+def test_an_incomplete_row_image(both: Lake) -> None:
+    partial = Change("U", number(1, 1100), 5, (1, None), absent="02")
+    both.staging.interval(P0, position(1, 2000), [(ORDERS, [partial]), (ITEMS, [insert(2)])])
+    stopped(both, both.merged(), "shop.orders", "UnsupportedError")
+    assert unchanged(both)
+
+
+def test_a_changed_schema_names_the_columns(both: Lake) -> None:
+    new = table("orders", [Column("id", "bigint"), Column("title", "varchar", charset="utf8mb4")], ["id"])
+    both.staging.interval(P0, position(1, 2000), [(new, [insert(2)]), (ITEMS, [insert(2)])])
+    error = stopped(both, both.merged(), "shop.orders", "UnsupportedError")
+    assert error["why"] == (
+        "column name varchar was dropped; column title varchar was added; column id was int, is bigint"
+    )
+    assert unchanged(both)
+
+
+@pytest.mark.parametrize("tables", [("shop.orders",), ("shop.orders", "shop.other")])
+def test_a_barrier_stops_the_tables_it_names(both: Lake, tables: tuple[str, ...]) -> None:
+    barrier = Barrier(seqno=number(1, 1500), position=position(1, 1500), statement="TRUNCATE orders", tables=tables)
+    staged_for_both(both, barriers=[barrier])
+    error = stopped(both, both.merged(), "shop.orders", "UnsupportedError")
+    assert (error["why"], error["where"]["position"]) == ("TRUNCATE orders", position(1, 1500))
+    assert unchanged(both)
+
+
+def test_a_barrier_that_names_nothing_stops_every_table_and_one_before_the_load_none(both: Lake) -> None:
+    barrier = Barrier(seqno=number(1, 1000), position=P0, statement="DROP DATABASE x", tables=())
+    both.staging.interval(position(1, 500), position(1, 1050), barriers=[barrier])
+    assert both.merged().exit_code == 0
+    late = barrier.model_copy(update={"seqno": number(1, 1060), "position": position(1, 1060)})
+    both.staging.interval(position(1, 1050), position(1, 2000), barriers=[late])
+    assert [one.status for one in both.merged().tables] == ["failed", "failed"]
+
+
+def test_changes_of_a_table_that_was_never_loaded(both: Lake) -> None:
+    other = table("other", [ID, NAME], ["id"])
+    both.staging.interval(P0, position(1, 2000), [(other, [insert(2)]), (ITEMS, [insert(2)])])
+    error = stopped(both, both.merged(), "shop.other", "DataError")
+    assert error["what"] == "changes of table shop.other are staged, but it was never loaded"
+    assert error["hint"] == "loader initial-load --table shop.other"
+    assert both.warehouse.history(other.name) is None
+    both.loaded(both.staging.load(other, [(2, "new")], position(1, 2000)))
+    assert both.merged().exit_code == 0
+
+
+def test_a_hole_between_intervals(both: Lake) -> None:
+    both.staging.interval(P0, position(1, 1200), [(ORDERS, [insert(2)])])
+    both.staging.interval(position(1, 1300), position(1, 2000), [(ORDERS, [insert(3, at=1400)])])
+    for result in both.merged().tables:
+        assert result.error is not None
+        assert (result.error["error"], result.error["where"]["seqno"]) == ("GapError", str(number(1, 1200)))
+    assert unchanged(both)
+
+
+def test_an_interval_that_is_planned_but_not_extracted(both: Lake) -> None:
+    both.staging.plan(P0, position(1, 2000))
+    with pytest.raises(GapError, match="no extracted interval stops"):
+        both.merged(number(1, 2000))
+    assert both.merged().tables == ()
+
+
+def test_a_table_that_was_not_captured_for_a_while(both: Lake) -> None:
+    less = TableFilter(include=("shop.*",), exclude=("shop.orders",))
+    both.staging.interval(P0, position(1, 1200), [(ITEMS, [insert(2)])], captured=less)
+    (items,) = both.merged().tables
+    assert items.table == "shop.items"
+    both.staging.interval(position(1, 1200), position(1, 2000), [(ORDERS, [insert(3, at=1400)])])
+    found = {one.table: one for one in both.merged().tables}
+    assert found["shop.orders"].error["error"] == "GapError"
+    assert found["shop.items"].status == "unchanged"
+    both.loaded(both.staging.load(ORDERS, [(1, "one"), (3, "new")], position(1, 1500)))
+    assert both.merged().exit_code == 0
+
+
+def test_a_table_of_somebody_else(both: Lake) -> None:
+    name = both.warehouse.name(ORDERS.name)
+    both.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('loader.source' = 'another')")
+    staged_for_both(both)
+    error = stopped(both, both.merged(), "shop.orders", "DataError")
+    assert "another" in error["what"]
+    both.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('loader.source')")
+    (again,) = both.loaded(both.staging.load(ORDERS, [(7, "x")], position(1, 1900))).tables
+    assert again.error is not None
+    assert "not made by the loader" in again.error["what"]
+    assert unchanged(both)
+
+
+def test_a_table_without_a_key_or_with_a_name_of_ours(lake: Lake) -> None:
+    keyless = table("keyless", [ID], [])
+    taken = table("taken", [ID, Column("_SEQNO", "int")], ["id"])
+    path = table("../../escape", [ID], ["id"])
+    keys = [
+        lake.staging.load(keyless, [(1,)], P0),
+        lake.staging.load(taken, [(1, 1)], P0),
+        lake.staging.load(path, [(1,)], P0),
+    ]
+    for result in lake.loaded(*keys).tables:
+        assert result.error is not None
+        assert result.error["error"] == "UnsupportedError"
+        assert result.table in str(result.error["where"])
+
+
+def test_an_expired_applied_position_is_no_new_table(both: Lake) -> None:
+    name = both.warehouse.name(ORDERS.name)
+    both.sql(f"INSERT INTO {name} VALUES (5, 'by hand', 0, NULL)")
+    both.sql(
+        f"CALL lake.system.expire_snapshots(table => '{name}', retain_last => 1,"
+        " older_than => TIMESTAMP '2999-01-01 00:00:00')"
+    )
+    staged_for_both(both)
+    error = stopped(both, both.merged(), "shop.orders", "DataError")
+    assert "expired" in error["what"]
+
+
+def test_a_hadoop_catalog_on_an_object_store(both: Lake) -> None:
+    catalog = CatalogSettings(type="hadoop", warehouse="s3a://bucket/lake")
+    with pytest.raises(UsageError, match="loses commits"):
+        Warehouse(both.spark, catalog)
+    spec = both.merge_spec().model_copy(update={"catalog": catalog})
+    with pytest.raises(UsageError):
+        materialise(both.spark, spec)
+
+
+def test_an_older_load_is_already_there_and_a_newer_one_replaces_all_rows(both: Lake) -> None:
+    (older,) = both.loaded(both.staging.load(ORDERS, [(8, "old")], position(1, 900))).tables
+    assert (older.status, older.applied_seqno) == ("already", number(1, 1000))
+    both.staging.interval(P0, position(1, 2000), [(ORDERS, [insert(2)])])
+    both.merged(number(1, 2000))
+    (newer,) = both.loaded(both.staging.load(ORDERS, [(9, "fresh")], position(1, 2500))).tables
+    assert newer.status == "applied"
+    assert both.rows(ORDERS) == {(9,): (9, "fresh")}
+    changes = [insert(3, at=2400), insert(4, at=2600)]
+    both.staging.interval(position(1, 2000), position(1, 3000), [(ORDERS, changes)])
+    both.merged()
+    assert both.rows(ORDERS) == fold(ORDERS, [(9, "fresh")], number(1, 2500), changes)
+
+
+def test_an_empty_initial_load(lake: Lake) -> None:
+    folder = lake.staging.load(ORDERS, [], P0)
+    assert lake.one(lake.loaded(folder)).status == "applied"
+    assert lake.one(lake.loaded(folder)).status == "already"
+    lake.staging.interval(P0, position(1, 2000), [(ORDERS, [insert(2)])])
+    lake.one(lake.merged())
+    assert set(lake.rows(ORDERS)) == {(2,)}
+
+
+def test_a_load_whose_manifest_counts_otherwise(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Staging.part
+
+    def one_row_less(self: Staging, *arguments: Any) -> Any:
+        entry = original(self, *arguments)
+        return entry.model_copy(update={"inserts": entry.inserts + 1})
+
+    monkeypatch.setattr(Staging, "part", one_row_less)
+    (result,) = lake.loaded(lake.staging.load(ORDERS, [(1, "one")], P0)).tables
+    assert result.error is not None
+    assert (result.error["error"], result.error["why"]) == ("StagedDataError", "2 in the manifest, 1 in the files")
+    assert lake.rows(ORDERS) == {}
+    assert lake.history(ORDERS).applied is None

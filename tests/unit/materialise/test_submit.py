@@ -1,0 +1,93 @@
+"""The command line of spark-submit, and what comes back from a job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from loader.errors import DataError, LoaderError, RetryableError, StagedDataError, UsageError
+from loader.job import failure, rebuild
+from loader.submit import SparkSettings, command, configuration, environment
+
+JOB = Path("/srv/loader/materialise/job.py")
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    for name in ("b.jar", "a.jar", "readme.txt"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def confs(argv: list[str]) -> dict[str, str]:
+    pairs = [argv[place + 1] for place, word in enumerate(argv) if word == "--conf"]
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def test_a_local_master_gets_the_jars_on_its_class_path_and_listens_on_loopback(jars: Path) -> None:
+    settings = SparkSettings(jars=str(jars), master="local[3]")
+    argv = command(JOB, ["--spec", "x"], settings)
+    assert argv[0].endswith("pyspark/bin/spark-submit")
+    assert argv[1:3] == ["--master", "local[3]"]
+    assert argv[-3:] == [str(JOB), "--spec", "x"]
+    assert "--jars" not in argv
+    conf = confs(argv)
+    assert conf["spark.driver.extraClassPath"] == f"{jars}/a.jar:{jars}/b.jar"
+    assert conf["spark.driver.host"] == conf["spark.driver.bindAddress"] == "127.0.0.1"
+    assert conf["spark.sql.shuffle.partitions"] == "6"
+    assert "log4j2.properties" in conf["spark.driver.extraJavaOptions"]
+    variables = environment(settings)
+    assert variables["SPARK_LOCAL_IP"] == "127.0.0.1"
+    assert variables["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_a_cluster_gets_the_jars_sent(jars: Path) -> None:
+    settings = SparkSettings(jars=str(jars), master="yarn", conf={"spark.submit.deployMode": "client"})
+    argv = command(JOB, [], settings)
+    assert argv[argv.index("--jars") + 1] == f"{jars}/a.jar,{jars}/b.jar"
+    conf = confs(argv)
+    assert conf["spark.submit.deployMode"] == "client"
+    assert not {"spark.driver.host", "spark.driver.extraClassPath", "spark.sql.shuffle.partitions"} & set(conf)
+    assert "SPARK_LOCAL_IP" not in environment(settings)
+
+
+def test_settings_win_and_options_of_the_jvm_are_joined(jars: Path) -> None:
+    conf = configuration(
+        SparkSettings(
+            jars=str(jars),
+            conf={"spark.ui.enabled": "true", "spark.driver.extraJavaOptions": "-Da=b", "spark.driver.memory": "9g"},
+        )
+    )
+    assert conf["spark.ui.enabled"] == "true"
+    assert conf["spark.driver.memory"] == "9g"
+    assert conf["spark.driver.extraJavaOptions"].endswith(" -Da=b")
+    assert "log4j2" in conf["spark.driver.extraJavaOptions"]
+
+
+def test_a_folder_without_jars_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no jar"):
+        command(JOB, [], SparkSettings(jars=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StagedDataError("what", why="why", hint="hint", file="f", what_else="x"),
+        RetryableError("what"),
+        UsageError("what", table="a"),
+    ],
+)
+def test_an_error_survives_json(error: LoaderError) -> None:
+    again = rebuild(error.as_dict())
+    assert type(again) is type(error)
+    assert again.as_dict() == error.as_dict()
+
+
+def test_an_error_of_a_type_unknown_here_keeps_its_exit_code() -> None:
+    data = DataError("what", table="a").as_dict() | {"error": "FromTheFuture"}
+    assert type(rebuild(data)) is DataError
+    assert failure(KeyError("x"))["exit_code"] == 1
+    assert "KeyError" in str(failure(KeyError("x"))["why"])
+    assert failure(ConnectionResetError("x"))["exit_code"] == 3
