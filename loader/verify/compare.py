@@ -1,0 +1,85 @@
+"""Comparing tables of the server with tables of the warehouse, all rows and columns."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from pymysql.cursors import SSCursor
+from pyspark.sql import SparkSession
+
+from loader.materialise.quoting import identifier
+from loader.materialise.warehouse import Warehouse
+from loader.model.table import Column, TableName, TableSchema
+from loader.source.schemas import read_schemas
+from loader.transport.address import ServerAddress
+from loader.transport.connection import connected
+from loader.verify.expressions import in_warehouse, number_like, on_server
+from loader.verify.spec import CompareResult, CompareSpec, TableComparison
+
+_SAMPLES = 5
+Row = tuple[str | None, ...]
+
+
+def compare(spark: SparkSession, spec: CompareSpec) -> CompareResult:
+    """Compare the tables of a source that is quiet and fully applied.
+
+    Raises:
+        LoaderError: the server or the warehouse cannot be read.
+    """
+    warehouse = Warehouse(spark, spec.catalog)
+    names = [TableName.parse(table) for table in spec.tables]
+    with connected(spec.server) as connection:
+        schemas = read_schemas(connection, names)
+    done = [_compare_table(warehouse, spec.server, schema) for schema in schemas]
+    return CompareResult(tables=tuple(done))
+
+
+def _compare_table(warehouse: Warehouse, server: ServerAddress, schema: TableSchema) -> TableComparison:
+    theirs = Counter(_canonical(schema.columns, _server_rows(server, schema)))
+    ours = Counter(_canonical(schema.columns, _warehouse_rows(warehouse, schema)))
+    missing, extra = theirs - ours, ours - theirs
+    samples = [f"only on the server: {row}" for row in list(missing)[:_SAMPLES]]
+    samples += [f"only in the warehouse: {row}" for row in list(extra)[:_SAMPLES]]
+    return TableComparison(
+        table=str(schema.name),
+        server_rows=theirs.total(),
+        warehouse_rows=ours.total(),
+        differences=missing.total() + extra.total(),
+        samples=tuple(samples),
+    )
+
+
+def _server_rows(server: ServerAddress, schema: TableSchema) -> Iterator[Row]:
+    expressions = ", ".join(on_server(column) for column in schema.columns)
+    table = f"{identifier(schema.name.schema)}.{identifier(schema.name.table)}"
+    with connected(server) as connection, connection.cursor(SSCursor) as cursor:
+        cursor.execute(f"SELECT {expressions} FROM {table}")
+        yield from cursor.fetchall_unbuffered()
+
+
+def _warehouse_rows(warehouse: Warehouse, schema: TableSchema) -> Iterator[Row]:
+    frame = warehouse.session.table(warehouse.name(schema.name))
+    texts = frame.selectExpr(*(f"{in_warehouse(column)} as c{n}" for n, column in enumerate(schema.columns)))
+    columns = texts.toArrow().to_pydict().values()
+    yield from zip(*columns, strict=True)
+
+
+def _canonical(columns: tuple[Column, ...], rows: Iterable[Row]) -> Iterator[Row]:
+    numbers = [(n, column.type == "float") for n, column in enumerate(columns) if number_like(column)]
+    for row in rows:
+        if not numbers:
+            yield tuple(row)
+            continue
+        texts = list(row)
+        for n, single in numbers:
+            texts[n] = _number(texts[n], single)
+        yield tuple(texts)
+
+
+def _number(text: str | None, single: bool) -> str | None:
+    if text is None:
+        return None
+    value = float(text)
+    return repr(struct.unpack("f", struct.pack("f", value))[0] if single else value)
