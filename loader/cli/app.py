@@ -1,0 +1,269 @@
+"""The `loader` command. Exit codes: 0 done, 1 error, 2 usage, 3 a retry can help, 4 data must be looked at."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.logging import RichHandler
+
+from loader import __version__, pipeline
+from loader.cli.jobs import submit
+from loader.cli.output import Output
+from loader.config import VARIABLE, Config, load_config
+from loader.errors import LoaderError, UsageError
+from loader.job import rebuild
+from loader.materialise.spec import TableResult
+from loader.settings import SourceSettings
+
+app = typer.Typer(
+    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What the options before the command say."""
+
+    config: str | None
+    output: Output
+
+    def settings(self, source: str) -> SourceSettings:
+        """The source's settings from the configuration."""
+        return self.load().source(source)
+
+    def load(self) -> Config:
+        """The configuration."""
+        return load_config(self.config)
+
+
+SourceOption = Annotated[
+    str, typer.Option("--source", "-s", help="Source of the configuration; the only one by default.")
+]
+TablesOption = Annotated[
+    list[str], typer.Option("--table", "-t", help="Only this table (schema.table); repeat for more.")
+]
+IntervalOption = Annotated[
+    int, typer.Option("--interval", "-i", help="Start seqno of the interval; the newest one by default.")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"loader {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    config: Annotated[
+        str | None, typer.Option(help=f"Configuration file; ${VARIABLE} or ./loader.toml by default.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the Spark jobs print.")] = False,
+    _version_shown: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+    output = Output(as_json)
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.WARNING,
+        format="%(message)s",
+        handlers=[RichHandler(console=output.errors, show_path=False)],
+    )
+    for noisy in ("numba", "py4j"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    context.obj = _Session(config, output)
+
+
+@app.command()
+def position(
+    context: typer.Context,
+    source: SourceOption = "",
+    run: Annotated[str, typer.Option(help="Name of an orchestrator's run; it gets the same interval again.")] = "",
+) -> None:
+    """Plan the next interval: from where the last one stopped to the end of the log now."""
+    session: _Session = context.obj
+    chosen = pipeline.snapshot_position(session.settings(source), run)
+    if chosen is None:
+        _report_nothing(session.output)
+    elif session.output.as_json:
+        session.output.document(chosen)
+    else:
+        word = "planned" if chosen.new else "unfinished or newest"
+        session.output.line(f"{word} interval {chosen.start_seqno}: [{chosen.start}, {chosen.stop})")
+
+
+@app.command("initial-load")
+def initial_load(context: typer.Context, source: SourceOption = "", table: TablesOption = []) -> None:  # noqa: B006 - typer's way
+    """Load the captured tables, or some of them; what is loaded already is left alone."""
+    session: _Session = context.obj
+    settings = session.settings(source)
+    read = submit(pipeline.snapshot_job(settings, tuple(table)), settings, session.output.console)
+    loaded = submit(pipeline.load_job(settings, tuple(read["manifests"])), settings, session.output.console)
+    failed = [table for table in read["tables"] if table["error"]]
+    loaded["tables"] = sorted(loaded["tables"] + [_unread(table) for table in failed], key=lambda t: str(t["table"]))
+    _report_tables(session.output, loaded)
+
+
+def _unread(table: dict[str, Any]) -> dict[str, Any]:
+    """A table whose reading failed, in the form of the load's result."""
+    return TableResult(table=table["table"], status="failed", error=table["error"]).model_dump(mode="json")
+
+
+@app.command()
+def extract(context: typer.Context, source: SourceOption = "", interval: IntervalOption = 0) -> None:
+    """Stage a planned interval; one that is staged already is left alone."""
+    session: _Session = context.obj
+    settings = session.settings(source)
+    result = submit(pipeline.extract_job(settings, interval or _newest(settings)), settings, session.output.console)
+    _report_extract(session.output, result)
+
+
+@app.command()
+def materialise(
+    context: typer.Context,
+    source: SourceOption = "",
+    through: Annotated[int, typer.Option(help="Stop seqno to reach; all that is staged by default.")] = 0,
+) -> None:
+    """Apply what is staged to the warehouse's tables."""
+    session: _Session = context.obj
+    settings = session.settings(source)
+    result = submit(pipeline.materialise_job(settings, through or None), settings, session.output.console)
+    _report_tables(session.output, result)
+
+
+@app.command()
+def run(context: typer.Context, source: SourceOption = "") -> None:
+    """One whole delta: position, extract, materialise."""
+    session: _Session = context.obj
+    settings = session.settings(source)
+    chosen = pipeline.snapshot_position(settings)
+    if chosen is None:
+        _report_nothing(session.output)
+        return
+    console = session.output.console
+    extracted = submit(pipeline.extract_job(settings, chosen.start_seqno), settings, console)
+    merged = submit(pipeline.materialise_job(settings, chosen.stop_seqno), settings, console)
+    if not session.output.as_json:
+        _report_extract(session.output, extracted)
+        _report_tables(session.output, merged)
+    else:
+        session.output.document({"interval": chosen.model_dump(), "extract": extracted, "materialise": merged})
+        _fail_on_tables(merged)
+
+
+@app.command()
+def status(context: typer.Context, source: SourceOption = "") -> None:
+    """Where the source and its tables stand."""
+    session: _Session = context.obj
+    found = pipeline.status(session.settings(source))
+    if session.output.as_json:
+        session.output.document(found)
+        return
+    out = session.output
+    out.line(f"source {found.source}: {found.server}")
+    out.rows(("position", "of"), [
+        (found.log_end, "the log's end"), (found.planned, "the newest plan"),
+        (found.staged, "the newest staged interval"), (found.applied, "all tables"),
+    ])  # fmt: skip
+    out.line(f"{found.behind:,} bytes of log are not applied yet")
+    out.rows(
+        ("table", "applied_seqno", "snapshot", "state"),
+        [(t.table, str(t.applied_seqno), str(t.snapshot), "exact" if t.exact else "catching up") for t in found.tables],
+    )
+
+
+@app.command()
+def intervals(context: typer.Context, source: SourceOption = "") -> None:
+    """List the intervals of a source with their state."""
+    session: _Session = context.obj
+    found = pipeline.intervals(session.settings(source))
+    if session.output.as_json:
+        session.output.document(found)
+        return
+    columns = ("start_seqno", "state", "start", "stop", "tables", "inserts", "updates", "deletes", "bytes")
+    session.output.rows(columns, [[str(i.start_seqno), *(getattr(i, name) for name in columns[1:])] for i in found])
+
+
+@app.command()
+def warm(context: typer.Context) -> None:
+    """Compile the kernels of the codec into the cache, so that no later run has to."""
+    import loader.extract.task
+    import loader.snapshot.reader  # noqa: F401 - importing compiles
+
+    session: _Session = context.obj
+    session.output.line("the kernels are compiled")
+
+
+@app.command()
+def demo(
+    context: typer.Context,
+    server: Annotated[str, typer.Option(help="mysql or mariadb; the first that can be had by default.")] = "",
+    rows: Annotated[int, typer.Option(help="Rows to fill the shop with.")] = 200_000,
+    deltas: Annotated[int, typer.Option(help="Delta runs while the writer writes.")] = 3,
+) -> None:
+    """Show the whole loader on a real server: load a shop, follow its changes with Airflow, compare every row."""
+    from loader.cli.demo.run import run_demo
+
+    session: _Session = context.obj
+    run_demo(session.output, server or None, rows, deltas)
+
+
+def _report_nothing(output: Output) -> None:
+    if output.as_json:
+        output.document({"interval": None})
+    output.line("nothing is in the log after the initial load")
+
+
+def _newest(settings: SourceSettings) -> int:
+    found = pipeline.intervals(settings)
+    if not found:
+        raise UsageError("nothing is planned yet", hint="run: loader position", source=settings.name)
+    return found[-1].start_seqno
+
+
+def _report_extract(output: Output, result: dict[str, Any]) -> None:
+    if output.as_json:
+        output.document(result)
+        return
+    output.line(f"{result['status']} interval {result['start_seqno']}: [{result['start']}, {result['stop']})")
+    output.rows(
+        ("table", "inserts", "updates", "deletes"),
+        [(t["table"], t["inserts"], t["updates"], t["deletes"]) for t in result["tables"]],
+    )
+
+
+def _report_tables(output: Output, result: dict[str, Any]) -> None:
+    """Print what happened to each table, then raise the worst error among them."""
+    if output.as_json:
+        output.document(result)
+    else:
+        columns = ("table", "status", "inserts", "updates", "deletes", "position")
+        output.rows(columns, [[table[name] for name in columns] for table in result["tables"]])
+    _fail_on_tables(result, output)
+
+
+def _fail_on_tables(result: dict[str, Any], output: Output | None = None) -> None:
+    errors = [rebuild(table["error"]) for table in result["tables"] if table["error"]]
+    if not errors:
+        return
+    if output and not output.as_json:
+        for error in errors:
+            output.error(error)
+    raise typer.Exit(max(error.exit_code for error in errors))
+
+
+def main() -> NoReturn:
+    """Run the command; a LoaderError becomes its text and exit code, never a traceback."""
+    try:
+        app(standalone_mode=True)
+    except LoaderError as error:
+        Output("--json" in sys.argv).error(error)
+        sys.exit(error.exit_code)
+    sys.exit(0)

@@ -1,0 +1,183 @@
+"""The configuration: one TOML file, validated whole, with errors that name the key and the cure.
+
+Secrets are never in it, only references to them: `env:NAME`, `file:/path`, `airflow:connection`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from loader.errors import UsageError
+from loader.extract.spec import TransportSettings
+from loader.materialise.spec import CatalogSettings
+from loader.settings import SourceSettings
+from loader.staging.documents import TableFilter
+from loader.submit import SparkSettings
+from loader.transport.address import ServerAddress
+
+VARIABLE = "LOADER_CONFIG"
+_DEFAULT = "loader.toml"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _root(value: str) -> str:
+    if not value.startswith(("file:///", "s3://", "hdfs://")):
+        raise ValueError("write an address: file:///folder, s3://bucket/prefix or hdfs://host/folder")
+    return value.rstrip("/")
+
+
+def _pattern(value: str) -> str:
+    if value.count(".") != 1:
+        raise ValueError("write a pattern over schema.table, such as shop.* or shop.order_*")
+    return value
+
+
+def _reference(value: str) -> str:
+    if value and value.partition(":")[0] not in {"env", "file", "airflow"}:
+        raise ValueError("write a reference: env:NAME, file:/path or airflow:connection")
+    return value
+
+
+_Pattern = Annotated[str, AfterValidator(_pattern)]
+
+
+class Staging(_Section):
+    """Where staged files and plans live."""
+
+    root: Annotated[str, AfterValidator(_root)]
+
+
+class Warehouse(_Section):
+    """The Iceberg catalog: see CatalogSettings."""
+
+    name: str = "lake"
+    type: Literal["hadoop", "jdbc", "rest", "hive", "glue"] = "hadoop"
+    path: str
+    uri: str = ""
+    properties: dict[str, str] = {}
+
+
+class Spark(_Section):
+    """How Spark jobs run. Airflow takes the master from its connection instead."""
+
+    master: str = "local[*]"
+    jars: str
+    conf: dict[str, str] = {}
+
+
+class Tables(_Section):
+    """Captured tables, as patterns over schema.table."""
+
+    include: Annotated[tuple[_Pattern, ...], Field(min_length=1)]
+    exclude: tuple[_Pattern, ...] = ()
+
+
+class Source(_Section):
+    """A MySQL or MariaDB server."""
+
+    host: str
+    port: int = 3306
+    user: str
+    password: Annotated[str, AfterValidator(_reference)] = ""
+    tls_ca: str = ""
+    tables: Tables
+    transport: Literal["network", "file"] = "network"
+    log_folder: str = ""
+    update_rows: Literal["after", "both"] = "after"
+    part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
+    chunk_rows: Annotated[int, Field(ge=1)] = 100_000
+
+    @model_validator(mode="after")
+    def _folder_given(self) -> Source:
+        if self.transport == "file" and not self.log_folder:
+            raise ValueError('transport = "file" needs log_folder, the folder of the log files')
+        return self
+
+
+class Config(_Section):
+    """The whole file."""
+
+    staging: Staging
+    warehouse: Warehouse
+    spark: Spark
+    sources: Annotated[dict[str, Source], Field(min_length=1)]
+
+    def source(self, name: str = "") -> SourceSettings:
+        """The settings of a source; of the only one when no name is given.
+
+        Raises:
+            UsageError: no such source, or several and no name.
+        """
+        if not name and len(self.sources) == 1:
+            name = next(iter(self.sources))
+        if name not in self.sources:
+            known = ", ".join(sorted(self.sources))
+            raise UsageError(
+                f"there is no source {name!r}" if name else "the configuration has several sources",
+                hint=f"say which: --source with one of {known}",
+                key="sources",
+            )
+        return _resolved(self, name, self.sources[name])
+
+
+def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
+    server = ServerAddress(
+        host=source.host, port=source.port, user=source.user, password=source.password, tls_ca=source.tls_ca
+    )
+    catalog = config.warehouse
+    return SourceSettings(
+        name=name,
+        server=server,
+        transport=TransportSettings(kind=source.transport, server=server, folder=source.log_folder),
+        tables=TableFilter(include=source.tables.include, exclude=source.tables.exclude),
+        update_rows=source.update_rows,
+        part_bytes=source.part_bytes,
+        chunk_rows=source.chunk_rows,
+        staging_root=config.staging.root,
+        catalog=CatalogSettings(
+            name=catalog.name,
+            type=catalog.type,
+            warehouse=catalog.path,
+            uri=catalog.uri,
+            properties=catalog.properties,
+        ),
+        spark=SparkSettings(master=config.spark.master, jars=config.spark.jars, conf=config.spark.conf),
+    )
+
+
+def load_config(path: str | None = None) -> Config:
+    """Read the file at `path`, else at $LOADER_CONFIG, else `loader.toml` here.
+
+    Raises:
+        UsageError: no file, no TOML, or keys that are missing, unknown or wrong, all named at once.
+    """
+    file = Path(path or os.environ.get(VARIABLE) or _DEFAULT)
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(
+            "there is no configuration", hint=f"write one, or name it: --config FILE or {VARIABLE}", file=file
+        ) from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError("the configuration cannot be read", why=str(error), file=file) from error
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        raise UsageError("the configuration is wrong", why=_explained(error), file=file) from error
+
+
+def _explained(error: ValidationError) -> str:
+    lines = []
+    for found in error.errors():
+        key = ".".join(str(part) for part in found["loc"])
+        cure = {"missing": "this key is needed", "extra_forbidden": "there is no such key"}.get(found["type"])
+        lines.append(f"{key}: {cure or found['msg'].removeprefix('Value error, ')}")
+    return "; ".join(lines)

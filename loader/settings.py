@@ -1,0 +1,33 @@
+"""All that the use cases need to know about one source and where its data goes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.extract.spec import TransportSettings
+from loader.materialise.spec import CatalogSettings
+from loader.staging.documents import TableFilter
+from loader.submit import SparkSettings
+from loader.transport.address import ServerAddress
+
+
+class SourceSettings(BaseModel):
+    """One source, resolved: its server, what is captured of it, its staging root, its warehouse, its Spark.
+
+    `part_bytes` cuts staged files by the log; it goes into each plan.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    server: ServerAddress
+    transport: TransportSettings
+    tables: TableFilter
+    update_rows: Literal["after", "both"]
+    part_bytes: int
+    chunk_rows: int
+    staging_root: str
+    catalog: CatalogSettings
+    spark: SparkSettings

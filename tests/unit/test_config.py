@@ -1,0 +1,189 @@
+"""The configuration: every wrong key is named with its cure, all at once, and no secret is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loader.config import VARIABLE, Config, load_config
+from loader.errors import UsageError
+from loader.staging.documents import TableFilter
+
+GOOD = """
+[staging]
+root = "file:///data/staging/"
+
+[warehouse]
+path = "file:///data/warehouse"
+
+[spark]
+jars = "/opt/jars"
+
+[sources.shop]
+host = "db.example.org"
+user = "loader"
+password = "env:SHOP_PASSWORD"
+tables = { include = ["shop.*"], exclude = ["shop.tmp_*"] }
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Path:
+    return tmp_path / "loader.toml"
+
+
+def loaded(file: Path, text: str) -> Config:
+    file.write_text(text, encoding="utf-8")
+    return load_config(str(file))
+
+
+def complaint(file: Path, text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        loaded(file, text)
+    assert caught.value.exit_code == 2
+    assert caught.value.where == {"file": str(file)}
+    return caught.value.why
+
+
+def test_a_small_configuration_and_what_it_leaves_to_defaults(write: Path) -> None:
+    settings = loaded(write, GOOD).source()
+    assert (settings.name, str(settings.server), settings.server.password) == (
+        "shop", "loader@db.example.org:3306", "env:SHOP_PASSWORD"
+    )  # fmt: skip
+    assert settings.tables == TableFilter(include=("shop.*",), exclude=("shop.tmp_*",))
+    assert settings.staging_root == "file:///data/staging"
+    assert (settings.transport.kind, settings.update_rows, settings.part_bytes) == (
+        "network",
+        "after",
+        64 * 1024 * 1024,
+    )
+    assert (settings.catalog.name, settings.catalog.type, settings.catalog.warehouse) == (
+        "lake", "hadoop", "file:///data/warehouse"
+    )  # fmt: skip
+    assert settings.spark.master == "local[*]"
+
+
+WRONG = {
+    'root = "file:///data/staging/"': [
+        ("", "staging.root: this key is needed"),
+        ('root = "/data"', "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host/folder"),
+        ('root = "file://data"', "staging.root: write an address: file:///folder"),
+        ("root = 5", "staging.root: Input should be a valid string"),
+        ('roots = "file:///x"\nroot = "file:///x"', "staging.roots: there is no such key"),
+    ],
+    'path = "file:///data/warehouse"': [
+        ("", "warehouse.path: this key is needed"),
+        ('path = "x"\ntype = "sqlite"', "warehouse.type: Input should be 'hadoop', 'jdbc', 'rest', 'hive' or 'glue'"),
+    ],
+    'jars = "/opt/jars"': [
+        ("", "spark.jars: this key is needed"),
+        ('jars = "x"\nconf = { a = 1 }', "spark.conf.a: Input should be a valid string"),
+    ],
+    'host = "db.example.org"': [
+        ("", "sources.shop.host: this key is needed"),
+        ('host = "x"\nhots = "y"', "sources.shop.hots: there is no such key"),
+        ('host = "x"\nport = "many"', "sources.shop.port: Input should be a valid integer"),
+        ('host = "x"\nupdate_rows = "all"', "sources.shop.update_rows: Input should be 'after' or 'both'"),
+        ('host = "x"\npart_bytes = 100', "sources.shop.part_bytes: Input should be greater than or equal to 4096"),
+        ('host = "x"\nchunk_rows = 0', "sources.shop.chunk_rows: Input should be greater than or equal to 1"),
+        ('host = "x"\ntransport = "ftp"', "sources.shop.transport: Input should be 'network' or 'file'"),
+        ('host = "x"\ntransport = "file"', 'sources.shop: transport = "file" needs log_folder'),
+    ],
+    'user = "loader"': [("", "sources.shop.user: this key is needed")],
+    'tables = { include = ["shop.*"], exclude = ["shop.tmp_*"] }': [
+        ("", "sources.shop.tables: this key is needed"),
+        ("tables = { include = [] }", "sources.shop.tables.include: Tuple should have at least 1 item"),
+        (
+            'tables = { include = ["shop"] }',
+            "sources.shop.tables.include.0: write a pattern over schema.table, such as shop.*",
+        ),
+        ('tables = { include = ["a.b", "a.b.c"] }', "sources.shop.tables.include.1: write a pattern over schema.table"),
+        ('tables = { include = ["a.b"], exclude = ["x"] }', "sources.shop.tables.exclude.0: write a pattern"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "said"), [(line, *case) for line, cases in WRONG.items() for case in cases]
+)
+def test_a_wrong_key_is_named_with_its_cure(line: str, instead: str, said: str, write: Path) -> None:
+    assert line in GOOD
+    assert complaint(write, GOOD.replace(line, instead)).startswith(said)
+
+
+def test_all_wrong_keys_are_named_at_once(write: Path) -> None:
+    text = (
+        GOOD.replace('jars = "/opt/jars"', "")
+        .replace('user = "loader"', 'usr = "loader"')
+        .replace("file:///data/staging", "x")
+    )
+    assert complaint(write, text).split("; ") == [
+        "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host/folder",
+        "spark.jars: this key is needed",
+        "sources.shop.user: this key is needed",
+        "sources.shop.usr: there is no such key",
+    ]
+
+
+def test_an_empty_file_lacks_all_sections(write: Path) -> None:
+    names = [part.split(":")[0] for part in complaint(write, "").split("; ")]
+    assert names == ["staging", "warehouse", "spark", "sources"]
+    assert complaint(write, GOOD[: GOOD.index("[sources.shop]")] + "[sources]").startswith(
+        "sources: Dictionary should have"
+    )
+
+
+def test_a_password_is_given_by_reference_and_a_secret_in_its_place_is_not_repeated(write: Path) -> None:
+    for reference in ("env:NAME", "file:/run/secret", "airflow:shop", ""):
+        loaded(write, GOOD.replace("env:SHOP_PASSWORD", reference))
+    with pytest.raises(UsageError) as caught:
+        loaded(write, GOOD.replace("env:SHOP_PASSWORD", "hunter2-hunter2"))
+    assert caught.value.why == "sources.shop.password: write a reference: env:NAME, file:/path or airflow:connection"
+    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in str(caught.value.as_dict())
+
+
+def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(UsageError, match="there is no configuration") as caught:
+        load_config()
+    assert caught.value.where == {"file": "loader.toml"}
+    assert VARIABLE in caught.value.hint
+    (tmp_path / "loader.toml").write_text(GOOD)
+    (tmp_path / "named.toml").write_text(GOOD.replace("sources.shop", "sources.named"))
+    (tmp_path / "given.toml").write_text(GOOD.replace("sources.shop", "sources.given"))
+    assert list(load_config().sources) == ["shop"]
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "named.toml"))
+    assert list(load_config().sources) == ["named"]
+    assert list(load_config(str(tmp_path / "given.toml")).sources) == ["given"]
+
+
+@pytest.mark.parametrize("text", ["[staging", "= 5", "a = 1\na = 2", "\0"])
+def test_a_file_that_is_no_toml_is_said_to_be_none(text: str, write: Path) -> None:
+    write.write_text(text)
+    with pytest.raises(UsageError, match="cannot be read") as caught:
+        load_config(str(write))
+    assert caught.value.why
+
+
+def test_a_folder_in_the_place_of_the_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_config(str(tmp_path))
+
+
+def test_a_file_that_is_not_utf8_is_an_error(write: Path) -> None:
+    write.write_bytes(GOOD.encode().replace(b"db.example", b"db\xff.example"))
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_config(str(write))
+
+
+def test_of_several_sources_one_must_be_named(write: Path) -> None:
+    config = loaded(write, GOOD + GOOD[GOOD.index("[sources.shop]") :].replace("shop]", "crm]"))
+    with pytest.raises(UsageError, match="several sources") as caught:
+        config.source()
+    assert caught.value.hint == "say which: --source with one of crm, shop"
+    with pytest.raises(UsageError, match="there is no source 'other'"):
+        config.source("other")
+    assert config.source("crm").name == "crm"
