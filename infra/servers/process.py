@@ -1,0 +1,85 @@
+"""Processes and ports, as the kernel tells of them (/proc, so Linux only)."""
+
+from __future__ import annotations
+
+import random
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import ServerError
+
+HOST = "127.0.0.1"
+# Below the range from which Linux takes the ports of outgoing connections, so that none of those can be in the way
+# when a stopped server comes back to its port.
+_PORTS = range(21000, 32000)
+_PROTOCOL_10 = 0x0A
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process for good: a pid may be used again, a pid with its start time is not."""
+
+    pid: int
+    started_at: str  # in the kernel's clock ticks
+
+    @property
+    def alive(self) -> bool:
+        return _started_at(self.pid) == self.started_at
+
+
+def process(pid: int) -> Process | None:
+    """The live process with this pid."""
+    started_at = _started_at(pid)
+    return Process(pid, started_at) if started_at else None
+
+
+def _started_at(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()  # a program name may hold spaces and brackets
+    state, start_time = fields[0], fields[19]
+    return None if state in "ZX" else start_time  # a zombie has ended, whether or not its parent asked
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Ask again and again until the condition holds; False when it does not within the time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def free_port() -> int:
+    """A port of loopback on which nobody listens."""
+    for port in random.sample(_PORTS, 200):
+        if is_free(port):
+            return port
+    raise ServerError(f"none of 200 ports tried between {_PORTS.start} and {_PORTS.stop} is free")
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on the port now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+        return True
+
+
+def greets(port: int) -> bool:
+    """Whether a server answers a connection with the handshake packet of the MySQL protocol."""
+    try:
+        with socket.create_connection((HOST, port), timeout=2) as connection:
+            packet = connection.recv(5)
+    except OSError:
+        return False
+    return len(packet) == 5 and packet[4] == _PROTOCOL_10

@@ -1,0 +1,136 @@
+"""The ways to come by a server, tried in order until one works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .apt import PrivateApt, unpack
+from .cache import build_once, cache_folder
+from .errors import ServerError
+from .programs import Kind, Programs, installed, recorded, servers_on_path, unpacked
+from .sources import distribution, distribution_sources, machine_sources
+from .template import create_template
+
+_MYSQL = (
+    r"mysql-server-core(-\d+\.\d+)?",
+    r"mysql-client-core(-\d+\.\d+)?",
+    r"mysql-client(-\d+\.\d+)?",
+)
+_MARIADB = (r"mariadb-server-core(-\d+\.\d+)?", r"mariadb-client(-\d+\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to come by a server of a kind; `build` leaves its programs in the folder it is given."""
+
+    kind: Kind
+    name: str  # of the cache folder, and in messages
+    build: Callable[[Path], Programs]
+
+    @property
+    def home(self) -> Path:
+        return servers_folder() / self.name
+
+
+def servers_folder() -> Path:
+    """The cache folder with one folder per fetched server."""
+    return cache_folder() / "servers"
+
+
+def fetch(kind: Kind | None = None) -> Programs:
+    """The programs of the most preferred server that can be had, fetched if they are not in the cache.
+
+    Safe in several processes at once. A preferred way that failed before is tried again.
+
+    Args:
+        kind: which server it must be; without it MySQL is preferred and MariaDB will do.
+
+    Raises:
+        ServerError: every way failed; the text gives the reason of each.
+    """
+    reasons = []
+    for way in _allowed(kind):
+        try:
+            return _prepare(way)
+        except ServerError as error:
+            reasons.append(f"  {way.name}: {error}")
+    tried = "\n".join(reasons)
+    raise ServerError(
+        f"no {kind or 'MySQL or MariaDB'} server could be fetched; tried in this order:\n{tried}\n"
+        "  what to do: give this machine a working apt mirror, or install a server so that mysqld is on PATH"
+    )
+
+
+def fetched(kind: Kind | None = None) -> Programs | None:
+    """The programs of the most preferred server in the cache; nothing is fetched, nothing is tried."""
+    homes = [recorded(way.home) for way in _allowed(kind)]
+    return next((programs for programs in homes if programs), None)
+
+
+def _allowed(kind: Kind | None) -> list[Way]:
+    return [way for way in ways() if kind in (None, way.kind)]
+
+
+def ways() -> list[Way]:
+    """All ways of this machine, the preferred first."""
+    return [
+        Way("mysql", "debian-unstable-mysql", _debian_unstable),
+        Way("mysql", "distribution-mysql", lambda home: _from_distribution("mysql", home, _MYSQL)),
+        *map(_on_path, servers_on_path()),
+        Way(
+            "mariadb",
+            "distribution-mariadb",
+            lambda home: _from_distribution("mariadb", home, _MARIADB),
+        ),
+    ]
+
+
+def _on_path(program: Path) -> Way:
+    kind: Kind = "mariadb" if program.name == "mariadbd" else "mysql"
+    # The time in the name: an upgraded server gets a new template.
+    changed = int(program.stat().st_mtime)
+    return Way(kind, f"path-{kind}-{changed}", lambda home: installed(program, home))
+
+
+def _prepare(way: Way) -> Programs:
+    def build(home: Path) -> None:
+        programs = way.build(home)
+        if programs.kind != way.kind:
+            raise ServerError(f"it is {programs.kind} {programs.version}, which is too old to go by its own name")
+        create_template(programs)
+        programs.record()
+
+    programs = recorded(build_once(way.home, build))
+    if programs is None:
+        raise ServerError(f"{way.home} is not a fetched server; what to do: delete that folder")
+    return programs
+
+
+def _debian_unstable(home: Path) -> Programs:
+    system, codename = distribution()
+    if system != "debian":
+        raise ServerError(f"this system is {system or 'unknown'}, and only a Debian mirror carries Debian unstable")
+    official = [s for s in distribution_sources(machine_sources(), codename) if "main" in s.components]
+    if not official:
+        raise ServerError(f"apt on this machine names no source of {codename} main, so no mirror is known")
+    return _download("mysql", home, _MYSQL, [official[0].stanza(("unstable",), ("main",))])
+
+
+def _from_distribution(kind: Kind, home: Path, patterns: tuple[str, ...]) -> Programs:
+    _, codename = distribution()
+    official = distribution_sources(machine_sources(), codename)
+    if not official:
+        raise ServerError(f"apt on this machine names no source of the distribution {codename!r}")
+    return _download(kind, home, patterns, [source.stanza() for source in official])
+
+
+def _download(kind: Kind, home: Path, patterns: tuple[str, ...], stanzas: list[str]) -> Programs:
+    apt = PrivateApt(home / "apt", stanzas)
+    server, *clients = [apt.newest(pattern) for pattern in patterns]
+    if server is None:
+        raise ServerError(f"the mirror has no {kind} server package")
+    unpack(apt.download([server, *filter(None, clients)]), home / "root")
+    apt.remove()
+    return unpacked(kind, home, home / "root")
