@@ -1,0 +1,50 @@
+"""Work that an earlier run has done, found without starting Spark: the result it had, with the status `already`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loader.extract.spec import ExtractResult, ExtractSpec, result_of
+from loader.materialise.chain import published_key
+from loader.materialise.spec import MaterialiseResult, MaterialiseSpec, TableResult
+from loader.pipeline import Job
+from loader.staging.chain import PlanChain
+from loader.store.opening import open_store
+
+
+def done_before(job: Job) -> dict[str, Any] | None:
+    """The result of a job whose interval is staged, or published in every table, already; None when it must run."""
+    found: ExtractResult | MaterialiseResult | None = None
+    if isinstance(job.spec, ExtractSpec):
+        found = _staged(job.spec)
+    elif isinstance(job.spec, MaterialiseSpec):
+        found = _published(job.spec)
+    return found.model_dump(mode="json") if found else None
+
+
+def _staged(spec: ExtractSpec) -> ExtractResult | None:
+    chain = PlanChain(open_store(spec.staging_root), spec.source)
+    manifest = chain.manifest(spec.generation, spec.start_seqno)
+    return result_of(manifest, "already") if manifest else None
+
+
+def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
+    """The newest record, when it is of the spec's stop or a later one."""
+    chain = PlanChain(open_store(spec.staging_root), spec.source)
+    for start in reversed(chain.starts(spec.generation)):
+        record = chain.published(spec.generation, start)
+        if record is None:
+            continue
+        if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
+            return None
+        tables = (
+            TableResult(table=name, status="already", applied_seqno=table.applied, snapshot=table.snapshot)
+            for name, table in sorted(record.tables.items())
+        )
+        return MaterialiseResult(
+            tables=tuple(tables),
+            stop=record.stop,
+            stop_seqno=record.stop_seqno,
+            published=published_key(spec.source, spec.generation, start),
+        )
+    return None

@@ -1,0 +1,28 @@
+"""What Airflow learns of the loader from its entry point `apache_airflow_provider`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loader import __version__
+
+
+def get_provider_info() -> dict[str, Any]:
+    """The provider's description: the connection type of a source, as a form with a password only."""
+    return {
+        "package-name": "binlog-loader",
+        "name": "binlog-loader",
+        "description": "Brings MySQL and MariaDB tables into Apache Iceberg from the binary log",
+        "versions": [__version__],
+        "connection-types": [
+            {
+                "connection-type": "mysql_source",
+                "hook-class-name": "loader.airflow.hooks.SourceHook",
+                "hook-name": "binlog-loader source",
+                "ui-field-behaviour": {
+                    "hidden-fields": ["host", "schema", "login", "port", "extra"],
+                    "relabeling": {"password": "Password of the source's user"},
+                },
+            }
+        ],
+    }

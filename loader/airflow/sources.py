@@ -1,0 +1,19 @@
+"""Which source a task works on."""
+
+from __future__ import annotations
+
+import os
+
+from loader.config import load_config
+from loader.settings import SourceSettings
+
+VARIABLE = "LOADER_SOURCE"
+
+
+def settings_of(source: str) -> SourceSettings:
+    """The settings of a source of the configuration at $LOADER_CONFIG; unnamed: that of $LOADER_SOURCE or the only one.
+
+    Raises:
+        UsageError: no configuration, or no such source.
+    """
+    return load_config().source(source or os.environ.get(VARIABLE, ""))

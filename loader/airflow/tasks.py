@@ -1,0 +1,39 @@
+"""Tasks that need no Spark."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from airflow.sdk import get_current_context, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from loader.airflow.conf import refuse_unknown_conf
+from loader.airflow.errors import reported
+
+_LOG = logging.getLogger(__name__)
+
+
+@task(pool="mysql_source", multiple_outputs=False)
+def snapshot_position(source: str) -> dict[str, Any]:
+    """Choose the interval of the log that this run works on, and remember it under the run.
+
+    A cleared run gets its own interval again. An interval that no run finished comes before a new one.
+    """
+    from loader.airflow.connections import secret
+    from loader.airflow.sources import settings_of
+    from loader.pipeline import snapshot_position as choose
+
+    context = get_current_context()
+    run = context["dag_run"]
+    with reported(context):
+        refuse_unknown_conf(context)
+        settings = settings_of(source)
+        with secret(settings.server.password):
+            chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}")
+    if chosen is None:
+        raise AirflowSkipException("nothing is in the log after the initial load")
+    _LOG.info(
+        "%s interval %d: [%s, %s)", "new" if chosen.new else "earlier", chosen.start_seqno, chosen.start, chosen.stop
+    )
+    return chosen.model_dump(mode="json")

@@ -1,0 +1,190 @@
+"""Airflow in a home of its own, set up before anything imports it; a source with staged documents; no Spark."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Identity, Manifest, Plan, TableFilter
+from loader.store.opening import open_store
+
+IDENTITY = Identity(kind="mysql", version="9.7.0", server_id=1, uuid="e3f05a61")
+
+_HOME = Path(tempfile.mkdtemp(prefix="loader-airflow-"))
+atexit.register(shutil.rmtree, _HOME)
+
+
+@contextmanager
+def _airflow_home() -> Iterator[None]:
+    """Not for longer than needed: other tests start an Airflow of their own, which would inherit it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AIRFLOW_HOME": str(_HOME),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(Path(__file__).resolve().parents[2] / "dags"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
+            "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{_HOME}/airflow.db",
+        }.items():
+            patch.setenv(name, value)
+        yield
+
+
+with _airflow_home():
+    from airflow.dag_processing.dagbag import DagBag
+    from airflow.providers.apache.spark.hooks import spark_submit
+    from airflow.utils.db import initdb
+
+
+@pytest.fixture(scope="module")
+def airflow_db() -> Iterator[None]:
+    with _airflow_home():
+        initdb()
+        yield
+
+
+@pytest.fixture(scope="module")
+def dags(airflow_db: None) -> DagBag:
+    return DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+
+
+@dataclass
+class Site:
+    """A configured source `shop` whose log was planned from :4 to :100, with nothing staged."""
+
+    folder: Path
+    generation: Generation
+    plan: Plan
+    chain: PlanChain
+
+    @property
+    def jars(self) -> Path:
+        return self.folder / "jars"
+
+    @property
+    def interval(self) -> dict[str, Any]:
+        return {"start_seqno": self.plan.start_seqno, "stop_seqno": self.plan.stop_seqno}
+
+    def configure(self, password: str = "") -> None:
+        (self.folder / "loader.toml").write_text(f"""
+            [staging]
+            root = "file://{self.folder}/staging"
+            [warehouse]
+            path = "file://{self.folder}/warehouse"
+            [spark]
+            jars = "{self.jars}"
+            [sources.shop]
+            host = "127.0.0.1"
+            port = 1
+            user = "loader"
+            password = "{password}"
+            tables = {{ include = ["shop.*"] }}
+        """)
+
+    def stage(self) -> None:
+        self.chain.publish(
+            Manifest(
+                source="shop",
+                generation="0001",
+                identity=IDENTITY,
+                start=self.plan.start,
+                stop=self.plan.stop,
+                start_seqno=self.plan.start_seqno,
+                stop_seqno=self.plan.stop_seqno,
+                files=(),
+                schemas={},
+                loader_version="0",
+            )
+        )
+
+
+@pytest.fixture
+def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> Site:
+    chain = PlanChain(open_store(f"file://{tmp_path}/staging"), "shop")
+    generation = chain.begin(Generation(source="shop", name="0001", identity=IDENTITY, start="binlog.000001:4"))
+    plan = chain.extend(
+        Plan(
+            source="shop",
+            generation="0001",
+            identity=IDENTITY,
+            start="binlog.000001:4",
+            stop="binlog.000001:100",
+            shift=0,
+            tables=TableFilter(include=("shop.*",)),
+        )
+    )
+    found = Site(tmp_path, generation, plan, chain)
+    found.jars.mkdir()
+    (found.jars / "iceberg.jar").touch()
+    found.configure()
+    monkeypatch.setenv("LOADER_CONFIG", str(tmp_path / "loader.toml"))
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    monkeypatch.setattr("loader.pipeline.begin", lambda _: generation)  # asks the server otherwise
+    return found
+
+
+@dataclass
+class SparkSubmit:
+    """Stands for the program: notes what it was started with, and ends as it is told."""
+
+    result: dict[str, Any] | None = field(default_factory=lambda: {"tables": []})
+    exit_code: int = 0
+    output: list[str] = field(default_factory=list)
+    argv: list[str] | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    spec: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, argv: list[str], env: dict[str, str] | None = None, **_: object) -> SparkSubmit:
+        self.argv, self.env = argv, dict(env if env is not None else os.environ)
+        self.spec = json.loads(Path(argv[argv.index("--spec") + 1]).read_text())
+        if self.result is not None:
+            Path(argv[argv.index("--result") + 1]).write_text(json.dumps(self.result))
+        return self
+
+    @property
+    def stdout(self) -> list[str]:
+        return self.output
+
+    def wait(self) -> int:
+        return self.exit_code
+
+
+@pytest.fixture
+def spark_submit_program(monkeypatch: pytest.MonkeyPatch) -> SparkSubmit:
+    program = SparkSubmit()
+    monkeypatch.setattr(spark_submit.subprocess, "Popen", program)
+    return program
+
+
+@dataclass
+class Task:
+    """Enough of a running task's context, and the XComs it pushed."""
+
+    conf: dict[str, Any] = field(default_factory=dict)
+    params: tuple[str, ...] = ("source",)
+    xcoms: dict[str, Any] = field(default_factory=dict)
+    dag_id: str = "continuous_delta"
+    run_id: str = "manual__1"
+
+    def xcom_push(self, key: str, value: object) -> None:
+        self.xcoms[key] = value
+
+    @property
+    def context(self) -> Any:
+        return {"ti": self, "dag": self, "dag_run": self}
+
+
+@pytest.fixture
+def running() -> Task:
+    return Task()

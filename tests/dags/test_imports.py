@@ -1,0 +1,34 @@
+"""What is imported where: DAG files are read every few seconds, and Spark has no Airflow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loader.resources import folder
+
+_DAGS = sorted(path.name for path in folder("dags").glob("*.py"))
+_JOBS = ("loader.extract.job", "loader.materialise.job", "loader.materialise.load_job", "loader.snapshot.job")
+
+
+def _imported(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("name", _DAGS)
+def test_a_dag_file_imports_nothing_heavy(name: str) -> None:
+    path = str(Path(folder("dags"), name))
+    modules = _imported(f"import runpy; runpy.run_path({path!r})")
+    assert "loader.airflow.operators" in modules
+    heavy = {"pyspark", "boto3", "numba", "numpy", "pymysql", "loader.pipeline", "loader.config", "loader.job"}
+    assert not modules & heavy
+
+
+@pytest.mark.parametrize("job", _JOBS)
+def test_a_spark_job_imports_no_airflow(job: str) -> None:
+    assert not {name for name in _imported(f"import {job}") if name.partition(".")[0] == "airflow"}

@@ -1,0 +1,36 @@
+"""Running DAGs without a scheduler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.dags.conftest import Site
+
+
+def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "staging" / "shop" / "0001" / "generation.json").unlink()
+    requests = [
+        {"dag_id": "continuous_delta"},
+        {"dag_id": "initial_load", "conf": {"table": "shop.orders"}},
+        {"dag_id": "initial_load", "conf": {"tables": ["shop.orders"]}},
+    ]
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    done = subprocess.run(
+        [sys.executable, "-m", "loader.airflow.inprocess", str(tmp_path / "home")],
+        input="".join(f"{json.dumps(request)}\n" for request in requests),
+        env=outside,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second, third = map(json.loads, done.stdout.splitlines())
+    assert {first["state"], second["state"], third["state"]} == {"failed"}
+    assert first["tasks"]["snapshot_position"]["state"] == "failed"
+    assert first["tasks"]["snapshot_position"]["error"].startswith("nothing was loaded from this source yet")
+    assert first["tasks"]["extract"] == {"state": "upstream_failed", "result": None, "error": None}
+    assert second["tasks"]["snapshot"]["error"].startswith("the run's conf has unknown keys: table")
+    assert third["tasks"]["snapshot"]["error"].startswith("the server does not answer")

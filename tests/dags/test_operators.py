@@ -1,0 +1,305 @@
+"""The operator: what it starts, what it does not, and what it makes of the outcome."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+import loader
+from loader.airflow.connections import spark_settings
+from loader.airflow.operators import LoaderSparkOperator, UseCase
+from loader.errors import GapError, LoaderError, SourceUnavailable, UsageError
+from loader.job import failure
+from loader.materialise.spec import MaterialiseResult, TableResult
+from loader.staging.documents import Published, PublishedTable
+from loader.submit import SparkSettings
+from tests.dags.conftest import Site, SparkSubmit, Task
+
+_GOLDEN = Path(__file__).with_name("golden")
+_SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
+_USE_CASES: tuple[UseCase, ...] = ("snapshot", "load", "extract", "materialise")
+
+
+def _operator(use_case: UseCase, site: Site, **arguments: object) -> LoaderSparkOperator:
+    given = {"tables": [], "manifests": ["m.json"], **site.interval, **arguments}
+    return LoaderSparkOperator(task_id=use_case, use_case=use_case, source="", arguments=given)
+
+
+def _failed(use_case: UseCase, site: Site, running: Task) -> AirflowException:
+    with pytest.raises(AirflowException) as caught:
+        _operator(use_case, site).execute(running.context)
+    return caught.value
+
+
+def _connect(monkeypatch: pytest.MonkeyPatch, **connection: object) -> None:
+    monkeypatch.setenv(_SPARK, json.dumps(connection))
+
+
+def _rendered(argv: list[str], site: Site) -> str:
+    """The command, a part per line, with the names of this machine's folders replaced."""
+    task = Path(argv[argv.index("--spec") + 1]).parent
+    text = "\n".join(argv) + "\n"
+    places = {
+        task: "$TASK",
+        site.jars: "$JARS",
+        Path(argv[0]).parents[1]: "$SPARK_HOME",
+        Path(loader.__file__).parent: "$LOADER",
+        sys.executable: "$PYTHON",
+        Path(tempfile.gettempdir()): "$TMP",
+    }
+    for place, name in places.items():
+        text = text.replace(str(place), name)
+    return text
+
+
+@pytest.mark.parametrize("use_case", _USE_CASES)
+def test_the_command(use_case: UseCase, site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    _operator(use_case, site).execute(running.context)
+    assert spark_submit_program.argv
+    assert _rendered(spark_submit_program.argv, site) == (_GOLDEN / f"{use_case}.txt").read_text()
+
+
+def test_the_command_for_a_cluster(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _connect(monkeypatch, conn_type="spark", host="yarn", extra={"deploy-mode": "client", "queue": "loader"})
+    _operator("materialise", site).execute(running.context)
+    assert spark_submit_program.argv
+    assert _rendered(spark_submit_program.argv, site) == (_GOLDEN / "materialise-yarn.txt").read_text()
+
+
+def test_arguments_reach_the_job(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    _operator("snapshot", site, tables=["shop.orders"]).execute(running.context)
+    assert spark_submit_program.spec["only"] == ["shop.orders"]
+    _operator("load", site, manifests=["a", "b"]).execute(running.context)
+    assert spark_submit_program.spec["manifests"] == ["a", "b"]
+    _operator("extract", site).execute(running.context)
+    assert spark_submit_program.spec["start_seqno"] == 1_000_000_000_004
+    _operator("materialise", site).execute(running.context)
+    assert spark_submit_program.spec["through_seqno"] == 1_000_000_000_100
+
+
+def test_spark_finds_its_python(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    _operator("materialise", site).execute(running.context)
+    assert {"SPARK_HOME", "PYSPARK_PYTHON", "PATH"} <= set(spark_submit_program.env)
+
+
+def test_the_result_is_returned_and_logged(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = (TableResult(table="shop.orders", status="applied", inserts=3, position="binlog.000001:100"),)
+    result = MaterialiseResult(tables=tables, stop="binlog.000001:100").model_dump(mode="json")
+    spark_submit_program.result = result
+    assert _operator("materialise", site).execute(running.context) == result
+    log = capsys.readouterr().out
+    assert "] stop binlog.000001:100 " in log
+    assert "] table        status   inserts  updates  deletes  position " in log
+    assert "] shop.orders  applied  3        0        0        binlog.000001:100 " in log
+
+
+# The Spark connection.
+
+
+@pytest.mark.parametrize("value", [None, "spark://local[*]", "yarn://", '{"conn_type": "spark"}', '{"host": "yarn"}'])
+def test_without_a_spark_connection_the_task_fails(
+    value: str | None, site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(_SPARK)
+    if value:
+        monkeypatch.setenv(_SPARK, value)
+    error = _failed("materialise", site, running)
+    assert isinstance(error, AirflowFailException)
+    assert "spark_default" in str(error)
+    assert '{"conn_type": "spark", "host": "local[*]"}' in str(error)
+    assert spark_submit_program.argv is None
+
+
+def test_a_driver_elsewhere_is_refused(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _connect(monkeypatch, conn_type="spark", host="yarn", extra={"deploy-mode": "cluster"})
+    assert "deploy mode cluster" in str(_failed("materialise", site, running))
+    assert spark_submit_program.argv is None
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        {"host": "local[2]"},
+        {"host": "yarn"},
+        {"host": "spark://master:7077"},
+        {"host": "spark://master", "port": 7077},
+        {"host": "master", "port": 7077},
+    ],
+)
+def test_the_master_is_what_the_provider_reads(
+    connection: dict[str, Any], airflow_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _connect(monkeypatch, conn_type="spark", **connection)
+    ours = spark_settings(SparkSettings(master="local[9]", jars="j"), "spark_default")
+    assert ours.master == SparkSubmitHook()._connection["master"]
+
+
+# The password of a source.
+
+
+def test_a_password_is_in_the_environment_only(
+    site: Site,
+    spark_submit_program: SparkSubmit,
+    running: Task,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    site.configure(password="airflow:shop-db")
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "hunter2"}))
+    operator = _operator("extract", site)
+    operator.execute(running.context)
+    assert spark_submit_program.env["LOADER_SECRET_SHOP_DB"] == "hunter2"
+    assert "LOADER_SECRET_SHOP_DB" not in os.environ
+    assert spark_submit_program.argv
+    told = [
+        *spark_submit_program.argv,
+        json.dumps(spark_submit_program.spec),
+        str(operator.env_vars),
+        *capsys.readouterr(),
+    ]
+    assert not any("hunter2" in text for text in told)
+
+
+def test_a_password_of_no_connection(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    site.configure(password="airflow:nowhere")
+    error = _failed("extract", site, running)
+    assert isinstance(error, AirflowFailException)
+    assert "nowhere" in str(error)
+    assert spark_submit_program.argv is None
+
+
+def test_a_password_that_cannot_reach_a_cluster(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.configure(password="airflow:shop-db")
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "hunter2"}))
+    _connect(monkeypatch, conn_type="spark", host="yarn")
+    assert "no other machine" in str(_failed("extract", site, running))
+    _operator("materialise", site).execute(running.context)  # which never asks the source
+
+
+# Errors.
+
+
+@pytest.mark.parametrize(
+    ("error", "retried"),
+    [
+        (SourceUnavailable("the server does not answer", why="refused", hint="start it", source="db"), True),
+        (GapError("the log is gone", why="purged", hint="load again", file="binlog.000001"), False),
+        (UsageError("no jars", hint="fetch them"), False),
+        (ZeroDivisionError("division by zero"), False),
+    ],
+)
+def test_an_error_of_the_job_counts_for_more_than_its_exit_code(
+    error: Exception, retried: bool, site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    told = failure(error)
+    spark_submit_program.result, spark_submit_program.exit_code = {"error": told}, told["exit_code"]
+    raised = _failed("extract", site, running)
+    assert isinstance(raised, AirflowFailException) is not retried
+    assert "Cannot execute" not in str(raised)
+    assert running.xcoms == {"error": told}
+    if isinstance(error, LoaderError):
+        assert str(raised) == str(error)
+
+
+def test_a_job_that_dies_is_tried_again(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    spark_submit_program.result, spark_submit_program.exit_code = None, 137
+    spark_submit_program.output = ["java.lang.OutOfMemoryError: Java heap space"]
+    raised = _failed("extract", site, running)
+    assert not isinstance(raised, AirflowFailException)
+    assert "why: Error code is: 137." in str(raised)
+    assert "OutOfMemoryError" in str(raised)
+
+
+def test_a_result_counts_for_more_than_the_exit_code(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spark_submit_program.exit_code = 1
+    assert _operator("materialise", site).execute(running.context) == {"tables": []}
+    assert "spark-submit ended with an error" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("second", [SourceUnavailable, GapError])
+def test_tables_that_failed_fail_the_task(
+    second: type[LoaderError], site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    gap, other = GapError("rows are missing", table="a.b"), second("no answer", hint="wait", table="a.c")
+    tables = (
+        TableResult(table="a.a", status="applied"),
+        TableResult(table="a.b", status="failed", error=gap.as_dict()),
+        TableResult(table="a.c", status="failed", error=other.as_dict()),
+    )
+    spark_submit_program.result = MaterialiseResult(tables=tables).model_dump(mode="json")
+    spark_submit_program.exit_code = 4
+    raised = _failed("materialise", site, running)
+    assert isinstance(raised, AirflowFailException) is not other.retryable
+    assert "2 of 3 tables failed (tables a.b, a.c)" in str(raised)
+    assert str(gap) in str(raised)
+    assert str(other) in str(raised)
+
+
+def test_an_unknown_key_is_refused(site: Site, spark_submit_program: SparkSubmit) -> None:
+    running = Task(conf={"lognmu": 5, "source": "shop"})
+    raised = _failed("materialise", site, running)
+    assert isinstance(raised, AirflowFailException)
+    assert "lognmu" in str(raised)
+    assert spark_submit_program.argv is None
+
+
+def test_an_unknown_source(site: Site, running: Task) -> None:
+    operator = LoaderSparkOperator(task_id="x", use_case="extract", source="shpo", arguments=site.interval)
+    with pytest.raises(AirflowFailException, match="no source 'shpo'"):
+        operator.execute(running.context)
+
+
+# Work that is done.
+
+
+def test_a_staged_interval_starts_no_spark(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    site.stage()
+    result = _operator("extract", site).execute(running.context)
+    assert (result["status"], result["stop"]) == ("already", "binlog.000001:100")
+    assert spark_submit_program.argv is None
+
+
+def test_a_published_interval_starts_no_spark(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    site.stage()
+    _publish(site, site.plan.stop)
+    result = _operator("materialise", site).execute(running.context)
+    assert spark_submit_program.argv is None
+    (table,) = result["tables"]
+    assert (table["table"], table["status"], table["snapshot"]) == ("shop.orders", "already", 7)
+    assert result["published"] == "shop/0001/00000001000000000004/published.json"
+
+
+def test_an_earlier_record_does_not_count(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    _publish(site, "binlog.000001:50")
+    _operator("materialise", site).execute(running.context)
+    assert spark_submit_program.argv is not None
+
+
+def _publish(site: Site, stop: str) -> None:
+    record = Published(
+        source="shop",
+        generation="0001",
+        stop=stop,
+        stop_seqno=site.plan.start_seqno - 4 + int(stop.rpartition(":")[2]),
+        tables={"shop.orders": PublishedTable(snapshot=7, applied=5)},
+    )
+    path = site.folder / "staging" / site.chain.folder("0001", site.plan.start_seqno) / "published.json"
+    path.write_bytes(record.canonical())

@@ -1,0 +1,92 @@
+"""The task that chooses an interval."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from loader.airflow import tasks
+from loader.airflow.tasks import snapshot_position
+from loader.errors import GapError, LoaderError, SourceUnavailable
+from loader.pipeline import IntervalChosen
+from loader.settings import SourceSettings
+from tests.dags.conftest import Site, Task
+
+_CHOSEN = IntervalChosen(
+    source="shop",
+    generation="0001",
+    start="binlog.000001:4",
+    stop="binlog.000001:100",
+    start_seqno=1_000_000_000_004,
+    stop_seqno=1_000_000_000_100,
+    new=True,
+)
+
+
+@pytest.fixture
+def choose(
+    site: Site, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[IntervalChosen | LoaderError | None], dict[str, Any]]:
+    """Run the task over a pipeline that gives this; what the pipeline was asked is in the task's XComs."""
+
+    def run(outcome: IntervalChosen | LoaderError | None) -> dict[str, Any]:
+        def chosen(settings: SourceSettings, run: str) -> IntervalChosen | None:
+            running.xcoms |= {"asked": (settings.name, run), "environment": dict(os.environ)}
+            if isinstance(outcome, LoaderError):
+                raise outcome
+            return outcome
+
+        monkeypatch.setattr("loader.pipeline.snapshot_position", chosen)
+        monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
+        return snapshot_position.function("")
+
+    return run
+
+
+def test_a_run_gets_its_own_interval(choose: Callable[..., dict[str, Any]], running: Task) -> None:
+    assert choose(_CHOSEN) == _CHOSEN.model_dump()
+    assert running.xcoms["asked"] == ("shop", "continuous_delta/manual__1")
+
+
+def test_nothing_to_do_skips_the_run(choose: Callable[..., dict[str, Any]]) -> None:
+    with pytest.raises(AirflowSkipException):
+        choose(None)
+
+
+@pytest.mark.parametrize("kind", [SourceUnavailable, GapError])
+def test_an_error(kind: type[LoaderError], choose: Callable[..., dict[str, Any]], running: Task) -> None:
+    error = kind("it failed", why="of this", hint="do that", source="db")
+    with pytest.raises(AirflowException) as caught:
+        choose(error)
+    assert isinstance(caught.value, AirflowFailException) is not kind.retryable
+    assert str(caught.value) == str(error)
+    assert running.xcoms["error"] == error.as_dict()
+
+
+def test_an_unknown_key_is_refused(choose: Callable[..., dict[str, Any]], running: Task) -> None:
+    running.conf["tables"] = []
+    with pytest.raises(AirflowFailException, match="unknown keys: tables"):
+        choose(_CHOSEN)
+
+
+def test_a_password_is_lent_to_the_environment(
+    choose: Callable[..., dict[str, Any]], site: Site, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.configure(password="airflow:shop_db")
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", json.dumps({"conn_type": "generic", "password": "hunter2"}))
+    choose(_CHOSEN)
+    assert running.xcoms["environment"]["LOADER_SECRET_SHOP_DB"] == "hunter2"
+    assert "LOADER_SECRET_SHOP_DB" not in os.environ
+
+
+def test_the_source_can_be_named_by_the_environment(
+    choose: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADER_SOURCE", "shpo")
+    with pytest.raises(AirflowFailException, match="no source 'shpo'"):
+        choose(_CHOSEN)
