@@ -1,0 +1,112 @@
+"""A source with a small shop, loaded once, and the `loader` command run on it as a user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from infra.servers.server import Server
+from loader.cli.demo.shop import TABLES
+from loader.config import load_config
+from loader.submit import run as submit
+from loader.transport.address import ServerAddress
+from loader.transport.connection import connected
+from loader.verify.spec import CompareResult, CompareSpec
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Loaded:
+    """The server, the folder of staging and warehouse, and the configuration."""
+
+    server: Server
+    home: Path
+    jars: str
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> ServerAddress:
+        return ServerAddress(host=self.server.host, port=self.server.port, user="root")
+
+    @property
+    def config(self) -> Path:
+        return self.home / "loader.toml"
+
+    def configure(self, *, password: str = "", transport: str = "network", staging: str = "") -> None:
+        """Write loader.toml."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.config.write_text(
+            f"""
+[staging]
+root = "{staging or f"file://{self.home}/staging"}"
+[warehouse]
+path = "{self.home}/warehouse"
+[spark]
+master = "local[2]"
+jars = "{self.jars}"
+[sources.shop]
+host = "{self.server.host}"
+port = {self.server.port}
+user = "root"
+password = "{password}"
+tables.include = ["shop.*"]
+transport = "{transport}"
+log_folder = "{self.server.log_dir}"
+part_bytes = 65536
+chunk_rows = 500
+""",
+            encoding="utf-8",
+        )
+
+    def loader(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run the command in a process of its own."""
+        return subprocess.run(
+            [sys.executable, "-m", "loader", "--config", str(self.config), *arguments],
+            env=os.environ | self.env | env,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        """Run the command with --json and return its document."""
+        done = self.loader("--json", *arguments)
+        assert done.returncode == code, (done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def execute(self, *statements: str) -> None:
+        """Run statements on the server, each its own transaction."""
+        with connected(self.address) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    def differences(self) -> dict[str, int]:
+        """Rows that differ, by table; every table is compared whole."""
+        settings = load_config(str(self.config)).source()
+        spec = CompareSpec(server=self.address, catalog=settings.catalog, tables=TABLES)
+        result = CompareResult.model_validate(submit(_ROOT / "loader/verify/job.py", spec, settings.spark))
+        return {table.table: table.differences for table in result.tables}
+
+    def snapshots(self) -> dict[str, list[str]]:
+        """Names of all metadata files of each table: unchanged when nothing was committed."""
+        folder = self.home / "warehouse" / "shop"
+        return {
+            table.name: sorted(path.name for path in (table / "metadata").glob("*.metadata.json"))
+            for table in sorted(folder.iterdir())
+        }
+
+    def staged(self) -> dict[str, bytes]:
+        """Every staged file and its bytes, the attempt's folder left out of its name."""
+        folder = self.home / "staging"
+        files = (path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+NOTHING_DIFFERS = dict.fromkeys(TABLES, 0)

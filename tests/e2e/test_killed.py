@@ -1,0 +1,37 @@
+"""SIGKILL before and after each outside effect of a delta run, then a run that is left alone: the tables are equal.
+
+By default the kills follow one another and one clean run ends them all, which is harder and faster. With
+LOADER_SWEEP=1 a clean run and a comparison follow each kill.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from loader.failpoints import POINTS
+from tests.e2e.changes import changes
+from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+
+pytestmark = [pytest.mark.e2e, pytest.mark.sweep]
+
+_SWEEP = os.environ.get("LOADER_SWEEP") == "1"
+
+
+@pytest.mark.timeout(1800)
+def test_a_delta_killed_anywhere_is_healed_by_a_run(loaded: Loaded) -> None:
+    died = {}
+    for number, point in enumerate(POINTS):
+        loaded.execute(*changes(10 + number))
+        done = loaded.loader("run", LOADER_FAILPOINT=point)
+        died[point] = done.returncode
+        if _SWEEP:
+            loaded.json("run")
+            assert loaded.differences() == NOTHING_DIFFERS, point
+    # The process itself dies at its own points; at those of a Spark job it reports an error that a retry can heal.
+    assert {point: code in (-9, 3) for point, code in died.items()} == dict.fromkeys(POINTS, True), died
+    loaded.json("run")
+    loaded.json("run")
+    assert loaded.differences() == NOTHING_DIFFERS
+    assert {state["state"] for state in loaded.json("intervals")} == {"applied"}

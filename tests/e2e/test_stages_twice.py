@@ -1,0 +1,75 @@
+"""Every stage run twice: the second run changes nothing. Two at once: one commits, the other sees it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.changes import changes
+from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_second_initial_load_changes_nothing(loaded: Loaded) -> None:
+    staged, snapshots = loaded.staged(), loaded.snapshots()
+    result = loaded.json("initial-load")
+    assert {table["status"] for table in result["tables"]} == {"already"}
+    assert loaded.staged() == staged
+    assert loaded.snapshots() == snapshots
+
+
+def test_a_delta_makes_the_tables_equal_and_again_changes_nothing(loaded: Loaded) -> None:
+    loaded.execute(*changes(1))
+    first = loaded.json("run")
+    assert first["extract"]["status"] == "staged"
+    assert loaded.differences() == NOTHING_DIFFERS
+    staged, snapshots = loaded.staged(), loaded.snapshots()
+
+    again = loaded.json("extract", "--interval", str(first["interval"]["start_seqno"]))
+    assert again["status"] == "already"
+    merged = loaded.json("materialise")
+    assert {table["status"] for table in merged["tables"]} <= {"already", "unchanged"}
+    quiet = loaded.json("run")
+    assert not quiet["interval"]["new"]
+    assert loaded.staged() == staged
+    assert loaded.snapshots() == snapshots
+
+
+def test_a_run_that_asks_again_gets_its_own_interval(loaded: Loaded) -> None:
+    loaded.execute(*changes(2))
+    mine = loaded.json("position", "--run", "dag/one")
+    loaded.execute(*changes(3))
+    assert loaded.json("position", "--run", "dag/one") == {**mine, "new": False}
+    assert loaded.json("position")["start_seqno"] == mine["start_seqno"]  # unfinished comes first
+    loaded.json("run")
+    following = loaded.json("position", "--run", "dag/two")
+    assert following["start"] == mine["stop"]
+    assert loaded.json("position", "--run", "dag/one") == {**mine, "new": False}
+    loaded.json("run")
+
+
+def test_two_deltas_at_once_end_in_one(loaded: Loaded) -> None:
+    loaded.execute(*changes(4))
+    interval = str(loaded.json("position")["start_seqno"])
+    extracts = _both(loaded, "extract", "--interval", interval)
+    assert all(code == 0 for code, _ in extracts), extracts
+    merges = _both(loaded, "materialise")
+    assert all(code == 0 for code, _ in merges), merges
+    assert loaded.differences() == NOTHING_DIFFERS
+    states = loaded.json("intervals")
+    assert [state["state"] for state in states] == ["applied"] * len(states)
+    assert [state["stop"] for state in states[:-1]] == [state["start"] for state in states[1:]]
+
+
+def _both(loaded: Loaded, *arguments: str) -> list[tuple[int, str]]:
+    argv = [sys.executable, "-m", "loader", "--config", str(loaded.config), "--json", *arguments]
+    processes = [
+        subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | loaded.env)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate()[0] for process in processes]
+    return [(process.returncode, output) for process, output in zip(processes, outputs, strict=True)]
