@@ -43,6 +43,7 @@ _COLON = np.uint8(58)
 _SPACE = np.uint8(32)
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8).copy()
 _LITERALS = np.frombuffer(b"null true false", np.uint8).copy()
+_BASE64_LINE = 57  # bytes: the server breaks its lines after 76 characters
 _BASE64_WORD = np.frombuffer(b"base64:type", np.uint8).copy()
 _SHORT = np.zeros(256, np.uint8)
 _SHORT[[8, 9, 10, 12, 13, 34, 92]] = np.frombuffer(b'btnfr"\\', np.uint8)
@@ -109,7 +110,7 @@ def _variable_length(buf: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @part
 def _put_base64(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int, kind: np.int64) -> int:
-    if at + 40 + (end - pos + 2) // 3 * 4 > limit:
+    if at + 40 + (end - pos + 2) // 3 * 4 + (end - pos) // _BASE64_LINE * 3 > limit:
         return NO_ROOM
     at = _put_quote(out, at)
     for i in range(len(_BASE64_WORD)):
@@ -117,7 +118,11 @@ def _put_base64(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int,
     at = put_unsigned(out, at + len(_BASE64_WORD), np.uint64(kind))
     out[at] = _COLON
     at += 1
+    line = pos + _BASE64_LINE
     while pos < end:
+        if pos == line:
+            at = put_escaped(out, _put_backslash(out, at), np.uint8(110))
+            line += _BASE64_LINE
         size = min(3, end - pos)
         group = 0
         for i in range(3):

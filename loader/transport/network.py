@@ -148,22 +148,23 @@ class _Events:
         Raises:
             OperationalError: the server ended the dump with an error, or the connection broke.
         """
+        size = self._kept
         while True:
-            got = self._file.readinto1(self._block.data[self._kept :])
-            if not got:
-                raise OperationalError(2013, "Lost connection to the server during the dump")
-            size = self._kept + got
             state = self._state
             state[[packets.READ, packets.WRITTEN]] = 0
             status = packets.unpack(self._block, size, self._out, state)
             used, written = int(state[packets.READ]), int(state[packets.WRITTEN])
             self._kept = size - used
-            if self._kept:
+            if used:
                 self._block[: self._kept] = self._block[used:size].copy()
             if written:
                 return self._out[:written].tobytes()
             if status == packets.REPLY:
                 return self._end()
+            got = self._file.readinto1(self._block.data[self._kept :])
+            if not got:
+                raise OperationalError(2013, "Lost connection to the server during the dump")
+            size = self._kept + got
 
     def _end(self) -> bytes:
         reply = self._block[4 : self._kept].tobytes()

@@ -75,9 +75,6 @@ def test_a_start_inside_an_event_of_a_file(source: Source, worked: Worked, tmp_p
         assert isinstance(found, (BinlogFormatError, UnsupportedError)), found
 
 
-@pytest.mark.xfail(
-    reason="an error that comes with the last events is told as a lost connection, or as a log that is gone"
-)
 def test_a_start_inside_an_event_of_a_dump(source: Source, worked: Worked, tmp_path: Path) -> None:
     start, events, stop = worked
     found = error(source, source.network, tmp_path, moved(start, events[2] + 10), stop)
@@ -85,10 +82,7 @@ def test_a_start_inside_an_event_of_a_dump(source: Source, worked: Worked, tmp_p
     assert "gone" not in found.what
 
 
-LOST = pytest.mark.xfail(reason="an end that comes with the last events is told as a lost connection")
-
-
-@pytest.mark.parametrize("transport", ["files", pytest.param("network", marks=LOST)])
+@pytest.mark.parametrize("transport", ["files", "network"])
 def test_a_stop_beyond_the_end_of_the_log(source: Source, worked: Worked, transport: str, tmp_path: Path) -> None:
     start, _, stop = worked
     found = error(source, getattr(source, transport), tmp_path, start, moved(stop, stop.logpos + 500))
