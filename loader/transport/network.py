@@ -30,6 +30,7 @@ _NON_BLOCKING = 0x01  # end at the end of the log instead of waiting
 _ANNOTATE_ROWS = 0x02  # MariaDB: without them the offsets of later events would not be the file's
 _BLOCK = 1024 * 1024
 _LOG_ERROR = 1236  # ER_MASTER_FATAL_ERROR_READING_BINLOG
+_NO_FILE = "Could not find first log file"  # what both servers say with it of a file that is gone
 
 
 class NetworkTransport:
@@ -109,9 +110,18 @@ class NetworkTransport:
         try:
             piece = stream.read()
         except OperationalError as error:
-            if error.args[0] == _LOG_ERROR:
-                raise self._purged(file, str(error.args[1])) from error
-            raise
+            if error.args[0] != _LOG_ERROR:
+                raise
+            why = str(error.args[1])
+            if _NO_FILE in why:
+                raise self._purged(file, why) from error
+            raise BinlogFormatError(
+                "the server cannot read its log from there",
+                why=why,
+                hint="compare the position with SHOW BINARY LOGS and mysqlbinlog; is it the boundary of an event?",
+                file=file,
+                position=at,
+            ) from error
         if not piece:
             raise BinlogFormatError(
                 "the server's log ends before the interval does",
