@@ -164,10 +164,11 @@ def test_tables_are_found_and_views_are_not(source: SourceServer) -> None:
 
 
 def test_columns_that_the_user_may_not_see_are_missed(source: SourceServer) -> None:
-    user = f"{source.schema[-8:]}@'127.0.0.1'"
+    name = f"u{source.schema[-8:]}"
+    user = f"{name}@'127.0.0.1'"
     source.run("CREATE TABLE t (a INT PRIMARY KEY, b INT, c INT)", f"CREATE USER {user}")
     source.run(f"GRANT SELECT (a, c) ON t TO {user}")
-    limited = source.address.model_copy(update={"user": source.schema[-8:]})
+    limited = source.address.model_copy(update={"user": name})
     source.address, address = limited, source.address
     try:
         with source.connected() as connection, pytest.raises(UsageError):
