@@ -54,7 +54,7 @@ def _wrong(what: str, file: StagedFile, why: str = "") -> StagedDataError:
     return StagedDataError(
         what,
         why=why,
-        hint="extract the interval again: loader extract --again",
+        hint="restore the file that was there, then run again",
         table=file.name,
         file=file.key,
     )
