@@ -84,8 +84,8 @@ def failure(error: BaseException) -> dict[str, Any]:
     known = error if isinstance(error, LoaderError) else carried_error(error)
     if known is None and _lost_spark(error):
         known = RetryableError(
-            "Spark ended under the job",
-            why=str(error).strip(),
+            "Spark, or a process of it, ended under the job",
+            why=str(error).strip()[:2000],
             hint="the job's log says why; if it was short of memory, give it more spark.driver.memory",
         )
     if known is None:
@@ -94,9 +94,14 @@ def failure(error: BaseException) -> dict[str, Any]:
     return known.as_dict()
 
 
+# What Spark says when the process of a task died, by a signal or for want of memory.
+_LOST = ("Python worker exited unexpectedly", "ExecutorLostFailure")
+
+
 def _lost_spark(error: BaseException) -> bool:
-    """Whether the JVM was gone: pyspark then raises py4j's network errors, or those of the socket."""
-    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+    """Whether a process was gone: the JVM (pyspark raises py4j's network errors, or the socket's) or a task's."""
+    gone = isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
+    return gone or any(word in str(error) for word in _LOST)
 
 
 def rebuild(data: dict[str, Any]) -> LoaderError:
