@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict
 from loader.staging.documents import Manifest
 from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
-from loader.transport.file import FileTransport
-from loader.transport.network import NetworkTransport
 
 
 class TransportSettings(BaseModel):
@@ -24,6 +22,10 @@ class TransportSettings(BaseModel):
 
     def open(self) -> Transport:
         """The transport."""
+        # Not at the top: the network's loads the codec's kernels, for which a second is a long time to wait.
+        from loader.transport.file import FileTransport
+        from loader.transport.network import NetworkTransport
+
         if self.kind == "file":
             return FileTransport(self.folder)
         if self.server is None:
