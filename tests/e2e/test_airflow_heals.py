@@ -22,7 +22,7 @@ import pytest
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
-pytestmark = [pytest.mark.e2e, pytest.mark.sweep, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _DELTA = "continuous_delta"

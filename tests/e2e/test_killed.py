@@ -1,7 +1,7 @@
 """SIGKILL before and after each outside effect of a delta run, then a run that is left alone: the tables are equal.
 
-By default the kills follow one another and one clean run ends them all, which is harder and faster. With
-LOADER_SWEEP=1 a clean run and a comparison follow each kill.
+By default the kills follow one another and one clean run ends them all, which is harder and faster. In a sweep
+(LOADER_SWEEP=1) a clean run and a comparison follow each kill.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from loader.failpoints import POINTS
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
-pytestmark = [pytest.mark.e2e, pytest.mark.sweep]
+pytestmark = pytest.mark.e2e
 
 _SWEEP = os.environ.get("LOADER_SWEEP") == "1"
 
