@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.jit import part
+from loader.binlog.memory import load32
 
 
 def _tables() -> NDArray[np.uint32]:
@@ -36,12 +37,7 @@ def crc32(buf: NDArray[np.uint8], start: int, end: int) -> np.uint32:
     c = _FULL
     i = start
     while i + 8 <= end:
-        a = c ^ (
-            np.uint32(buf[i])
-            | (np.uint32(buf[i + 1]) << _8)
-            | (np.uint32(buf[i + 2]) << _16)
-            | (np.uint32(buf[i + 3]) << _24)
-        )
+        a = c ^ load32(buf, i)
         c = (
             _T[7, a & _LOW]
             ^ _T[6, (a >> _8) & _LOW]

@@ -10,16 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.jit import part
+from loader.binlog.memory import load16, load32, load64, store16
 
 Bytes = NDArray[np.uint8]
 
-_PAIRS = np.frombuffer("".join(f"{n:02d}" for n in range(100)).encode(), np.uint8).copy()
+# Two digits as one word; as long as a power of two, so that no index need be trusted to be below 100.
+_PAIRS = np.frombuffer("".join(f"{n % 100:02d}" for n in range(128)).encode(), "<u2").astype(np.uint16)
 _HEX = np.frombuffer("".join(f"{n:02x}" for n in range(256)).encode(), np.uint8).copy()
-_POW10 = np.array([10**n for n in range(10)], np.int64)
+_POW10 = np.array([10**n for n in range(10)], np.uint64)
 
 _U0 = np.uint64(0)
 _U10 = np.uint64(10)
 _U100 = np.uint64(100)
+_U127 = np.uint64(127)
+_U1000 = np.uint64(1000)
 _ZERO = np.uint8(48)
 _MINUS = np.uint8(45)
 _DOT = np.uint8(46)
@@ -30,6 +34,14 @@ _SPACE = np.uint8(32)
 @part
 def little(buf: Bytes, pos: int, size: int) -> np.uint64:
     """Unsigned little-endian integer of 1 to 8 bytes."""
+    if size == 4:
+        return np.uint64(load32(buf, pos))
+    if size == 1:
+        return np.uint64(buf[pos])
+    if size == 8:
+        return load64(buf, pos)
+    if size == 2:
+        return np.uint64(load16(buf, pos))
     value = np.uint64(0)
     for i in range(size):
         value |= np.uint64(buf[pos + i]) << np.uint64(8 * i)
@@ -53,24 +65,30 @@ def signed(value: np.uint64, size: int) -> np.int64:
 
 
 @part
+def _width(value: np.uint64) -> int:
+    """Decimal digits of a number."""
+    if value < _U100:
+        return 1 if value < _U10 else 2
+    size = 2
+    limit = _U100
+    while size < 20 and value >= limit:
+        size += 1
+        limit *= _U10
+    return size
+
+
+@part
 def put_unsigned(out: Bytes, pos: int, value: np.uint64) -> int:
     """Decimal digits."""
-    size = 1
-    rest = value
-    while rest >= _U10:
-        rest //= _U10
-        size += 1
+    size = _width(value)
     at = pos + size
     while value >= _U100:
-        pair = np.int64(value % _U100) * 2
-        value //= _U100
+        rest = value // _U100
         at -= 2
-        out[at] = _PAIRS[pair]
-        out[at + 1] = _PAIRS[pair + 1]
+        store16(out, at, _PAIRS[value - rest * _U100])
+        value = rest
     if value >= _U10:
-        pair = np.int64(value) * 2
-        out[at - 2] = _PAIRS[pair]
-        out[at - 1] = _PAIRS[pair + 1]
+        store16(out, at - 2, _PAIRS[value])
     else:
         out[at - 1] = _ZERO + np.uint8(value)
     return pos + size
@@ -87,17 +105,24 @@ def put_signed(out: Bytes, pos: int, value: np.int64) -> int:
 
 @part
 def put_padded(out: Bytes, pos: int, value: np.int64, width: int) -> int:
-    """Exactly `width` digits, with leading zeros."""
+    """Exactly `width` digits of a number that is not negative, with leading zeros."""
+    left = np.uint64(value)
     at = pos + width
     while at - pos >= 2:
-        pair = (value % 100) * 2
-        value //= 100
+        rest = left // _U100
         at -= 2
-        out[at] = _PAIRS[pair]
-        out[at + 1] = _PAIRS[pair + 1]
+        store16(out, at, _PAIRS[left - rest * _U100])
+        left = rest
     if at > pos:
-        out[pos] = _ZERO + np.uint8(value % 10)
+        out[pos] = _ZERO + np.uint8(left % _U10)
     return pos + width
+
+
+@part
+def put_two(out: Bytes, pos: int, value: np.uint64) -> int:
+    """Two digits of a number below 100; of any other, some two."""
+    store16(out, pos, _PAIRS[value & _U127])
+    return pos + 2
 
 
 @part
@@ -114,27 +139,34 @@ def put_fraction(out: Bytes, pos: int, micros: np.int64, digits: int) -> int:
     if digits == 0:
         return pos
     out[pos] = _DOT
-    return put_padded(out, pos + 1, micros // _POW10[6 - digits], digits)
+    value = np.uint64(micros)
+    if digits == 3:
+        value //= _U1000
+    elif digits != 6:
+        value //= _POW10[6 - digits]
+    return put_padded(out, pos + 1, np.int64(value), digits)
 
 
 @part
 def put_date(out: Bytes, pos: int, year: np.int64, month: np.int64, day: np.int64) -> int:
     """`2026-11-21`; zero parts are written as they are."""
-    pos = put_padded(out, pos, year, 4)
-    out[pos] = _MINUS
-    pos = put_padded(out, pos + 1, month, 2)
-    out[pos] = _MINUS
-    return put_padded(out, pos + 1, day, 2)
+    century = np.uint64(year) // _U100
+    put_two(out, pos, century)
+    put_two(out, pos + 2, np.uint64(year) - century * _U100)
+    out[pos + 4] = _MINUS
+    put_two(out, pos + 5, np.uint64(month))
+    out[pos + 7] = _MINUS
+    return put_two(out, pos + 8, np.uint64(day))
 
 
 @part
 def put_clock(out: Bytes, pos: int, hour: np.int64, minute: np.int64, second: np.int64) -> int:
-    """`09:30:00`; hours up to 838."""
+    """`09:30:00`; hours up to 999."""
     pos = put_padded(out, pos, hour, 3 if hour > 99 else 2)
     out[pos] = _COLON
-    pos = put_padded(out, pos + 1, minute, 2)
-    out[pos] = _COLON
-    return put_padded(out, pos + 1, second, 2)
+    put_two(out, pos + 1, np.uint64(minute))
+    out[pos + 3] = _COLON
+    return put_two(out, pos + 4, np.uint64(second))
 
 
 @part
@@ -151,16 +183,21 @@ def put_datetime(
 @part
 def put_instant(out: Bytes, pos: int, seconds: np.int64) -> int:
     """Seconds since 1970 as UTC text, proleptic Gregorian, years 1970 to 9999."""
-    days = seconds // 86400
-    rest = seconds % 86400
+    # 32 bits unsigned: a division by a constant is then one multiplication.
+    days = np.uint32(np.uint64(seconds) // np.uint64(86400))
+    rest = np.uint32(np.uint64(seconds) - np.uint64(days) * np.uint64(86400))
     # Days to date by the 400-year cycle that starts on 0000-03-01.
-    z = days + 719468
-    era = z // 146097
-    doe = z - era * 146097
-    yoe = (doe - doe // 1460 + doe // 36524 - doe // 146096) // 365
-    doy = doe - (365 * yoe + yoe // 4 - yoe // 100)
-    mp = (5 * doy + 2) // 153
-    day = doy - (153 * mp + 2) // 5 + 1
-    month = mp + 3 if mp < 10 else mp - 9
-    year = yoe + era * 400 + (1 if month <= 2 else 0)
-    return put_datetime(out, pos, (year, month, day, rest // 3600, rest // 60 % 60, rest % 60))
+    z = np.uint64(days) + np.uint64(719468)
+    era = z // np.uint64(146097)
+    doe = z - era * np.uint64(146097)
+    yoe = (doe - doe // np.uint64(1460) + doe // np.uint64(36524) - doe // np.uint64(146096)) // np.uint64(365)
+    doy = doe - (np.uint64(365) * yoe + yoe // np.uint64(4) - yoe // np.uint64(100))
+    mp = (np.uint64(5) * doy + np.uint64(2)) // np.uint64(153)
+    day = np.int64(doy - (np.uint64(153) * mp + np.uint64(2)) // np.uint64(5)) + 1
+    month = np.int64(mp) + (3 if mp < _U10 else -9)
+    year = np.int64(yoe + era * np.uint64(400)) + (1 if month <= 2 else 0)
+    minutes = np.uint64(rest) // np.uint64(60)
+    second = np.int64(np.uint64(rest) - minutes * np.uint64(60))
+    hour = minutes // np.uint64(60)
+    minute = np.int64(minutes - hour * np.uint64(60))
+    return put_datetime(out, pos, (year, month, day, np.int64(hour), minute, second))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from loader.binlog.digits import Bytes, put_padded, put_signed, put_unsigned
 from loader.binlog.jit import part
+from loader.binlog.memory import high_product
 
 _LOWEST = -292
 _HIGHEST = 324
@@ -29,8 +30,6 @@ def _powers() -> NDArray[np.uint64]:
 
 
 _G = _powers()
-_MASK32 = np.uint64(0xFFFFFFFF)
-_32 = np.uint64(32)
 _U1 = np.uint64(1)
 _U2 = np.uint64(2)
 _U4 = np.uint64(4)
@@ -43,20 +42,10 @@ _E = np.uint8(101)
 
 
 @part
-def _high(a: np.uint64, b: np.uint64) -> np.uint64:
-    """High 64 bits of the product."""
-    a0, a1 = a & _MASK32, a >> _32
-    b0, b1 = b & _MASK32, b >> _32
-    mid = a1 * b0 + ((a0 * b0) >> _32)
-    mid2 = a0 * b1 + (mid & _MASK32)
-    return a1 * b1 + (mid >> _32) + (mid2 >> _32)
-
-
-@part
 def _round_to_odd(high: np.uint64, low: np.uint64, c: np.uint64) -> np.uint64:
-    x1 = _high(low, c)
+    x1 = high_product(low, c)
     y0 = high * c
-    y1 = _high(high, c)
+    y1 = high_product(high, c)
     total = y0 + x1
     if total < y0:
         y1 += _U1

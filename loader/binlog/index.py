@@ -43,6 +43,11 @@ class LogIndex:
     counts: Ints
 
 
+def _kept(rows: Ints, statements: Ints) -> tuple[list[Ints], list[Ints], list[Ints]]:
+    """Lists that begin with the rows and statements of the open transaction."""
+    return [rows], [np.zeros((0, 4), np.int64)], [statements]
+
+
 class Walk:
     """Walks consecutive blocks of one file, named `file` in errors; events starting in the bytes `counted` count."""
 
@@ -56,7 +61,8 @@ class Walk:
         self._ids = np.zeros(_TABLE_IDS, np.int64)
         self._tables = np.zeros(_TABLE_IDS, np.int64)
         self._room = 0
-        self._kept: tuple[list[Ints], list[Ints], list[Ints]] = ([], [], [])
+        self._taken = 0
+        self._kept = _kept(np.zeros((0, 5), np.int64), np.zeros((0, 3), np.int64))
         self.position = start
         """Offset of the next event."""
 
@@ -92,8 +98,24 @@ class Walk:
         """Whether a transaction is open at `position`."""
         return bool(self._state[w.OPEN])
 
+    def take(self) -> LogIndex:
+        """The index of the transactions that closed since the last call; what is open stays for a later one."""
+        rows, transactions, statements = (np.concatenate(kept) if len(kept) != 1 else kept[0] for kept in self._kept)
+        until, first = int(self._state[w.TRANSACTIONS]), self._taken
+        closed_rows = int(np.searchsorted(rows[:, w.R_TRANSACTION], until))
+        closed_statements = int(np.searchsorted(statements[:, w.S_TRANSACTION], until))
+        open_rows, open_statements = rows[closed_rows:].copy(), statements[closed_statements:].copy()
+        rows, statements = rows[:closed_rows], statements[:closed_statements]
+        rows[:, w.R_TRANSACTION] -= first
+        statements[:, w.S_TRANSACTION] -= first
+        counts = self._counts.copy()
+        self._counts[:] = 0
+        self._taken = until
+        self._kept = _kept(open_rows, open_statements)
+        return LogIndex(rows, transactions, statements, counts)
+
     def finish(self) -> LogIndex:
-        """The index of all that was fed.
+        """The same at the end.
 
         Raises:
             BinlogFormatError: a transaction is still open, so the range does not end at a boundary.
@@ -106,11 +128,7 @@ class Walk:
                 position=self.position,
                 transaction_start=int(self._state[w.START]),
             )
-        rows, transactions, statements = (
-            np.concatenate(kept) if kept else np.zeros((0, width), np.int64)
-            for kept, width in zip(self._kept, (5, 4, 3), strict=True)
-        )
-        return LogIndex(rows, transactions, statements, self._counts)
+        return self.take()
 
     def _make_room(self, events: int) -> None:
         if events > self._room:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.np import arrayobj
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -32,10 +34,32 @@ numba.config.CACHE_DIR = _cache_folder()  # type: ignore[attr-defined]
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
+@contextmanager
+def _indexed_as_written() -> Iterator[None]:
+    """Compile without the test of every index for being negative, which would count from the end.
+
+    No index of a kernel is meant so, and the tests take a third of a kernel's time. numba has no option for it.
+    """
+    kept = arrayobj.fix_integer_index
+    arrayobj.fix_integer_index = _fix_integer_index
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index = kept
+
+
+def _fix_integer_index(context: Any, builder: Any, kind: Any, index: Any, _size: Any) -> Any:
+    return context.cast(builder, index, kind, numba.types.intp if kind.signed else numba.types.uintp)
+
+
 def kernel(signature: str) -> Callable[[_Function], _Function]:
     """An entry point that Python calls: one fixed signature, compiled or loaded when its module is imported."""
-    compiled = numba.njit(signature, cache=True, **_OPTIONS)
-    return cast("Callable[[_Function], _Function]", compiled)
+
+    def compiled(function: _Function) -> _Function:
+        with _indexed_as_written():
+            return cast("_Function", numba.njit(signature, cache=True, **_OPTIONS)(function))
+
+    return compiled
 
 
 def part(function: _Function) -> _Function:

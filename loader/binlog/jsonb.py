@@ -142,12 +142,16 @@ def _put_packed_time(out: Bytes, at: int, kind: np.int64, packed: np.int64) -> i
         out[at] = np.uint8(45)
         at += 1
         packed = -packed
+    if packed < 0:
+        return BAD
     micros = packed & 0xFFFFFF
     whole = packed >> 24
     clock = whole & 0x1FFFF if kind != 11 else whole
     if kind != 11:
         date = whole >> 17
         months = date >> 5
+        if months > 9999 * 13 + 12:
+            return BAD
         at = put_date(out, at, months // 13, months % 13, date & 31)
     if kind != 10:
         if kind != 11:

@@ -26,11 +26,13 @@ _OUT_MOST = 4 * 1024 * 1024 * 1024
 
 @dataclass
 class Counts:
-    """Records written, by operation."""
+    """Records written, by operation, and the seqnos of the first and the last of them."""
 
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
+    min_seqno: int = 0
+    max_seqno: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ class Stager:
                 self._refuse(status, rows[int(state[k.EVENT])], program, state)
             if not filled:
                 self._grow()
-        counts = self.counts.setdefault(program.schema, Counts())
+        counts = self.counts.setdefault(program.schema, Counts(min_seqno=int(events[3][0])))
+        counts.max_seqno = int(events[3][-1])
         counts.inserts += int(state[k.INSERTS])
         counts.updates += int(state[k.UPDATES])
         counts.deletes += int(state[k.DELETES])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from loader.binlog.digits import Bytes, put_hex
 from loader.binlog.jit import part
+from loader.binlog.memory import load64, store64
 
 BAD = -1
 QUOTE = np.uint8(34)
@@ -48,6 +49,12 @@ def _latin1() -> NDArray[np.uint8]:
     return table
 
 
+_U0 = np.uint64(0)
+_TOP = np.uint64(0x8080808080808080)
+_PAST_CONTROLS = np.uint64(0x6060606060606060)  # sets the top bit of bytes from 32 on
+_PAST_ZERO = np.uint64(0x7F7F7F7F7F7F7F7F)  # and of all but 0
+_QUOTES = np.uint64(0x2222222222222222)
+_BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
 _CLASS = _classes()
 _LATIN1 = _latin1()
 
@@ -83,9 +90,23 @@ def put_escaped(out: Bytes, at: int, byte: np.uint8) -> int:
 
 
 @part
+def _is_plain(word: np.uint64) -> bool:
+    """Whether eight bytes are ASCII, printable, and neither quote nor backslash."""
+    tests = (word + _PAST_CONTROLS) & ((word ^ _QUOTES) + _PAST_ZERO) & ((word ^ _BACKSLASHES) + _PAST_ZERO)
+    return (word & _TOP) == _U0 and (tests & _TOP) == _TOP
+
+
+@part
 def put_utf8(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
     """buf[pos:end] without quotes around it, checked to be UTF-8; BAD when it is not."""
     while pos < end:
+        if pos + 8 <= end:
+            word = load64(buf, pos)
+            if _is_plain(word):
+                store64(out, at, word)
+                at += 8
+                pos += 8
+                continue
         byte = buf[pos]
         kind = _CLASS[byte]
         if kind == _PLAIN:

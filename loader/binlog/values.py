@@ -21,10 +21,14 @@ from loader.binlog.digits import (
     put_unsigned,
 )
 from loader.binlog.jit import part
+from loader.binlog.texts import BAD
 
 BYTES_OF_DIGITS = np.array([0, 1, 1, 2, 2, 3, 3, 4, 4, 4], np.int64)
 _MINUS = np.uint8(45)
 _DOT = np.uint8(46)
+_U13 = np.uint64(13)
+_LAST_YEAR = 9999
+_LAST_HOUR = 838
 _POW = np.array([1, 10, 100, 1000, 10000, 100000, 1000000], np.int64)
 
 
@@ -98,18 +102,27 @@ def _micros(buf: Bytes, pos: int, digits: int) -> np.int64:
 
 @part
 def put_old_date(out: Bytes, at: int, buf: Bytes, pos: int) -> int:
-    """DATE: 3 bytes, little-endian, 15 bits year, 4 month, 5 day."""
+    """DATE: 3 bytes, little-endian, 15 bits year, 4 month, 5 day. BAD after the year 9999."""
     value = np.int64(little(buf, pos, 3))
+    if value >> 9 > _LAST_YEAR:
+        return BAD
     return put_date(out, at, value >> 9, (value >> 5) & 15, value & 31)
 
 
 @part
 def put_datetime2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int:
-    """DATETIME(n): 40 bits: sign, 17 year*13+month, 5 day, 5 hour, 6 minute, 6 second; then the fraction."""
+    """DATETIME(n): 40 bits: sign, 17 year*13+month, 5 day, 5 hour, 6 minute, 6 second; then the fraction.
+
+    BAD after the year 9999, and before 0.
+    """
     value = np.int64(big(buf, pos, 5)) - 0x8000000000
     date, clock = value >> 17, value & 0x1FFFF
-    months = date >> 5
-    at = put_datetime(out, at, (months // 13, months % 13, date & 31, clock >> 12, (clock >> 6) & 63, clock & 63))
+    months = np.uint64(date >> 5)
+    year = np.int64(months // _U13)
+    if value < 0 or year > _LAST_YEAR:
+        return BAD
+    month = np.int64(months) - 13 * year
+    at = put_datetime(out, at, (year, month, date & 31, clock >> 12, (clock >> 6) & 63, clock & 63))
     return put_fraction(out, at, _micros(buf, pos + 5, digits), digits)
 
 
@@ -127,7 +140,10 @@ def put_timestamp2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> in
 
 @part
 def put_time2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int:
-    """TIME(n): 24 bits and the fraction are one number, stored above the offset of its highest bit."""
+    """TIME(n): 24 bits and the fraction are one number, stored above the offset of its highest bit.
+
+    BAD beyond 838 hours.
+    """
     size = (digits + 1) // 2
     shift = np.int64(8 * size)
     value = np.int64(big(buf, pos, 3 + size)) - (np.int64(0x800000) << shift)
@@ -136,6 +152,8 @@ def put_time2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int:
         at += 1
         value = -value
     clock = value >> shift
+    if clock >> 12 > _LAST_HOUR:
+        return BAD
     micros = (value & ((np.int64(1) << shift) - 1)) * _POW[6 - 2 * size]
     at = put_clock(out, at, (clock >> 12) & 0x3FF, (clock >> 6) & 63, clock & 63)
     return put_fraction(out, at, micros, digits)

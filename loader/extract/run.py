@@ -64,8 +64,8 @@ def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[Log
 def _split(segment: LogRange, plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
     # The codec compiles or loads its kernels on import; a driver that does not split has no use for them.
     from loader.binlog.registry import TableRegistry
+    from loader.extract.blocks import format_of, index_range
     from loader.extract.ranges import split
-    from loader.extract.task import format_of, index_range
 
     with transport.open().open(segment.file, segment.read_from, segment.read_to) as log:
         form = format_of(log, segment.file)

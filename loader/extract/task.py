@@ -1,32 +1,33 @@
-"""Extracting one range: walk it, then stage its row events part by part. Runs in a Spark task."""
+"""Extracting one range: its windows one after the other, part by part. Runs in a Spark task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.binlog.constants import HEADER, event_name
-from loader.binlog.format import HEAD_BYTES, LogFormat, read_format
-from loader.binlog.index import LogIndex, Walk, placed
+from loader.binlog.format import LogFormat
+from loader.binlog.index import LogIndex, placed
 from loader.binlog.registry import TableRegistry
-from loader.binlog.stager import Stager, Timing
+from loader.binlog.stager import Stager
 from loader.binlog.statement import LogStatement, read_statement
-from loader.errors import BinlogFormatError, UnsupportedError
+from loader.errors import UnsupportedError
+from loader.extract.blocks import Window, counted, format_of, windows
 from loader.extract.result import RangeResult
 from loader.extract.span import LogRange
-from loader.staging.documents import Plan, StagedFile
+from loader.staging.documents import Plan
 from loader.staging.filters import Captured
 from loader.staging.layout import interval_folder
 from loader.staging.parts import PartWriter
 from loader.store.base import Store
 from loader.transport.base import LogFile, Transport
 
-Block = NDArray[np.uint8]
-
-_BLOCK = 8 * 1024 * 1024
+Ints = NDArray[np.int64]
 
 
 class RangeExtractor:
@@ -45,36 +46,40 @@ class RangeExtractor:
         Raises:
             LoaderError: everything that codec, transport and store raise; nothing of a failed part is visible.
         """
-        registry = TableRegistry(Captured(self._plan.tables))
+        plan = self._plan
+        registry = TableRegistry(Captured(plan.tables))
+        result = RangeResult()
         with self._transport.open(span.file, span.read_from, span.read_to) as log:
             form = format_of(log, span.file)
-            index = index_range(log, span, form, registry, self._plan.part_bytes)
-            result = self._account(span, index)
-            result.statements = list(self._statements(log, span, form, index))
-            stager = self._stager(span, form, registry)
-            for part in range(span.first_part, span.end_part):
-                self._stage_part(log, stager, index, part, result)
+            every = plan.update_rows == "both"
+            stager = Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
+            with _Parts(stager, self._writer, result) as parts:
+                for window in windows(log, span, form, registry, plan.part_bytes):
+                    rows = self._account(span, window.index, result)
+                    result.statements += self._statements(log, span, form, window)
+                    self._stage(log, window, rows, parts)
         return result
 
-    def _stager(self, span: LogRange, form: LogFormat, registry: TableRegistry) -> Stager:
-        plan = self._plan
-        every = plan.update_rows == "both"
-        return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
+    def _writer(self, name: str) -> PartWriter:
+        return PartWriter(self._store, self._folder, self._attempt, name)
 
-    def _account(self, span: LogRange, index: LogIndex) -> RangeResult:
-        first, end = _counted(span, self._plan.part_bytes)
+    def _account(self, span: LogRange, index: LogIndex, result: RangeResult) -> Ints:
+        """Add a window to the range's accounts; its row events that are the range's and captured."""
+        first, end = counted(span, self._plan.part_bytes)
         starts = index.transactions[:, w.T_START]
         offsets = index.rows[:, w.R_OFFSET]
         mine = (offsets >= first) & (offsets < end)
         captured = index.rows[:, w.R_TABLE] != w.UNCAPTURED
         self._refuse_rolled_back(span, index, captured)
-        return RangeResult(
-            event_types={event_name(n): int(index.counts[n]) for n in range(256) if index.counts[n]},
-            bytes=int(index.counts[256]),
-            transactions=int(((starts >= first) & (starts < end)).sum()),
-            row_events=int(mine.sum()),
-            row_events_staged=int((mine & captured).sum()),
-        )
+        for kind in np.flatnonzero(index.counts[:256]):
+            name = event_name(int(kind))
+            result.event_types[name] = result.event_types.get(name, 0) + int(index.counts[kind])
+        rows: Ints = index.rows[mine & captured]
+        result.bytes += int(index.counts[256])
+        result.transactions += int(((starts >= first) & (starts < end)).sum())
+        result.row_events += int(mine.sum())
+        result.row_events_staged += len(rows)
+        return rows
 
     def _refuse_rolled_back(self, span: LogRange, index: LogIndex, captured: NDArray[np.bool_]) -> None:
         undone = index.transactions[index.rows[:, w.R_TRANSACTION], w.T_ROLLED_BACK] == 1
@@ -87,107 +92,62 @@ class RangeExtractor:
                 position=int(index.rows[undone & captured][0, w.R_OFFSET]),
             )
 
-    def _statements(self, log: LogFile, span: LogRange, form: LogFormat, index: LogIndex) -> Iterator[LogStatement]:
-        first, end = _counted(span, self._plan.part_bytes)
+    def _statements(self, log: LogFile, span: LogRange, form: LogFormat, window: Window) -> Iterator[LogStatement]:
+        first, end = counted(span, self._plan.part_bytes)
         unit = (span.lognum + self._plan.shift) * 10**12
-        for offset, size, transaction in index.statements:
+        for offset, size, transaction in window.index.statements:
             if first <= offset < end:
-                log.seek(int(offset) + HEADER)
-                body = _exactly(log, int(size) - HEADER, span.file)
-                seqno = int(index.transactions[transaction, w.T_END]) + unit
+                body = window.event(log, int(offset), int(size), span.file)[HEADER:].tobytes()
+                seqno = int(window.index.transactions[transaction, w.T_END]) + unit
                 with placed(span.file, int(offset)):
                     yield read_statement(body, seqno, f"{span.file}:{offset}", form.mariadb)
 
-    def _stage_part(self, log: LogFile, stager: Stager, index: LogIndex, part: int, result: RangeResult) -> None:
-        offsets = index.rows[:, w.R_OFFSET]
-        size = self._plan.part_bytes
-        rows = index.rows[(offsets >= part * size) & (offsets < (part + 1) * size)]
-        rows = rows[rows[:, w.R_TABLE] != w.UNCAPTURED]
+    def _stage(self, log: LogFile, window: Window, rows: Ints, parts: _Parts) -> None:
         if not len(rows):
             return
-        timing = stager.timing(index.transactions)
-        stager.counts = {}
-        name = f"{stager.lognum:06d}-{part:06d}"
-        with PartWriter(self._store, self._folder, self._attempt, name) as writer:
-            stager.write = writer.write
-            for chunk in _chunks(rows):
-                base = int(chunk[0, w.R_OFFSET])
-                end = int(chunk[-1, w.R_OFFSET] + chunk[-1, w.R_SIZE])
-                log.seek(base)
-                stager.stage(_block(log, end - base, stager.file), base, chunk, timing)
-        result.files += _staged(stager, writer, rows, timing)
-        result.schemas |= {schema.schema_id: schema for schema in stager.counts}
+        timing = parts.stager.timing(window.index.transactions)
+        numbers = rows[:, w.R_OFFSET] // self._plan.part_bytes
+        for mine in np.split(rows, np.flatnonzero(np.diff(numbers)) + 1):
+            parts.begin(int(mine[0, w.R_OFFSET]) // self._plan.part_bytes)
+            for block, base, run in window.holding(log, mine, parts.stager.file):
+                parts.stager.stage(block, base, run, timing)
 
 
-def format_of(log: LogFile, file: str) -> LogFormat:
-    """The format of an open log file."""
-    log.seek(0)
-    return read_format(log.read(HEAD_BYTES) or b"", file)
+class _Parts:
+    """The part being written. Row events come in the order of the log, so each part is begun and ended once."""
 
+    def __init__(self, stager: Stager, writer: Callable[[str], PartWriter], result: RangeResult) -> None:
+        self.stager = stager
+        self._writer = writer
+        self._result = result
+        self._number = -1
+        self._stack = ExitStack()
 
-def index_range(log: LogFile, span: LogRange, form: LogFormat, registry: TableRegistry, part_bytes: int) -> LogIndex:
-    """Walk the range in blocks.
+    def __enter__(self) -> _Parts:
+        return self
 
-    Raises:
-        BinlogFormatError: damage, or ends that are no transaction boundaries.
-    """
-    walk = Walk(registry, span.file, span.read_from, form.checksum, _counted(span, part_bytes))
-    log.seek(span.read_from)
-    buffer = np.empty(_BLOCK, np.uint8)
-    kept = 0
-    while walk.position < span.read_to:
-        left = span.read_to - walk.position - kept
-        if kept == len(buffer):
-            buffer = np.concatenate([buffer, np.empty(len(buffer), np.uint8)])
-        got = log.readinto(buffer.data[kept : kept + min(left, len(buffer) - kept)]) if left else 0
-        if not got:
-            raise BinlogFormatError(
-                "the interval does not end where an event does" if kept else "the log ends before the interval",
-                hint="positions must be transaction boundaries",
-                file=span.file,
-                position=walk.position,
-            )
-        used = walk.feed(buffer[: kept + got])
-        kept = kept + got - used
-        buffer[:kept] = buffer[used : used + kept].copy()
-    return walk.finish()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            self._end()
+        else:
+            self._stack.__exit__(kind, error, trace)
 
+    def begin(self, number: int) -> None:
+        """Write to this part from now on."""
+        if number == self._number:
+            return
+        self._end()
+        self._number = number
+        self._open = self._stack.enter_context(self._writer(f"{self.stager.lognum:06d}-{number:06d}"))
+        self.stager.write = self._open.write
+        self.stager.counts = {}
 
-def _counted(span: LogRange, part_bytes: int) -> tuple[int, int]:
-    """The bytes whose events this range accounts for."""
-    return span.first_part * part_bytes, span.end_part * part_bytes
-
-
-def _chunks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Runs of row events that span about a block of log, or one larger event."""
-    at = 0
-    while at < len(rows):
-        limit = rows[at, w.R_OFFSET] + _BLOCK
-        end = max(at + 1, int(np.searchsorted(rows[:, w.R_OFFSET] + rows[:, w.R_SIZE], limit, "right")))
-        yield rows[at:end]
-        at = end
-
-
-def _block(log: LogFile, size: int, file: str) -> Block:
-    block = np.empty(size, np.uint8)
-    at = 0
-    while at < size:
-        got = log.readinto(block.data[at:])
-        if not got:
-            raise BinlogFormatError("the log became shorter while it was read", file=file)
-        at += got
-    return block
-
-
-def _exactly(log: LogFile, size: int, file: str) -> bytes:
-    return _block(log, size, file).tobytes()
-
-
-def _staged(stager: Stager, writer: PartWriter, rows: NDArray[np.int64], timing: Timing) -> Iterator[StagedFile]:
-    schemas = [program.schema for program in stager.registry.programs]
-    for schema, counts in stager.counts.items():
-        numbers = [n for n, other in enumerate(schemas) if other == schema]
-        seqnos = timing.seqnos[rows[np.isin(rows[:, w.R_TABLE], numbers), w.R_TRANSACTION]]
-        yield writer.staged(
-            schema, (counts.inserts, counts.updates, counts.deletes), (int(seqnos.min()), int(seqnos.max()))
-        )
+    def _end(self) -> None:
+        if self._number < 0:
+            return
+        self._number = -1
+        self._stack.close()
+        for schema, counts in self.stager.counts.items():
+            operations = (counts.inserts, counts.updates, counts.deletes)
+            self._result.files.append(self._open.staged(schema, operations, (counts.min_seqno, counts.max_seqno)))
+            self._result.schemas[schema.schema_id] = schema

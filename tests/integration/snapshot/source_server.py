@@ -14,7 +14,7 @@ from infra.servers import Server
 from loader.binlog.index import Walk
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager
-from loader.extract.task import format_of
+from loader.extract.blocks import format_of
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.source.inspect import log_end

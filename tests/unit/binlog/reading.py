@@ -14,8 +14,8 @@ from loader.binlog.index import LogIndex, Walk
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Counts, Stager
 from loader.errors import LoaderError
+from loader.extract.blocks import index_range
 from loader.extract.span import LogRange
-from loader.extract.task import index_range
 from loader.model.table import TableName, TableSchema
 
 FILE = "binlog.000001"

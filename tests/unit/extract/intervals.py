@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loader.binlog.registry import TableRegistry
+from loader.extract.blocks import format_of, index_range
 from loader.extract.ranges import split
 from loader.extract.result import RangeResult
 from loader.extract.run import manifest_of
 from loader.extract.span import LogRange, whole_segment
-from loader.extract.task import RangeExtractor, format_of, index_range
+from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.staging.documents import Manifest, Plan, TableFilter
 from loader.store.local import LocalStore
