@@ -34,7 +34,7 @@ FLAG_IN_USE = 0x0001  # of a FORMAT_DESCRIPTION: the server has not closed this 
 FLAG_ARTIFICIAL = 0x0020  # made for this connection, not in the file
 FLAG_IGNORABLE = 0x0080  # an unknown event that may be passed over
 
-UNKNOWN, SKIPPED, GTID, MARIADB_GTID, QUERIES, COMMIT, MAP, ROWS, REFUSED, FORMAT = range(10)
+UNKNOWN, SKIPPED, GTID, MARIADB_GTID, QUERIES, COMMIT, MAP, ROWS, REFUSED, FORMAT, COMPRESSED = range(11)
 """What the walk does with an event type."""
 
 CLASSES = np.zeros(256, np.uint8)
@@ -47,6 +47,7 @@ CLASSES[16] = COMMIT
 CLASSES[TABLE_MAP] = MAP
 CLASSES[[23, 24, 25, 30, 31, 32]] = ROWS
 CLASSES[FORMAT_DESCRIPTION] = FORMAT
+CLASSES[[40, 165, 166, 167, 168, 169, 170, 171]] = COMPRESSED
 
 
 def event_name(kind: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ _DAMAGE = {
     w.NO_TABLE_MAP: "a row event has no table map before it",
     w.NO_TRANSACTION: "a row event stands outside a transaction: the range does not start at a boundary",
     w.BAD_ORDER: "a transaction begins or ends where it cannot",
+    w.NESTED: "a compressed event holds another compressed event",
     w.MANY_MAPS: "a statement changes more tables than a statement can",
 }
 _TABLE_IDS = 1024
@@ -31,21 +33,41 @@ class LogIndex:
     """What a range holds, in log order.
 
     Attributes:
-        rows: int64 (row events, 5), fields walk.R_*.
+        rows: int64 (row events, 8), fields walk.R_*.
         transactions: int64 (transactions, 4), fields walk.T_*.
-        statements: int64 (statements, 3), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
+        statements: int64 (statements, 4), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
         counts: events by type, and their bytes at 256, int64 (257); of the counted bytes only.
+        bodies: statements that were compressed, as whole events.
     """
 
     rows: Ints
     transactions: Ints
     statements: Ints
     counts: Ints
+    bodies: list[bytes]
+
+
+@dataclass(frozen=True)
+class Outer:
+    """An event that holds others: its header and place in the file."""
+
+    header: bytes
+    offset: int
+
+    @property
+    def kind(self) -> int:
+        """Its type."""
+        return self.header[4]
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the file."""
+        return self.offset + int.from_bytes(self.header[9:13], "little")
 
 
 def _kept(rows: Ints, statements: Ints) -> tuple[list[Ints], list[Ints], list[Ints]]:
     """Lists that begin with the rows and statements of the open transaction."""
-    return [rows], [np.zeros((0, 4), np.int64)], [statements]
+    return [rows], [np.zeros((0, w.WIDTHS[1]), np.int64)], [statements]
 
 
 class Walk:
@@ -56,15 +78,18 @@ class Walk:
         self._file = file
         self._checksum = checksum
         self._counted = counted
-        self._state = np.zeros(10, np.int64)
+        self._state = np.zeros(w.STATE, np.int64)
         self._counts = np.zeros(257, np.int64)
         self._ids = np.zeros(_TABLE_IDS, np.int64)
         self._tables = np.zeros(_TABLE_IDS, np.int64)
         self._room = 0
         self._taken = 0
-        self._kept = _kept(np.zeros((0, 5), np.int64), np.zeros((0, 3), np.int64))
+        self._bodies: list[bytes] = []
+        self._kept = _kept(np.zeros((0, w.WIDTHS[0]), np.int64), np.zeros((0, w.WIDTHS[2]), np.int64))
         self.position = start
         """Offset of the next event."""
+        self.outer: Outer | None = None
+        """The event at `position`, when it holds others and `expand` must be called before more is fed."""
 
     def feed(self, block: NDArray[np.uint8]) -> int:
         """Walk a block that starts at `position`; the number of bytes used. A cut event at its end is not.
@@ -73,25 +98,80 @@ class Walk:
             BinlogFormatError: damage, by kind and position.
             UnsupportedError: an event that is not covered.
         """
+        status = self._walk(block, self.position, self._counted, self._checksum)
+        used = int(self._state[w.AT])
+        self.position += used
+        if status == w.OUTER:
+            self.outer = Outer(block[used : used + HEADER].tobytes(), self.position)
+        elif status != w.MORE:
+            self._refuse(status, block[used:])
+        self._keep()
+        return used
+
+    def expand(self, pieces: Iterable[bytes]) -> None:
+        """Walk the events in `outer`, given as pieces of bytes, and go on behind it.
+
+        Raises:
+            BinlogFormatError, UnsupportedError: see `feed`; and what `pieces` raises.
+        """
+        outer = self.outer
+        if outer is None:
+            raise ValueError("no event is waiting to be expanded")
+        mine = self._counted[0] <= outer.offset < self._counted[1]
+        bytes_before = int(self._counts[256])
+        rest, base = b"", 0
+        with placed(self._file, outer.offset):
+            for piece in pieces:
+                data = np.frombuffer(bytearray(rest + piece), np.uint8)
+                used = self._walk_inner(data, base, outer, mine)
+                rest, base = data[used:].tobytes(), base + used
+        if rest:
+            self._refuse(w.BAD_HEADER, np.frombuffer(rest, np.uint8))
+        if mine:
+            self._counts[outer.kind] += 1
+            self._counts[256] = bytes_before + outer.end - outer.offset
+        self._state[w.GROWN] += max(0, HEADER + base - (outer.end - outer.offset))
+        self.position, self.outer = outer.end, None
+
+    def _walk_inner(self, data: NDArray[np.uint8], base: int, outer: Outer, mine: bool) -> int:
+        """Walk a piece of expanded bytes, `base` bytes from their start; how much of it was used."""
+        s = self._state
+        was_open = bool(s[w.OPEN])
+        lead = outer.offset + HEADER + int(s[w.GROWN])
+        status = self._walk(data, base, (0, 1 << 62) if mine else (0, 0), 0)
+        used = int(s[w.AT])
+        if status != w.MORE:
+            self._refuse(w.NESTED if status == w.OUTER else status, data[used:])
+        rows = self._rows[: s[w.ROW_COUNT]]
+        rows[:, w.R_EVENT], rows[:, w.R_LEAD], rows[:, w.R_INNER] = outer.offset, lead, 1
+        transactions = self._transactions[: s[w.TRANSACTIONS] - s[w.FIRST]]
+        transactions[:, w.T_END] = outer.end
+        if not was_open:
+            transactions[:1, w.T_START] = outer.offset
+            s[w.START] = outer.offset
+        for statement in self._statements[: s[w.STATEMENTS]]:
+            start = int(statement[w.S_OFFSET]) - base
+            statement[w.S_BODY] = len(self._bodies)
+            self._bodies.append(data[start : start + int(statement[w.S_SIZE])].tobytes())
+            statement[w.S_OFFSET] = outer.offset
+        self._keep()
+        return used
+
+    def _walk(self, block: NDArray[np.uint8], base: int, counted: tuple[int, int], checksum: int) -> int:
+        """Run the kernel over a block, registering table maps as they come; its last status."""
         self._make_room(len(block) // HEADER + 1)
         r, s = self._registry, self._state
         s[[w.AT, w.ROW_COUNT, w.STATEMENTS]] = 0
-        first = s[w.FIRST] = int(s[w.TRANSACTIONS])
+        s[w.FIRST] = s[w.TRANSACTIONS]
         while True:
             status = w.walk(
-                block, len(block), self.position, *self._counted, self._checksum, CLASSES, s,
+                block, len(block), base, *counted, checksum, CLASSES, s,
                 self._rows, self._transactions, self._statements, self._counts, self._ids, self._tables,
                 r.slots, r.hashes, r.spans, r.known, r.numbers,
             )  # fmt: skip
             if status != w.NEW_TABLE:
-                break
-            self._register(block, int(s[w.AT]))
-        if status != w.MORE:
-            self._refuse(status, block, int(s[w.AT]))
-        self._keep(first)
-        used = int(s[w.AT])
-        self.position += used
-        return used
+                return status
+            self._register(block, int(s[w.AT]), checksum)
 
     @property
     def inside_transaction(self) -> bool:
@@ -112,7 +192,10 @@ class Walk:
         self._counts[:] = 0
         self._taken = until
         self._kept = _kept(open_rows, open_statements)
-        return LogIndex(rows, transactions, statements, counts)
+        bodies = self._bodies
+        if not len(open_statements):
+            self._bodies = []
+        return LogIndex(rows, transactions, statements, counts, bodies)
 
     def finish(self) -> LogIndex:
         """The same at the end.
@@ -133,30 +216,32 @@ class Walk:
     def _make_room(self, events: int) -> None:
         if events > self._room:
             self._room = events
-            self._rows = np.empty((events, 5), np.int64)
-            self._transactions = np.empty((events, 4), np.int64)
-            self._statements = np.empty((events, 3), np.int64)
+            self._rows, self._transactions, self._statements = (
+                np.empty((events, width), np.int64) for width in w.WIDTHS
+            )
 
-    def _keep(self, first: int) -> None:
+    def _keep(self) -> None:
+        s = self._state
         for kept, array, count in zip(
             self._kept,
             (self._rows, self._transactions, self._statements),
-            (self._state[w.ROW_COUNT], self._state[w.TRANSACTIONS] - first, self._state[w.STATEMENTS]),
+            (s[w.ROW_COUNT], s[w.TRANSACTIONS] - s[w.FIRST], s[w.STATEMENTS]),
             strict=True,
         ):
             if count:
                 kept.append(array[:count].copy())
 
-    def _register(self, block: NDArray[np.uint8], at: int) -> None:
+    def _register(self, block: NDArray[np.uint8], at: int, checksum: int) -> None:
         size = int.from_bytes(block[at + 9 : at + 13].tobytes(), "little")
-        body = block[at + HEADER : at + size - self._checksum].tobytes()
-        with placed(self._file, self.position + at):
+        body = block[at + HEADER : at + size - checksum].tobytes()
+        with placed(self._file, self.position + (0 if self.outer else at)):
             self._registry.add(body)
 
-    def _refuse(self, status: int, block: NDArray[np.uint8], at: int) -> NoReturn:
-        place: dict[str, Any] = {"file": self._file, "position": self.position + at}
+    def _refuse(self, status: int, event: NDArray[np.uint8]) -> NoReturn:
+        """Raise what a status of the kernel means at `position`, with the bytes from the event on."""
+        place: dict[str, Any] = {"file": self._file, "position": self.position}
         if status in {w.STOPPED, w.XA}:
-            what = "an XA transaction" if status == w.XA else event_name(int(block[at + 4]))
+            what = "an XA transaction" if status == w.XA else event_name(int(event[4]))
             raise UnsupportedError(
                 f"the log holds {what}, which this version does not cover",
                 hint="nothing was applied; use a loader version that covers it, or load the tables again",

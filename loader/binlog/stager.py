@@ -78,7 +78,7 @@ class Stager:
         )
 
     def stage(self, block: NDArray[np.uint8], base: int, rows: Ints, timing: Timing) -> None:
-        """Write the row events `rows` (fields walk.R_*), whose bytes are in `block`, which starts at byte `base`.
+        """Write the row events `rows` (fields walk.R_*), whose bytes are in `block`, which starts at their byte `base`.
 
         Lines of one table and schema come out in log order.
 
@@ -103,7 +103,7 @@ class Stager:
             np.ascontiguousarray(rows[:, w.R_SIZE]),
             rows[:, w.R_KIND].astype(np.uint8),
             timing.seqnos[which],
-            timing.begins[which],
+            timing.begins[which] - rows[:, w.R_LEAD],
             timing.commits[which],
         )
         state = np.zeros(8, np.int64)
@@ -148,7 +148,7 @@ class Stager:
     def _refuse(self, status: int, event: Ints, program: Program, state: Ints) -> NoReturn:
         place: dict[str, Any] = {
             "file": self.file,
-            "position": int(event[w.R_OFFSET]),
+            "position": int(event[w.R_EVENT]),
             "table": program.schema.name,
         }
         if status == k.PARTIAL_IMAGE:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from loader.binlog.constants import (
     COMMIT,
+    COMPRESSED,
     FLAG_IGNORABLE,
     FORMAT,
     GTID,
@@ -29,19 +30,44 @@ from loader.binlog.jit import kernel, part
 
 Ints = NDArray[np.int64]
 
-MORE, NEW_TABLE, STOPPED, BAD_CHECKSUM, BAD_HEADER, NO_TABLE_MAP, NO_TRANSACTION, BAD_ORDER, MANY_MAPS, XA = range(10)
+(
+    MORE,
+    NEW_TABLE,
+    STOPPED,
+    BAD_CHECKSUM,
+    BAD_HEADER,
+    NO_TABLE_MAP,
+    NO_TRANSACTION,
+    BAD_ORDER,
+    MANY_MAPS,
+    XA,
+    OUTER,
+    NESTED,
+) = range(12)
 """What the walk came back with. MORE: the block is used up but for a cut event. NEW_TABLE: the table map at AT is not
-registered. STOPPED: the event at AT is of a type that is refused. XA: it is a statement of an XA transaction. The
-rest: damage at AT."""
+registered. STOPPED: the event at AT is of a type that is refused. XA: it is a statement of an XA transaction. OUTER: it
+holds other events, compressed, and need not be whole in the block. NESTED: it does, inside another. The rest: damage
+at AT."""
 
-AT, OPEN, BEGIN, START, COMMITTED, ROW_COUNT, TRANSACTIONS, STATEMENTS, MAPS, FIRST = range(10)
+AT, OPEN, BEGIN, START, COMMITTED, ROW_COUNT, TRANSACTIONS, STATEMENTS, MAPS, FIRST, GROWN = range(11)
 """The walk's state: place in the block; 1 inside a transaction; 1 after its BEGIN; its first byte in the file; its
 commit time in microseconds (0: not known); row events, transactions and statements noted; table ids in use;
-number of the transaction that comes first in the array."""
+number of the transaction that comes first in the array; by how many bytes the transaction would be longer up to here
+if nothing in it were compressed."""
 
-R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION = range(5)  # of a row event; the size is without checksum
+STATE = 11
+
+R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION, R_EVENT, R_LEAD, R_INNER = range(8)
+"""Of a row event: where it is; size without checksum; type; program; transaction; offset in the file; what to add to
+the first to get its place in the file if nothing of the transaction were compressed; 1 if the first is not its place in
+the file but in the expanded bytes of the event at R_EVENT."""
+
 T_START, T_END, T_COMMITTED, T_ROLLED_BACK = range(4)  # of a transaction
-S_OFFSET, S_SIZE, S_TRANSACTION = range(3)  # of a statement that is not transaction control
+S_OFFSET, S_SIZE, S_TRANSACTION, S_BODY = range(4)
+"""Of a statement that is not transaction control; S_BODY is -1, or the number of its kept bytes if it was
+compressed."""
+
+WIDTHS = (8, 4, 4)
 
 UNCAPTURED = -1
 FIRST_EVENT = 4  # its place in a file, behind the magic
@@ -125,6 +151,7 @@ def _start(state: Ints, offset: int, committed: np.int64, begun: int) -> None:
     state[START] = offset
     state[COMMITTED] = committed
     state[BEGIN] = begun
+    state[GROWN] = 0
 
 
 @part
@@ -148,6 +175,9 @@ def _row_event(buf: Bytes, at: int, end: int, offset: int, state: Ints, ids: Int
         row[R_KIND] = buf[at + 4]
         row[R_TABLE] = tables[found]
         row[R_TRANSACTION] = state[TRANSACTIONS]
+        row[R_EVENT] = offset
+        row[R_LEAD] = state[GROWN]
+        row[R_INNER] = 0
         state[ROW_COUNT] += 1
     if ends_statement:
         state[MAPS] = 0
@@ -183,6 +213,7 @@ def _query(
     row[S_OFFSET] = offset
     row[S_SIZE] = end - at
     row[S_TRANSACTION] = state[TRANSACTIONS]
+    row[S_BODY] = -1
     state[STATEMENTS] += 1
     if not state[BEGIN]:
         _close(state, transactions, after, seconds, 0)
@@ -228,11 +259,13 @@ def walk(
         length = np.int64(little(buf, at + 9, 4))
         if length < HEADER + checksum:
             return BAD_HEADER
+        kind = buf[at + 4]
+        action = classes[kind]
+        if action == COMPRESSED:
+            return OUTER
         if at + length > size:
             return MORE
-        kind = buf[at + 4]
         end = at + length - checksum
-        action = classes[kind]
         offset = base + at
         # The file's first event is summed up before its flag is set, and was checked when the format was read.
         if checksum and offset != FIRST_EVENT and np.uint64(crc32(buf, at, end)) != little(buf, end, 4):

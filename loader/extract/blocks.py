@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
+from loader.binlog.compressed import expand
+from loader.binlog.constants import HEADER
 from loader.binlog.format import HEAD_BYTES, LogFormat, read_format
 from loader.binlog.index import LogIndex, Walk
 from loader.binlog.registry import TableRegistry
@@ -20,6 +23,7 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 _BLOCK = 4 * 1024 * 1024
+_PIECE = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,16 @@ class Window:
     block: Bytes
     base: int
 
-    def holding(self, log: LogFile, rows: Ints, file: str) -> Iterator[tuple[Bytes, int, Ints]]:
-        """The row events `rows` in runs, each with bytes that hold it and the offset of the first of them."""
+    def holding(self, log: LogFile, rows: Ints, form: LogFormat, file: str) -> Iterator[tuple[Bytes, int, Ints]]:
+        """The row events `rows` in runs, each with bytes that hold it and the place of the first of them."""
+        outer = np.where(rows[:, w.R_INNER] == 1, rows[:, w.R_EVENT], -1)
+        for run in np.split(rows, np.flatnonzero(np.diff(outer)) + 1):
+            if run[0, w.R_INNER]:
+                yield from _expanded(log, int(run[0, w.R_EVENT]), run, form, file)
+            else:
+                yield from self._plain(log, run, file)
+
+    def _plain(self, log: LogFile, rows: Ints, file: str) -> Iterator[tuple[Bytes, int, Ints]]:
         before = int(np.searchsorted(rows[:, w.R_OFFSET], self.base))
         for run in _runs(rows[:before]):
             begin, end = int(run[0, w.R_OFFSET]), int(run[-1, w.R_OFFSET] + run[-1, w.R_SIZE])
@@ -45,11 +57,14 @@ class Window:
         if before < len(rows):
             yield self.block, self.base, rows[before:]
 
-    def event(self, log: LogFile, offset: int, size: int, file: str) -> Bytes:
-        """The bytes of one event."""
+    def statement(self, log: LogFile, statement: Ints, file: str) -> bytes:
+        """The event of a statement (fields walk.S_*)."""
+        offset, size, body = (int(statement[n]) for n in (w.S_OFFSET, w.S_SIZE, w.S_BODY))
+        if body >= 0:
+            return self.index.bodies[body]
         if offset >= self.base:
-            return self.block[offset - self.base : offset - self.base + size]
-        return read_exactly(log, offset, size, file)
+            return self.block[offset - self.base : offset - self.base + size].tobytes()
+        return read_exactly(log, offset, size, file).tobytes()
 
 
 def format_of(log: LogFile, file: str) -> LogFormat:
@@ -70,7 +85,7 @@ def index_range(log: LogFile, span: LogRange, form: LogFormat, registry: TableRe
         BinlogFormatError: damage, or ends that are no transaction boundaries.
     """
     walk = Walk(registry, span.file, span.read_from, form.checksum, counted(span, part_bytes))
-    for _ in _blocks(log, span, walk):
+    for _ in _blocks(log, span, form, walk):
         pass
     return walk.finish()
 
@@ -84,32 +99,44 @@ def windows(
         BinlogFormatError: damage, or ends that are no transaction boundaries.
     """
     walk = Walk(registry, span.file, span.read_from, form.checksum, counted(span, part_bytes))
-    for block, base in _blocks(log, span, walk):
+    for block, base in _blocks(log, span, form, walk):
         yield Window(walk.finish() if walk.position == span.read_to else walk.take(), block, base)
 
 
-def _blocks(log: LogFile, span: LogRange, walk: Walk) -> Iterator[tuple[Bytes, int]]:
+def _blocks(log: LogFile, span: LogRange, form: LogFormat, walk: Walk) -> Iterator[tuple[Bytes, int]]:
     """Each block and its base, once it is walked."""
     buffer = np.empty(_BLOCK, np.uint8)
     kept = 0
     while walk.position < span.read_to:
-        left = span.read_to - walk.position - kept
         if kept == len(buffer):
             buffer = np.concatenate([buffer, np.empty(len(buffer), np.uint8)])
-        log.seek(walk.position + kept)
-        got = log.readinto(buffer.data[kept : kept + min(left, len(buffer) - kept)]) if left else 0
-        if not got:
-            raise BinlogFormatError(
-                "the interval does not end where an event does" if kept else "the log ends before the interval",
-                hint="positions must be transaction boundaries",
-                file=span.file,
-                position=walk.position,
-            )
+        kept += _read_more(log, span, walk.position, buffer, kept)
         base = walk.position
-        used = walk.feed(buffer[: kept + got])
+        walk.feed(buffer[:kept])
+        while walk.outer:
+            header, pieces = outer_event(log, walk.outer.offset, form, span.file)
+            walk.expand(expand(walk.outer.kind, pieces, header))
+            if walk.position - base < kept:
+                walk.feed(buffer[walk.position - base : kept])
+        used = min(walk.position - base, kept)
         yield buffer[:used], base
-        kept = kept + got - used
+        kept -= used
         buffer[:kept] = buffer[used : used + kept].copy()
+
+
+def _read_more(log: LogFile, span: LogRange, position: int, buffer: Bytes, kept: int) -> int:
+    """Read into the buffer behind the `kept` bytes from `position` on; how many bytes."""
+    size = min(span.read_to - position - kept, len(buffer) - kept)
+    log.seek(position + kept)
+    got = log.readinto(buffer.data[kept : kept + size]) if size else 0
+    if not got:
+        raise BinlogFormatError(
+            "the interval does not end where an event does" if kept else "the log ends before the interval",
+            hint="positions must be transaction boundaries",
+            file=span.file,
+            position=position,
+        )
+    return got
 
 
 def _runs(rows: Ints) -> Iterator[Ints]:
@@ -120,6 +147,45 @@ def _runs(rows: Ints) -> Iterator[Ints]:
         end = max(at + 1, int(np.searchsorted(rows[:, w.R_OFFSET] + rows[:, w.R_SIZE], limit, "right")))
         yield rows[at:end]
         at = end
+
+
+def _expanded(log: LogFile, offset: int, rows: Ints, form: LogFormat, file: str) -> Iterator[tuple[Bytes, int, Ints]]:
+    """Row events of a compressed event, with expanded bytes that hold them."""
+    header, pieces = outer_event(log, offset, form, file)
+    ends = rows[:, w.R_OFFSET] + rows[:, w.R_SIZE]
+    rest, base, at = b"", 0, 0
+    for piece in expand(header[4], pieces, header):
+        data = rest + piece
+        whole = int(np.searchsorted(ends, base + len(data), "right"))
+        if whole > at:
+            yield np.frombuffer(bytearray(data), np.uint8), base, rows[at:whole]
+        at = whole
+        if at == len(rows):
+            return
+        used = min(len(data), int(rows[at, w.R_OFFSET]) - base)
+        rest, base = data[used:], base + used
+
+
+def outer_event(log: LogFile, offset: int, form: LogFormat, file: str) -> tuple[bytes, Iterator[bytes]]:
+    """The header of an event, and what is behind it in pieces, without the checksum, which is verified at their end."""
+    header = read_exactly(log, offset, HEADER, file).tobytes()
+    size = int.from_bytes(header[9:13], "little") - form.checksum
+
+    def pieces() -> Iterator[bytes]:
+        found = zlib.crc32(header)
+        for at in range(HEADER, size, _PIECE):
+            piece = read_exactly(log, offset + at, min(_PIECE, size - at), file).tobytes()
+            found = zlib.crc32(piece, found)
+            yield piece
+        if form.checksum and found != int.from_bytes(read_exactly(log, offset + size, 4, file).tobytes(), "little"):
+            raise BinlogFormatError(
+                "the checksum of an event is wrong: the log is damaged here",
+                hint="compare with mysqlbinlog --verify-binlog-checksum; restore the file or load the tables again",
+                file=file,
+                position=offset,
+            )
+
+    return header, pieces()
 
 
 def read_exactly(log: LogFile, offset: int, size: int, file: str) -> Bytes:

@@ -57,7 +57,7 @@ class RangeExtractor:
                 for window in windows(log, span, form, registry, plan.part_bytes):
                     rows = self._account(span, window.index, result)
                     result.statements += self._statements(log, span, form, window)
-                    self._stage(log, window, rows, parts)
+                    self._stage(log, window, rows, form, parts)
         return result
 
     def _writer(self, name: str) -> PartWriter:
@@ -67,7 +67,7 @@ class RangeExtractor:
         """Add a window to the range's accounts; its row events that are the range's and captured."""
         first, end = counted(span, self._plan.part_bytes)
         starts = index.transactions[:, w.T_START]
-        offsets = index.rows[:, w.R_OFFSET]
+        offsets = index.rows[:, w.R_EVENT]
         mine = (offsets >= first) & (offsets < end)
         captured = index.rows[:, w.R_TABLE] != w.UNCAPTURED
         self._refuse_rolled_back(span, index, captured)
@@ -89,27 +89,28 @@ class RangeExtractor:
                 why="a table of an engine without transactions was changed inside a transaction that was rolled back",
                 hint="convert the table to InnoDB and load it again, or exclude it",
                 file=span.file,
-                position=int(index.rows[undone & captured][0, w.R_OFFSET]),
+                position=int(index.rows[undone & captured][0, w.R_EVENT]),
             )
 
     def _statements(self, log: LogFile, span: LogRange, form: LogFormat, window: Window) -> Iterator[LogStatement]:
         first, end = counted(span, self._plan.part_bytes)
         unit = (span.lognum + self._plan.shift) * 10**12
-        for offset, size, transaction in window.index.statements:
+        for statement in window.index.statements:
+            offset = int(statement[w.S_OFFSET])
             if first <= offset < end:
-                body = window.event(log, int(offset), int(size), span.file)[HEADER:].tobytes()
-                seqno = int(window.index.transactions[transaction, w.T_END]) + unit
-                with placed(span.file, int(offset)):
+                body = window.statement(log, statement, span.file)[HEADER:]
+                seqno = int(window.index.transactions[statement[w.S_TRANSACTION], w.T_END]) + unit
+                with placed(span.file, offset):
                     yield read_statement(body, seqno, f"{span.file}:{offset}", form.mariadb)
 
-    def _stage(self, log: LogFile, window: Window, rows: Ints, parts: _Parts) -> None:
+    def _stage(self, log: LogFile, window: Window, rows: Ints, form: LogFormat, parts: _Parts) -> None:
         if not len(rows):
             return
         timing = parts.stager.timing(window.index.transactions)
-        numbers = rows[:, w.R_OFFSET] // self._plan.part_bytes
+        numbers = rows[:, w.R_EVENT] // self._plan.part_bytes
         for mine in np.split(rows, np.flatnonzero(np.diff(numbers)) + 1):
-            parts.begin(int(mine[0, w.R_OFFSET]) // self._plan.part_bytes)
-            for block, base, run in window.holding(log, mine, parts.stager.file):
+            parts.begin(int(mine[0, w.R_EVENT]) // self._plan.part_bytes)
+            for block, base, run in window.holding(log, mine, form, parts.stager.file):
                 parts.stager.stage(block, base, run, timing)
 
 

@@ -54,7 +54,7 @@ FILES: dict[str, tuple[Found, Found]] = {
     f"{JAVA}/mysql-bin.aurora-padding": (OPEN, OPEN),
     f"{JAVA}/mysql-bin.checksum-crc32": (NAMELESS, Index(60, 60, 0)),
     f"{JAVA}/mysql-bin.checksum-none": (NAMELESS, Index(36, 40, 4)),
-    f"{JAVA}/mysql-bin.compressed": ("holds TRANSACTION_PAYLOAD", "holds TRANSACTION_PAYLOAD"),
+    f"{JAVA}/mysql-bin.compressed": (NAMELESS, Index(1, 1, 0)),
     f"{JAVA}/mysql-bin.sakila.gz": (NAMELESS, Index(1374, 53, 37)),
     f"{SERVER}/binlog_56_gtid_reserved_word.000001": (NAMELESS, Index(1, 6, 5)),
     f"{SERVER}/binlog_no_fd_event.000001": (
@@ -141,7 +141,7 @@ FILES: dict[str, tuple[Found, Found]] = {
     f"{RUST}/mysql-enum-string-set.000001": (Rows(4), Index(3, 5, 2)),
     f"{RUST}/mysql_type_bit.000001": (Rows(1), Index(1, 3, 2)),
     f"{RUST}/time_issue.000001": (NAMELESS, Index(1, 1, 0)),
-    f"{RUST}/transaction_compression.000001": ("holds TRANSACTION_PAYLOAD", "holds TRANSACTION_PAYLOAD"),
+    f"{RUST}/transaction_compression.000001": (NAMELESS, Index(1, 1, 0)),
     f"{RUST}/vector.binlog": ("column type VECTOR is not covered by thi", Index(6, 10, 7)),
 }
 

@@ -156,20 +156,6 @@ def test_an_xa_transaction_is_refused(source: Source, tmp_path: Path) -> None:
     assert "XA" in found.what
 
 
-def test_a_compressed_transaction_is_refused(source: Source, tmp_path: Path) -> None:
-    source.run("CREATE TABLE IF NOT EXISTS z (id INT PRIMARY KEY, v TEXT)", "DELETE FROM z")
-    if source.kind == "mariadb":
-        pytest.skip("MariaDB compresses by a global setting only")
-    start = source.mark()
-    source.run(
-        "SET SESSION binlog_transaction_compression = ON", "INSERT INTO z VALUES (1, REPEAT('x', 1000))",
-        "SET SESSION binlog_transaction_compression = OFF",
-    )  # fmt: skip
-    found = error(source, source.files, tmp_path, start, source.mark())
-    assert isinstance(found, UnsupportedError)
-    assert "TRANSACTION_PAYLOAD" in found.what
-
-
 def test_a_partial_json_update_is_refused(source: Source, tmp_path: Path) -> None:
     if source.kind == "mariadb":
         pytest.skip("MariaDB has no partial JSON")

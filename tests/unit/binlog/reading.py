@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from loader.binlog.compressed import expand
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.binlog.index import LogIndex, Walk
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Counts, Stager
 from loader.errors import LoaderError
-from loader.extract.blocks import index_range
+from loader.extract.blocks import Window, index_range, outer_event
 from loader.extract.span import LogRange
 from loader.model.table import TableName, TableSchema
 
@@ -90,9 +91,12 @@ def staged(
 
     stager = GuardedStager(registry, FILE, 1, form.checksum, shift, every_update, write)
     stager.give_room(room)
-    block = np.frombuffer(log, np.uint8).copy()
+    window = Window(result.index, np.frombuffer(log, np.uint8).copy(), 0)
+    timing = stager.timing(result.index.transactions)
+    rows = result.index.rows
     try:
-        stager.stage(block, 0, result.index.rows, stager.timing(result.index.transactions))
+        for block, base, run in window.holding(io.BytesIO(log), rows, form, FILE) if len(rows) else ():
+            stager.stage(block, base, run, timing)
     finally:
         stager.check()
     result.counts = stager.counts
@@ -114,6 +118,10 @@ def _walk(log: bytes, blocks: Iterable[int], registry: TableRegistry) -> LogInde
     walk = Walk(registry, FILE, 4, form.checksum, (0, 1 << 62))
     for end in (*blocks, len(log)):
         walk.feed(np.frombuffer(log[walk.position : end], np.uint8).copy())
+        while walk.outer:
+            header, pieces = outer_event(io.BytesIO(log), walk.outer.offset, form, FILE)
+            walk.expand(expand(walk.outer.kind, pieces, header))
+            walk.feed(np.frombuffer(log[walk.position : max(end, walk.position)], np.uint8).copy())
     assert walk.position == len(log), "the log ends with a cut event"
     return walk.finish()
 
