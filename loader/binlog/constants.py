@@ -34,13 +34,14 @@ FLAG_IN_USE = 0x0001  # of a FORMAT_DESCRIPTION: the server has not closed this 
 FLAG_ARTIFICIAL = 0x0020  # made for this connection, not in the file
 FLAG_IGNORABLE = 0x0080  # an unknown event that may be passed over
 
-UNKNOWN, SKIPPED, GTID, MARIADB_GTID, QUERIES, COMMIT, MAP, ROWS, REFUSED, FORMAT, COMPRESSED = range(11)
+UNKNOWN, SKIPPED, GTID, MARIADB_GTID, QUERIES, COMMIT, MAP, ROWS, REFUSED, FORMAT, COMPRESSED, TAGGED = range(12)
 """What the walk does with an event type."""
 
 CLASSES = np.zeros(256, np.uint8)
 CLASSES[list(EVENT_NAMES)] = REFUSED
 CLASSES[[3, 4, 5, 13, 14, 27, 28, 29, 35, 36, 37, 41, 160, 161, 163]] = SKIPPED
 CLASSES[[33, 34]] = GTID
+CLASSES[42] = TAGGED
 CLASSES[162] = MARIADB_GTID
 CLASSES[QUERY] = QUERIES
 CLASSES[16] = COMMIT

@@ -23,6 +23,7 @@ from loader.binlog.constants import (
     REFUSED,
     ROWS,
     SKIPPED,
+    TAGGED,
 )
 from loader.binlog.crc import crc32
 from loader.binlog.digits import Bytes, little
@@ -70,6 +71,7 @@ compressed."""
 WIDTHS = (8, 4, 4)
 
 UNCAPTURED = -1
+_U0 = np.uint64(0)
 FIRST_EVENT = 4  # its place in a file, behind the magic
 _STATEMENT_END = 1
 _DUMMY_TABLE = 0xFFFFFF  # a row event of no table that only ends a statement
@@ -116,6 +118,81 @@ def _commit_time(buf: Bytes, start: int, end: int) -> np.int64:
 
 
 @part
+def _varint(buf: Bytes, pos: int, end: int) -> tuple[int, np.uint64]:
+    """A number of the server's serialization, as many 1-bits first as bytes follow; the position after it, 0 when cut."""
+    if pos >= end:
+        return 0, _U0
+    first = buf[pos]
+    more = 0
+    while more < 8 and first >> np.uint8(more) & 1:
+        more += 1
+    if pos + 1 + more > end:
+        return 0, _U0
+    if more == 8:
+        return pos + 9, little(buf, pos + 1, 8)
+    return pos + 1 + more, little(buf, pos, more + 1) >> np.uint64(more + 1)
+
+
+@part
+def _tagged_commit_time(buf: Bytes, start: int, end: int) -> np.int64:
+    """The same from a GTID_TAGGED event; -1 when it is damaged.
+
+    Format: the server's `Gtid_event` ("FORMAT_DESCRIPTION" of its fields): version, size, last field that must be
+    known, then fields of id and value: 0 flags, 1 UUID (16 numbers), 2 number, 3 tag (length, bytes), 4 last committed,
+    5 sequence number, 6 commit time.
+    """
+    pos = start + HEADER
+    value = _U0
+    for _ in range(3):
+        pos, value = _varint(buf, pos, end)
+        if pos == 0:
+            return np.int64(-1)
+    while True:
+        pos, field = _varint(buf, pos, end)
+        if pos == 0 or field > np.uint64(6):
+            return np.int64(-1)
+        for _ in range(16 if field == np.uint64(1) else 1):
+            pos, value = _varint(buf, pos, end)
+            if pos == 0:
+                return np.int64(-1)
+        if field == np.uint64(6):
+            return np.int64(value & np.uint64((1 << 55) - 1))
+        if field == np.uint64(3):
+            if value > np.uint64(end - pos):
+                return np.int64(-1)
+            pos += np.int64(value)
+
+
+@part
+def _start(state: Ints, offset: int, committed: np.int64, begun: int) -> None:
+    state[OPEN] = 1
+    state[START] = offset
+    state[COMMITTED] = committed
+    state[BEGIN] = begun
+    state[GROWN] = 0
+
+
+@part
+def _begin(buf: Bytes, at: int, end: int, offset: int, action: int, state: Ints) -> int:
+    """Open the transaction of a GTID event; a status."""
+    if state[OPEN]:
+        return BAD_ORDER
+    if action == GTID:
+        _start(state, offset, _commit_time(buf, at, end), 0)
+    elif action == TAGGED:
+        committed = _tagged_commit_time(buf, at, end)
+        if committed < 0:
+            return BAD_HEADER
+        _start(state, offset, committed, 0)
+    elif at + HEADER + 13 > end:
+        return BAD_HEADER
+    else:
+        single = buf[at + HEADER + 12] & 1
+        _start(state, offset, np.int64(0), 0 if single else 1)
+    return MORE
+
+
+@part
 def _find_table(
     buf: Bytes, start: int, end: int, slots: Ints, hashes: NDArray[np.uint32], spans: Ints, known: Bytes
 ) -> int:
@@ -143,15 +220,6 @@ def _close(state: Ints, transactions: Ints, end: int, seconds: np.int64, rolled_
     state[OPEN] = 0
     state[BEGIN] = 0
     state[MAPS] = 0
-
-
-@part
-def _start(state: Ints, offset: int, committed: np.int64, begun: int) -> None:
-    state[OPEN] = 1
-    state[START] = offset
-    state[COMMITTED] = committed
-    state[BEGIN] = begun
-    state[GROWN] = 0
 
 
 @part
@@ -282,16 +350,8 @@ def walk(
             ids[state[MAPS]] = np.int64(little(buf, at + HEADER, 6))
             tables[state[MAPS]] = programs[index]
             state[MAPS] += 1
-        elif action == GTID or action == MARIADB_GTID:
-            if state[OPEN]:
-                return BAD_ORDER
-            if action == GTID:
-                _start(state, offset, _commit_time(buf, at, end), 0)
-            elif at + HEADER + 13 > end:
-                return BAD_HEADER
-            else:
-                single = buf[at + HEADER + 12] & 1
-                _start(state, offset, np.int64(0), 0 if single else 1)
+        elif action == GTID or action == TAGGED or action == MARIADB_GTID:
+            status = _begin(buf, at, end, offset, action, state)
         elif action == QUERIES:
             status = _query(buf, at, end, offset, base + at + length, state, transactions, statements)
         elif action == COMMIT:

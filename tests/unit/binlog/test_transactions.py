@@ -230,3 +230,30 @@ def test_a_statement_of_more_tables_than_fit_is_an_error() -> None:
         log.table_map(B, number)
     with pytest.raises(BinlogFormatError, match="more tables than a statement can"):
         walked(bytes(log.data))
+
+
+# Body of a GTID_TAGGED event of MySQL 9.7.4, of bf4b4fff-e5b1-11f1-88df-02fc00000001:blue:1; mysqlbinlog shows its time.
+TAGGED = bytes.fromhex(
+    "027400000002fd02969efd039503c50222c50321027d0304f1030000000204040608626c756508080a0c0c7f0b074091c960061059041283120b"
+)
+
+
+def test_a_tagged_gtid_begins_a_transaction_and_tells_its_commit_time() -> None:
+    log = LogBuilder()
+    start = log.event(42, TAGGED)
+    log.query("BEGIN")
+    log.xid()
+    assert transactions(log) == [(start, log.end, 1795268701849355, 0)]
+
+
+def test_a_tagged_gtid_cut_before_its_commit_time_is_damage() -> None:
+    whole = TAGGED.index(bytes.fromhex("7f0b074091c96006")) + 8
+    for size in range(len(TAGGED)):
+        log = LogBuilder()
+        log.event(42, TAGGED[:size])
+        if size >= whole:
+            log.xid()
+            assert len(transactions(log)) == 1
+            continue
+        with pytest.raises(BinlogFormatError, match="length cannot be right"):
+            walked(bytes(log.data))
