@@ -36,6 +36,11 @@ test-fast: $(SYNCED) ## run the unit tests only
 sweep: setup ## kill a delta at every point, with a clean run and a comparison after each kill
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest tests/e2e/test_killed.py
 
+.PHONY: bench-codec
+bench-codec: setup ## measure the codec against other readers of the log; QUICK=1 with a tenth of the log
+	@infra/uv.sh sync --frozen --all-extras --group bench --quiet
+	@.venv/bin/python -m tests.bench.codec $(if $(QUICK),--quick)
+
 .PHONY: lint
 lint: $(SYNCED) ## check style, formatting, types and layers
 	@.venv/bin/ruff check .

@@ -1,37 +1,113 @@
-"""How kernels are compiled: once, to native code that is kept in a cache and runs without the interpreter's lock.
+"""How kernels come to be: compiled once by numba to native code that is kept as an object file, and loaded from there.
 
-numba keeps a cached kernel as long as the file that defines it is unchanged, whatever its callees do. So the cache
-folder carries a hash of all kernel sources: a change anywhere, or another loader version, compiles afresh.
+A kernel and the pieces it is made of are written as Python functions with `kernel` and `part`. Where the object file is
+not there yet, numba compiles them into one function; `loader.binlog.image` loads it in this and every later process,
+which then have no need of numba, whose import takes longer than decoding a hundred megabytes. The folder of the files
+carries a hash of all that shapes them: a change to any kernel source, to numba, or to the processor compiles afresh.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
-import numba
-from numba.np import arrayobj
+import llvmlite.binding as llvm
+
+from loader.binlog.image import Image, NativeKernel, load, read_image
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-
-def _cache_folder() -> str:
-    sources = sorted(Path(__file__).parent.glob("*.py"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    cache = os.environ.get("LOADER_CACHE")
-    base = Path(cache) if cache else Path.home() / ".cache" / "binlog-loader"
-    return os.environ.get("NUMBA_CACHE_DIR") or str(base / "kernels" / digest)
-
-
-numba.config.CACHE_DIR = _cache_folder()  # type: ignore[attr-defined]
+_PART = "__kernel_part__"
+_compiled: dict[Callable[..., Any], Any] = {}
 
 # Without `_nrt` no array is counted in and out of every call, which would take a third of the time; in turn a kernel
 # makes no arrays, and is given its scratch space.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
+
+def kernel(signature: str) -> Callable[[_Function], _Function]:
+    """An entry point that Python calls: one fixed signature, compiled or loaded when its module is imported."""
+
+    def made(function: _Function) -> _Function:
+        digest = _digest(signature.encode() + function.__code__.co_code)
+        file = _folder() / f"{function.__module__}.{function.__name__}.{digest}.o"
+        image = read_image(file)
+        if image is None:
+            image = _compile(function, signature)
+            image.write(file)
+        return cast("_Function", NativeKernel(load(image), signature, function.__name__))
+
+    return made
+
+
+def part(function: _Function) -> _Function:
+    """A piece of a kernel: compiled into the kernels that call it, never called from Python."""
+    setattr(function, _PART, lambda numba: numba.njit(**_OPTIONS)(_ready(function, numba)))
+    return function
+
+
+def builtin(make: Callable[[Any], Any]) -> Any:
+    """A piece of a kernel that `make` builds from the module numba, for what cannot be written in Python."""
+
+    def never() -> None:
+        raise NotImplementedError("only kernels can call this")
+
+    setattr(never, _PART, make)
+    return never
+
+
+@cache
+def _folder() -> Path:
+    """The folder of the object files that are right for these sources on this machine."""
+    root = os.environ.get("LOADER_CACHE")
+    base = Path(root) if root else Path.home() / ".cache" / "binlog-loader"
+    here = Path(__file__).parent
+    sources = [*sorted(here.glob("*.py")), *sorted(here.with_name("snapshot").glob("*.py"))]
+    parts = [path.read_bytes() for path in sources]
+    parts += [importlib.metadata.version(name).encode() for name in ("numba", "llvmlite", "numpy")]
+    parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]
+    return base / "kernels" / _digest(b"\n".join(parts))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _compile(function: Callable[..., Any], signature: str) -> Image:
+    numba: Any = import_module("numba")
+    arguments, result = import_module("numba.core.sigutils").normalize_signature(signature)
+    bare = numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(_ready(function, numba))
+    with _indexed_as_written():
+        found = bare._compiler.compile(arguments, result)
+    symbol = found.fndesc.llvm_func_name
+    found.library.get_pointer_to_function(symbol)  # only now is it native code
+    return Image(symbol, found.library._get_compiled_object())
+
+
+def _ready(function: Callable[..., Any], numba: Any) -> FunctionType:
+    """The function with the parts that it names compiled."""
+    known = function.__globals__
+    names = known | {name: _part(known[name], numba) for name in function.__code__.co_names if name in known}
+    ready = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    ready.__module__, ready.__qualname__ = function.__module__, function.__qualname__
+    return ready
+
+
+def _part(value: Any, numba: Any) -> Any:
+    make = getattr(value, _PART, None)
+    if make is None:
+        return value
+    if value not in _compiled:
+        _compiled[value] = make(numba)
+    return _compiled[value]
 
 
 @contextmanager
@@ -40,6 +116,8 @@ def _indexed_as_written() -> Iterator[None]:
 
     No index of a kernel is meant so, and the tests take a third of a kernel's time. numba has no option for it.
     """
+    from numba.np import arrayobj
+
     kept = arrayobj.fix_integer_index
     arrayobj.fix_integer_index = _fix_integer_index
     try:
@@ -49,19 +127,6 @@ def _indexed_as_written() -> Iterator[None]:
 
 
 def _fix_integer_index(context: Any, builder: Any, kind: Any, index: Any, _size: Any) -> Any:
-    return context.cast(builder, index, kind, numba.types.intp if kind.signed else numba.types.uintp)
+    from numba import types
 
-
-def kernel(signature: str) -> Callable[[_Function], _Function]:
-    """An entry point that Python calls: one fixed signature, compiled or loaded when its module is imported."""
-
-    def compiled(function: _Function) -> _Function:
-        with _indexed_as_written():
-            return cast("_Function", numba.njit(signature, cache=True, **_OPTIONS)(function))
-
-    return compiled
-
-
-def part(function: _Function) -> _Function:
-    """A piece of a kernel: compiled into the kernels that call it, never called from Python."""
-    return cast("_Function", numba.njit(**_OPTIONS)(function))
+    return context.cast(builder, index, kind, types.intp if kind.signed else types.uintp)

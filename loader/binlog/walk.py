@@ -119,7 +119,7 @@ def _commit_time(buf: Bytes, start: int, end: int) -> np.int64:
 
 @part
 def _varint(buf: Bytes, pos: int, end: int) -> tuple[int, np.uint64]:
-    """A number of the server's serialization, as many 1-bits first as bytes follow; the position after it, 0 when cut."""
+    """A number of the server's serialization: a 1-bit first for each byte that follows. And where it ends, 0 if cut."""
     if pos >= end:
         return 0, _U0
     first = buf[pos]

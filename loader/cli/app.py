@@ -195,7 +195,8 @@ def intervals(context: typer.Context, source: SourceOption = "") -> None:
 def warm(context: typer.Context) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
     import loader.extract.task
-    import loader.snapshot.reader  # noqa: F401 - importing compiles
+    import loader.snapshot.reader
+    import loader.transport.network  # noqa: F401 - importing compiles
 
     session: _Session = context.obj
     session.output.line("the kernels are compiled")

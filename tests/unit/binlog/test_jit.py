@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import numba
 import numpy as np
+import pytest
 from numba.np import arrayobj
 
 from loader.binlog.crc import crc32
@@ -40,3 +45,37 @@ def test_the_checksum_reads_words_as_zlib_does() -> None:
     for start in range(9):
         for end in range(start, start + 40):
             assert sums(block, start, end) == zlib.crc32(data[start:end])
+
+
+def test_a_compiled_kernel_is_loaded_by_the_next_process_without_numba(tmp_path: Path) -> None:
+    program = (
+        "import sys, numpy as np;"
+        "from loader.binlog.packets import unpack;"
+        "block = np.frombuffer(bytearray(b'\\6\\0\\0\\0\\0event'), np.uint8); out = np.zeros(16, np.uint8);"
+        "state = np.zeros(4, np.int64); unpack(block, 10, out, state);"
+        "print(bytes(out[:5]).decode(), 'numba' in sys.modules)"
+    )
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=os.environ | {"LOADER_CACHE": str(tmp_path)}, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        said.append(done.stdout.split())
+    assert said == [["event", "True"], ["event", "False"]]
+    assert [path.suffix for path in (tmp_path / "kernels").rglob("*") if path.is_file()] == [".o"]
+
+
+def test_arguments_are_checked_against_the_signature() -> None:
+    @kernel("int64(uint8[::1], int64[:,::1])")
+    def total(block: np.ndarray, table: np.ndarray) -> np.int64:
+        return block[0] + table[1, 0]
+
+    block, table = np.full(4, 7, np.uint8), np.array([[1, 2], [3, 4]], np.int64)
+    assert total(block, table) == 10
+    for wrong in (
+        (block,), (block.astype(np.int8), table), (block, table[0]), (block[::2], table), (block, table.T),
+        (bytes(4), table), (np.frombuffer(b"read", np.uint8), table),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match="total takes"):
+            total(*wrong)

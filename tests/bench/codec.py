@@ -1,0 +1,102 @@
+"""How fast a log file becomes staged CSV, as ratios to other programs that read the same file in the same call.
+
+    python -m tests.bench.codec [--quick] [--pairs N] [--json FILE]
+
+Whole processes, one thread each, in pairs one after the other: a noisy machine slows both. The seconds say little
+about another machine, the ratios much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from loader.binlog.registry import TableRegistry
+from loader.extract.blocks import format_of, windows
+from loader.extract.span import whole_segment
+from tests.bench.logs import Log, bulk, live, small
+from tests.bench.peers import Program, connector_java, loader, mysqlbinlog, python_mysql_replication
+
+_BULK, _SMALL = 5_500_000, 2_000_000  # 11 M row images in 1 GB; 2 M transactions
+
+
+def compared(log: Log, ours: Program, other: Program, pairs: int) -> dict[str, Any]:
+    """Both over the log, in turn: how many times as fast we are, and what each needed."""
+    runs = [(ours.run(log.file), other.run(log.file)) for _ in range(pairs)]
+    for mine, theirs in runs:
+        if {mine.said, theirs.said} - {"", str(log.changes)}:
+            raise SystemExit(f"{log.file.name} has {log.changes} changes, not {mine.said} or {theirs.said}")
+    ratios = sorted(theirs.seconds / mine.seconds for mine, theirs in runs)
+    return {
+        "log": log.file.name,
+        "of": ours.name,
+        "to": other.name,
+        "ratio": round(statistics.median(ratios), 2),
+        "from": round(ratios[0], 2),
+        "until": round(ratios[-1], 2),
+        "changes per second": round(log.changes / statistics.median(mine.seconds for mine, _ in runs)),
+        "and of the other": round(log.changes / statistics.median(theirs.seconds for _, theirs in runs)),
+        "MB": round(max(mine.megabytes for mine, _ in runs)),
+        "MB of the other": round(max(theirs.megabytes for _, theirs in runs)),
+    }
+
+
+def walked(log: Log) -> dict[str, Any]:
+    """Megabytes of log per second of the walk with its checksums, without the start of a process; best of 3."""
+    span = whole_segment(log.file.name, 1, 4, log.file.stat().st_size, 1 << 62)
+    best = 1e9
+    for _ in range(3):
+        with log.file.open("rb", buffering=0) as file:
+            begun = time.monotonic()
+            for _window in windows(file, span, format_of(file, span.file), TableRegistry(lambda _: True), 1 << 62):
+                pass
+            best = min(best, time.monotonic() - begun)
+    return {"log": log.file.name, "walk with checksums, MB/s": round(span.read_to / best / 1e6)}
+
+
+def first_row(log: Log) -> dict[str, Any]:
+    """Seconds from the start of a process to the staged rows of a tiny log; median of 5."""
+    seconds = [loader().run(log.file).seconds for _ in range(5)]
+    return {"log": log.file.name, "seconds to the first row": round(statistics.median(seconds), 2)}
+
+
+def measured(quick: bool, pairs: int) -> Iterator[dict[str, Any]]:
+    """All figures, as they come."""
+    share = 10 if quick else 1
+    yield first_row(bulk(1000))
+    for log in (bulk(_BULK // share), small(_SMALL // share)):
+        yield walked(log)
+        for other in (mysqlbinlog(), connector_java()):
+            if other is None:
+                yield {"log": log.file.name, "to": "connector-java", "ratio": "not measured: no javac"}
+            else:
+                yield compared(log, loader(), other, pairs)
+        yield compared(log, loader(2), loader(), pairs)
+    for kind in ("bulk", "small"):
+        with live(kind, 40_000) as (server, log):
+            yield compared(log, loader(), python_mysql_replication(server), 1)
+
+
+def main() -> None:
+    """Print each figure as it comes."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="logs of a tenth of the size")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="write all figures there")
+    arguments = parser.parse_args()
+    figures = []
+    for figure in measured(arguments.quick, arguments.pairs):
+        figures.append(figure)
+        print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
