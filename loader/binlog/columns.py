@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from loader.binlog.codepoints import Codes, put_multibyte, put_single, put_unicode
 from loader.binlog.digits import Bytes, big, little, put_padded, put_signed, put_unsigned, signed
 from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import part
@@ -19,16 +20,21 @@ from loader.binlog.program import (
     FLOAT,
     HEX,
     INT,
+    JSON,
     LATIN1,
+    MULTIBYTE,
     SET,
+    SINGLE,
     TIME,
     TIMESTAMP,
     UINT,
+    UNICODE,
     UTF8,
     YEAR,
 )
 from loader.binlog.texts import BAD, QUOTE, put_bytes, put_latin1, put_text
 from loader.binlog.values import put_datetime2, put_decimal, put_old_date, put_time2, put_timestamp2
+from loader.binlog.vectors import put_vector
 
 _COMMA = np.uint8(44)
 Program = NDArray[np.int64]
@@ -93,6 +99,7 @@ def put_value(
     y: int,
     label_ends: Program,
     labels: Bytes,
+    tables: Codes,
     stack: Program,
 ) -> int:
     """The field of the value in buf[start:end]; BAD, or NO_ROOM for JSON, when it cannot be written."""
@@ -127,5 +134,13 @@ def put_value(
     if op == LATIN1:
         return put_latin1(out, at, buf, start, end)
     if op == HEX:
-        return put_bytes(out, at, buf, start, end, x)
-    return put_json(out, at, limit, buf, start, end, stack)
+        return put_bytes(out, at, buf, start, end, size)
+    if op == JSON:
+        return put_json(out, at, limit, buf, start, end, stack)
+    if op == MULTIBYTE:
+        return put_multibyte(out, at, buf, start, end, tables, x, y)
+    if op == SINGLE:
+        return put_single(out, at, buf, start, end, tables, x)
+    if op == UNICODE:
+        return put_unicode(out, at, buf, start, end, x)
+    return put_vector(out, at, buf, start, end)

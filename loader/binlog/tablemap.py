@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from loader.binlog.charsets import charset_of
+from loader.binlog.codepages import decoded
 from loader.binlog.program import label_bytes
 from loader.binlog.wire import Cursor
 from loader.errors import BinlogFormatError, UnsupportedError
@@ -17,17 +18,17 @@ from loader.model.table import Column, TableName, TableSchema
 
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
 _INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
-_SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 245: "json"}
+_SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 242: "vector", 245: "json", 255: "geometry"}
 _FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
 _BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
-_ENUM, _SET, _STRING, _VARCHAR, _VAR_STRING, _BLOB = 247, 248, 254, 15, 253, 252
+_ENUM, _SET, _STRING, _VARCHAR, _VAR_STRING, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 253, 252, 242, 255
 _METADATA_BYTES = {
     1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
     17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
-    140: 2, 141: 1,
+    140: 1, 141: 2,
 }  # fmt: skip
-_TYPE_NAMES = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME", 140: "COMPRESSED VARCHAR",
-               141: "COMPRESSED BLOB", 242: "VECTOR", 255: "GEOMETRY"}  # fmt: skip
+_TYPE_NAMES = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME", 140: "COMPRESSED BLOB",
+               141: "COMPRESSED VARCHAR"}  # fmt: skip
 
 
 _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
@@ -39,7 +40,9 @@ _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
     19: lambda meta: meta[0] <= 6,
     245: lambda meta: meta[0] == 4,
     246: lambda meta: 1 <= meta[0] <= 65 and meta[1] <= meta[0],
+    242: lambda meta: meta[0] == 4,
     252: lambda meta: 1 <= meta[0] <= 4,
+    255: lambda meta: meta[0] == 4,
 }
 """Whether metadata can be of a column of that type: what is beyond it would be read or written out of bounds."""
 
@@ -71,8 +74,11 @@ class TableMap:
     types: tuple[tuple[int, bytes], ...]
     optional: bytes
 
-    def schema(self) -> tuple[TableSchema, tuple[int, ...]]:
+    def schema(self, *, mariadb: bool = False) -> tuple[TableSchema, tuple[int, ...]]:
         """The table's schema, and for each column the bytes of its values' length prefix.
+
+        `mariadb`: of a MariaDB server, whose UUID, INET4, INET6 and VECTOR are BINARY and VARBINARY here: its log does
+        not tell them apart.
 
         Raises:
             UnsupportedError: no column names in the log, or a type that is not covered.
@@ -85,7 +91,7 @@ class TableMap:
                 hint="SET GLOBAL binlog_row_metadata=FULL on the server, then load the table again",
                 table=self.name,
             )
-        made = list(_columns(self.types, optional, self.name))
+        made = list(_columns(self.types, optional, self.name, mariadb))
         columns = tuple(column for column, _ in made)
         if not columns or any(index >= len(columns) for index in optional.key):
             raise BinlogFormatError("a table map has no columns, or a key of others than its own", table=self.name)
@@ -169,7 +175,7 @@ def _pairs(cursor: Cursor) -> Iterator[tuple[int, int]]:
 
 
 def _columns(
-    types: tuple[tuple[int, bytes], ...], optional: _Optional, table: TableName
+    types: tuple[tuple[int, bytes], ...], optional: _Optional, table: TableName, mariadb: bool
 ) -> Iterator[tuple[Column, int]]:
     """Columns with their length prefixes; each class of types counts its own entries of the metadata."""
     numbers = texts = labelled = enums = sets = 0
@@ -196,7 +202,9 @@ def _columns(
                 raise BinlogFormatError("a table map has not the labels of an ENUM or SET", table=table, column=name)
             yield _labelled(name, kind, lists[at], _charset(collation, name, table), table), 0
         else:
-            yield _other(name, kind, meta, unsigned, table), 4 if kind == 245 else 0
+            # Both servers list a character set for types of bytes, but MySQL not for GEOMETRY.
+            texts += kind == _VECTOR or (kind == _GEOMETRY and mariadb)
+            yield _other(name, kind, meta, unsigned, table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
 
 
 def _charset(collation: int | None, column: str, table: TableName) -> str:
@@ -220,10 +228,9 @@ def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, in
 
 
 def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: TableName) -> Column:
-    codec = {"latin1": "cp1252", "ascii": "ascii", "binary": "latin-1"}.get(charset, "utf-8")
     try:
-        texts = tuple(label.decode(codec) for label in labels)
-    except UnicodeDecodeError as error:
+        texts = tuple(decoded(charset, label) for label in labels)
+    except (UnicodeDecodeError, LookupError) as error:
         raise UnsupportedError(
             f"labels in {charset} are not covered", why=str(error), table=table, column=name
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -113,6 +114,20 @@ def blob(name: str = "b", prefix: int = 2, collation: int = BINARY) -> Field:
 def json(name: str = "j") -> Field:
     """JSON; a value is the binary document."""
     return Field(name, 245, b"\4", _prefixed(4))
+
+
+def vector(name: str = "v") -> Field:
+    """VECTOR; a value is a list of numbers, or bytes."""
+    encode = _prefixed(4)
+    return Field(
+        name, 242, b"\4", lambda v: encode(v if isinstance(v, bytes) else struct.pack(f"<{len(v)}f", *v)),
+        collation=BINARY,
+    )  # fmt: skip
+
+
+def geometry(name: str = "g", collation: int | None = None) -> Field:
+    """GEOMETRY; a value is SRID and WKB. MariaDB lists a collation for it."""
+    return Field(name, 255, b"\4", _prefixed(4), collation=collation)
 
 
 def floating(name: str = "f", size: int = 4) -> Field:
