@@ -5,34 +5,33 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loader.binlog.codepoints import Codes, put_multibyte, put_single, put_unicode
+from loader.binlog.codepoints import Codes
 from loader.binlog.digits import Bytes, big, little, put_padded, put_signed, put_unsigned, signed
 from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import part
 from loader.binlog.jsonb import put_json
+from loader.binlog.packed import put_packed
 from loader.binlog.program import (
     BIT,
+    COMPRESSED,
     DATE,
     DATETIME,
     DECIMAL,
     DOUBLE,
     ENUM,
     FLOAT,
-    HEX,
     INT,
     JSON,
-    LATIN1,
-    MULTIBYTE,
     SET,
-    SINGLE,
     TIME,
     TIMESTAMP,
     UINT,
-    UNICODE,
     UTF8,
+    VECTOR,
     YEAR,
 )
-from loader.binlog.texts import BAD, QUOTE, put_bytes, put_latin1, put_text
+from loader.binlog.strings import put_string
+from loader.binlog.texts import BAD, QUOTE, put_text
 from loader.binlog.values import put_datetime2, put_decimal, put_old_date, put_time2, put_timestamp2
 from loader.binlog.vectors import put_vector
 
@@ -131,16 +130,10 @@ def put_value(
         return put_unsigned(out, at, big(buf, start, size))
     if op == SET:
         return _put_set(out, at, little(buf, start, size), x, y, label_ends, labels)
-    if op == LATIN1:
-        return put_latin1(out, at, buf, start, end)
-    if op == HEX:
-        return put_bytes(out, at, buf, start, end, size)
     if op == JSON:
         return put_json(out, at, limit, buf, start, end, stack)
-    if op == MULTIBYTE:
-        return put_multibyte(out, at, buf, start, end, tables, x, y)
-    if op == SINGLE:
-        return put_single(out, at, buf, start, end, tables, x)
-    if op == UNICODE:
-        return put_unicode(out, at, buf, start, end, x)
-    return put_vector(out, at, buf, start, end)
+    if op == VECTOR:
+        return put_vector(out, at, buf, start, end)
+    if op == COMPRESSED:
+        return put_packed(out, at, buf, start, end, size, x, y, tables, stack)
+    return put_string(out, at, buf, start, end, op, x, y, tables)

@@ -37,12 +37,15 @@ from loader.model.table import Column, TableSchema
     MULTIBYTE,
     UNICODE,
     VECTOR,
-) = range(21)
+    COMPRESSED,
+) = range(22)
 
 OP, PREFIX, SIZE, X, Y, MOST = range(6)
-"""Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one, or the fewest that
-a variable one is written as; two arguments; the longest text of a fixed one, or of a byte of a variable one."""
+"""Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one, the fewest that a
+variable one is written as, or the operation of what is compressed; two arguments; the longest text of a fixed one, or
+of a byte of a variable one."""
 
+PACKED = 16
 _LONGEST_FIXED = 96
 _INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
 _TEMPORAL = {"datetime": (DATETIME, 5), "timestamp": (TIMESTAMP, 4), "time": (TIME, 3)}
@@ -72,6 +75,8 @@ class Program:
 
 def compile_program(schema: TableSchema, prefixes: tuple[int, ...]) -> Program:
     """The program of a table whose variable columns have length prefixes of so many bytes (0 for fixed ones).
+
+    PACKED is added to the bytes for a column that the server compresses.
 
     Raises:
         UnsupportedError: a column type or character set that is not covered.
@@ -146,6 +151,9 @@ def _fields(schema: TableSchema, column: Column, prefix: int, texts: list[bytes]
         return _labelled(column, texts)
     if kind == "json":
         return [JSON, prefix, 0, 0, 0, 0]
+    if prefix > PACKED:
+        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first)
+        return [COMPRESSED, prefix - PACKED, op, x, y, 0]
     return _variable(schema, column, prefix, first)
 
 
@@ -168,7 +176,7 @@ def label_bytes(many: bool, count: int) -> int:
 
 def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int]) -> list[int]:
     if column.type.endswith(("blob", "binary")) or column.type == "geometry":
-        return [HEX, prefix, column.size, 0, 0, 2]
+        return [HEX, prefix, column.size, column.size, 0, 2]
     if column.type == "vector":
         return [VECTOR, prefix, 0, 0, 0, VECTOR_ROOM]
     operation = text_operation(column.charset, first)

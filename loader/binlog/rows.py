@@ -15,7 +15,8 @@ from loader.binlog.columns import put_value
 from loader.binlog.digits import Bytes, little, put_fraction, put_instant, put_unsigned
 from loader.binlog.jit import kernel, part
 from loader.binlog.jsonb import SLACK
-from loader.binlog.program import MOST, OP, PREFIX, SIZE, X, Y
+from loader.binlog.packed import room_of
+from loader.binlog.program import COMPRESSED, MOST, OP, PREFIX, SIZE, X, Y
 from loader.binlog.texts import BAD
 
 Ints = NDArray[np.int64]
@@ -75,7 +76,10 @@ def _measure(buf: Bytes, pos: int, end: int, columns: Ints, starts: Ints, ends: 
                 return BAD, 0
             size = np.int64(little(buf, pos, prefix))
             pos += prefix
-            need += 5 + columns[i, MOST] * max(size, columns[i, SIZE])
+            if columns[i, OP] == COMPRESSED:
+                need += 5 + (room_of(buf, pos, pos + size) if pos + size <= end else 0)
+            else:
+                need += 5 + columns[i, MOST] * max(size, columns[i, SIZE])
         else:
             size = columns[i, SIZE]
             need += columns[i, MOST]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from loader.binlog.charsets import charset_of
 from loader.binlog.codepages import decoded
-from loader.binlog.program import label_bytes
+from loader.binlog.program import PACKED, label_bytes
 from loader.binlog.wire import Cursor
 from loader.errors import BinlogFormatError, UnsupportedError
 from loader.model.table import Column, TableName, TableSchema
@@ -22,13 +22,13 @@ _SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 242: "vector", 245: 
 _FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
 _BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
 _ENUM, _SET, _STRING, _VARCHAR, _VAR_STRING, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 253, 252, 242, 255
+_COMPRESSED = {140: _BLOB, 141: _VARCHAR}
 _METADATA_BYTES = {
     1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
     17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
     140: 1, 141: 2,
 }  # fmt: skip
-_TYPE_NAMES = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME", 140: "COMPRESSED BLOB",
-               141: "COMPRESSED VARCHAR"}  # fmt: skip
+_TYPE_NAMES = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME"}  # fmt: skip
 
 
 _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
@@ -40,6 +40,7 @@ _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
     19: lambda meta: meta[0] <= 6,
     245: lambda meta: meta[0] == 4,
     246: lambda meta: 1 <= meta[0] <= 65 and meta[1] <= meta[0],
+    140: lambda meta: 1 <= meta[0] <= 4,
     242: lambda meta: meta[0] == 4,
     252: lambda meta: 1 <= meta[0] <= 4,
     255: lambda meta: meta[0] == 4,
@@ -75,7 +76,7 @@ class TableMap:
     optional: bytes
 
     def schema(self, *, mariadb: bool = False) -> tuple[TableSchema, tuple[int, ...]]:
-        """The table's schema, and for each column the bytes of its values' length prefix.
+        """The table's schema, and for each column the bytes of its values' length prefix (PACKED more if compressed).
 
         `mariadb`: of a MariaDB server, whose UUID, INET4, INET6 and VECTOR are BINARY and VARBINARY here: its log does
         not tell them apart.
@@ -189,10 +190,12 @@ def _columns(
         if kind in _NUMERIC:
             unsigned = numbers < len(optional.unsigned) and optional.unsigned[numbers]
             numbers += 1
-        if kind in (_STRING, _VARCHAR, _VAR_STRING, _BLOB):
+        if kind in (_STRING, _VARCHAR, _VAR_STRING, _BLOB, *_COMPRESSED):
             collation = optional.charsets.get(texts, optional.default_charset)
             texts += 1
-            yield _string(name, kind, meta, _charset(collation, name, table))
+            charset = _charset(collation, name, table)
+            column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
+            yield column, prefix + (PACKED if kind in _COMPRESSED else 0)
         elif kind in (_ENUM, _SET):
             collation = optional.label_charsets.get(labelled, optional.default_label_charset)
             labelled += 1

@@ -1,7 +1,7 @@
 """VECTOR as a list of numbers: `[1,2.5]`.
 
 Format: the server's `Field_vector`: single-precision numbers one after another, little-endian. `STRING_TO_VECTOR` reads
-the text back to the same bits, which `VECTOR_TO_STRING`, with its six digits, does not give.
+the text back to the same bits (but no denormals), which `VECTOR_TO_STRING` with its six digits does not give.
 """
 
 from __future__ import annotations

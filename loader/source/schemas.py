@@ -218,9 +218,10 @@ def _column(table: TableName, described: _Described) -> Column:
     column = _plain(described)
     spark_type(column, table)
     labelled = column.type in {"enum", "set"}
-    # Compressed columns and MariaDB's old temporal formats carry a comment, and YEAR(2) hides the century.
-    if described.declared == "year(2)" or (not labelled and "/*" in described.declared):
-        raise _not_covered(table, column, described.declared)
+    # MariaDB's old temporal formats carry a comment, and YEAR(2) hides the century.
+    declared = described.declared.replace("/*M!100301 COMPRESSED*/", "")
+    if declared == "year(2)" or (not labelled and "/*" in declared):
+        raise _not_covered(table, column, declared)
     if column.charset and not covered(column.charset) and not (labelled and column.charset == "binary"):
         raise _not_covered(table, column, f"{described.declared} in {column.charset}")
     return column

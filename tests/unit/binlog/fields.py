@@ -116,6 +116,16 @@ def json(name: str = "j") -> Field:
     return Field(name, 245, b"\4", _prefixed(4))
 
 
+def compressed(name: str = "v", length: int = 65535, collation: int = UTF8MB4) -> Field:
+    """MariaDB's COMPRESSED VARCHAR; a value is the bytes as they are stored."""
+    return Field(name, 141, length.to_bytes(2, "little"), _prefixed(2 if length > 255 else 1), collation=collation)
+
+
+def compressed_blob(name: str = "v", prefix: int = 4, collation: int = UTF8MB4) -> Field:
+    """MariaDB's COMPRESSED TEXT or BLOB; a value is the bytes as they are stored."""
+    return Field(name, 140, bytes([prefix]), _prefixed(prefix), collation=collation)
+
+
 def vector(name: str = "v") -> Field:
     """VECTOR; a value is a list of numbers, or bytes."""
     encode = _prefixed(4)
