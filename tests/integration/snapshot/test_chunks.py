@@ -52,6 +52,13 @@ KEYS: dict[str, tuple[str, list[str]]] = {
         "k VARBINARY(9)",
         [f"X'{n * 7919 % 256:02x}00{n:04x}'" for n in range(80)] + ["''", "X'00'", "X'0000'"],
     ),
+    "gbk": ("k VARCHAR(40) CHARACTER SET gbk", strings(["", "a", "你", "好", "丂", "ab", "z你", "\\"])),
+    "sjis": ("k CHAR(20) CHARACTER SET sjis", strings(["", "a", "ソ", "表", "ｱ", "十"])),
+    "ucs2": ("k VARCHAR(40) CHARACTER SET ucs2", strings(["", "a", "あ", "\uffff", "é"])),
+    "utf16": ("k VARCHAR(40) CHARACTER SET utf16", strings(WIDE)),
+    "utf32": ("k CHAR(40) CHARACTER SET utf32 COLLATE utf32_bin", strings(WIDE)),
+    "koi8r": ("k VARCHAR(40) CHARACTER SET koi8r", strings(["", "a", "привет", "я", "Ж"])),
+    "labels in gbk": ("k ENUM('你', 'b', '丂') CHARACTER SET gbk, k2 INT", [f"{n % 4}, {n}" for n in range(90)]),
     "date": ("k DATE", [f"'{2000 + n}-0{n % 10}-{n % 29:02}'" for n in range(70)] + ["'0000-00-00'", "'9999-12-31'"]),
     "datetime": ("k DATETIME(6)", [f"'2024-01-01 00:00:00.{n * 12345:06}'" for n in range(70)] + ["'0000-00-00'"]),
     "timestamp": (

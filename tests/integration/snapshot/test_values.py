@@ -198,6 +198,7 @@ def test_a_table_altered_since_is_refused(source: SourceServer) -> None:
     ):
         source.run(f"ALTER TABLE t MODIFY {change}")
         with source.connected() as connection, pytest.raises(DataError) as caught:
+            prepare_session(connection)
             ResultReader(connection, schema, b"").read(f"SELECT id, v, w, x, y FROM {source.schema}.t", lambda _: None)
         assert caught.value.where["column"] == change[0]
         source.run(
