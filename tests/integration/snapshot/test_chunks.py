@@ -134,6 +134,19 @@ def test_every_row_is_in_one_chunk(source: SourceServer, tmp_path: Path, name: s
         check(source, tmp_path, count, max(rows, 1))
 
 
+@pytest.mark.parametrize(("definition", "value"), [
+    ("k UUID", "CONCAT('{n:02x}345678-9abc-{v}def-8000-0000000000', '{n:02x}')"),
+    ("k INET4", "'{n}.0.{n}.0'"), ("k INET6", "'2001:{n}::{n}'"),
+])  # fmt: skip
+def test_addresses_and_ids_of_mariadb(source: SourceServer, tmp_path: Path, definition: str, value: str) -> None:
+    if source.kind == "mysql":
+        pytest.skip("MariaDB only")
+    count = fill(source, definition, [value.format(n=n, v=n % 8) for n in range(90)])
+    assert count == 90
+    for rows in (1, 7, 100):
+        check(source, tmp_path, count, rows)
+
+
 @pytest.mark.parametrize("name", ORDERS)
 def test_descending_keys(source: SourceServer, tmp_path: Path, name: str) -> None:
     definition, key = ORDERS[name]
