@@ -28,7 +28,7 @@ _METADATA_BYTES = {
     17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
     140: 1, 141: 2,
 }  # fmt: skip
-_TYPE_NAMES = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME"}  # fmt: skip
+_OLD_TEMPORALS = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME"}  # fmt: skip
 
 
 _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
@@ -251,9 +251,13 @@ def _other(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) 
         return Column(name, "decimal", size=meta[0], scale=meta[1])
     if kind == 16:
         return Column(name, "bit", size=meta[1] * 8 + meta[0])
+    old = kind in _OLD_TEMPORALS
     raise UnsupportedError(
-        f"column type {_TYPE_NAMES.get(kind, kind)} is not covered by this version",
-        hint="exclude the table from the captured tables",
+        f"column type {_OLD_TEMPORALS.get(kind, kind)} is not covered by this version",
+        why="the log does not tell how many digits its fractions have, and so not its size" if old else "",
+        hint="ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or exclude the table"
+        if old
+        else "exclude the table from the captured tables",
         table=table,
         column=name,
     )

@@ -33,6 +33,7 @@ _LABEL = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r"}
 _EXCLUDE = "exclude the table from the captured tables"
+_REWRITE = f"ALTER TABLE ... FORCE with mysql56_temporal_format=ON, or {_EXCLUDE}"
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,10 @@ def _plain(described: _Described) -> Column:
 
 def _not_covered(table: TableName, column: Column, declared: str) -> UnsupportedError:
     return UnsupportedError(
-        f"column type {declared} is not covered by this version", hint=_EXCLUDE, table=table, column=column.name
+        f"column type {declared} is not covered by this version",
+        hint=_REWRITE if "mariadb-5.3" in declared else _EXCLUDE,
+        table=table,
+        column=column.name,
     )
 
 

@@ -9,7 +9,9 @@ import pytest
 from loader.binlog.charsets import charset_of
 from loader.binlog.codepages import covered
 from loader.errors import UnsupportedError
-from tests.integration.binlog.source import Row, Source, quoted, table_rows
+from loader.source.schemas import read_schemas
+from loader.transport.connection import connected
+from tests.integration.binlog.source import Row, Source, name_of, quoted, table_rows
 from tests.integration.snapshot import every_value, more_values
 
 pytestmark = pytest.mark.integration
@@ -226,3 +228,10 @@ def test_times_of_mariadb_5_3_are_refused_by_name(source: Source, name: str, tmp
     with pytest.raises(UnsupportedError, match=f"old {OLD[name].split('(')[0].split()[0]}") as caught:
         source.staged(tmp_path, start)
     assert caught.value.where["column"] == name
+    with connected(source.address) as connection, pytest.raises(UnsupportedError, match=r"mariadb-5\.3") as caught:
+        read_schemas(connection, [name_of(source, "old")])
+    assert caught.value.where["column"] == name
+    source.run("ALTER TABLE old FORCE")  # as the hint says
+    start = source.mark()
+    source.run("INSERT INTO old (id) VALUES (2)")
+    assert len(source.staged(tmp_path / "forced", start).records(f"{source.schema}.old")) == 1
