@@ -207,6 +207,21 @@ def test_addresses_and_ids_of_mariadb_are_their_bytes(source: Source, tmp_path: 
     ]
 
 
+def test_vectors_of_mariadb_are_their_bytes(source: Source, tmp_path: Path) -> None:
+    if source.kind == "mysql":
+        pytest.skip("MariaDB only")
+    if source.rows("SELECT VERSION() + 0 < 11.7") == [(1,)]:
+        pytest.skip("has no VECTOR")
+    source.run("DROP TABLE IF EXISTS vectors", "CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3), w VARCHAR(9))")
+    start = source.mark()
+    source.run("INSERT INTO vectors VALUES (1, VEC_FromText('[1,2.5,-3]'), 'x')")
+    staged = source.staged(tmp_path, start)
+    (line,) = staged.records(f"{source.schema}.vectors")
+    assert line[5:] == ["1", "0000803f00002040000040c0", "x"]
+    with connected(source.address) as connection:
+        assert read_schemas(connection, [name_of(source, "vectors")]) == [staged.schema(f"{source.schema}.vectors")]
+
+
 OLD = {
     "ts": "TIMESTAMP NULL",
     "dt": "DATETIME",
