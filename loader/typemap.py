@@ -21,8 +21,8 @@ class Form(Enum):
 
 
 _INTEGERS = {"tinyint": "int", "smallint": "int", "mediumint": "int", "int": "int", "bigint": "bigint"}
-_TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json"}
-_BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
+_TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json", "vector"}
+_BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "geometry"}
 _TEMPORALS = {"date": "date", "datetime": "timestamp_ntz", "timestamp": "timestamp", "time": "string"}
 
 _MAX_DECIMAL = 38  # of Spark and Iceberg; MySQL has 65

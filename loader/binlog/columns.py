@@ -5,30 +5,35 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from loader.binlog.codepoints import Codes
 from loader.binlog.digits import Bytes, big, little, put_padded, put_signed, put_unsigned, signed
 from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import part
 from loader.binlog.jsonb import put_json
+from loader.binlog.packed import put_packed
 from loader.binlog.program import (
     BIT,
+    COMPRESSED,
     DATE,
     DATETIME,
     DECIMAL,
     DOUBLE,
     ENUM,
     FLOAT,
-    HEX,
     INT,
-    LATIN1,
+    JSON,
     SET,
     TIME,
     TIMESTAMP,
     UINT,
     UTF8,
+    VECTOR,
     YEAR,
 )
-from loader.binlog.texts import BAD, QUOTE, put_bytes, put_latin1, put_text
+from loader.binlog.strings import put_string
+from loader.binlog.texts import BAD, QUOTE, put_text
 from loader.binlog.values import put_datetime2, put_decimal, put_old_date, put_time2, put_timestamp2
+from loader.binlog.vectors import put_vector
 
 _COMMA = np.uint8(44)
 Program = NDArray[np.int64]
@@ -93,6 +98,7 @@ def put_value(
     y: int,
     label_ends: Program,
     labels: Bytes,
+    tables: Codes,
     stack: Program,
 ) -> int:
     """The field of the value in buf[start:end]; BAD, or NO_ROOM for JSON, when it cannot be written."""
@@ -124,8 +130,10 @@ def put_value(
         return put_unsigned(out, at, big(buf, start, size))
     if op == SET:
         return _put_set(out, at, little(buf, start, size), x, y, label_ends, labels)
-    if op == LATIN1:
-        return put_latin1(out, at, buf, start, end)
-    if op == HEX:
-        return put_bytes(out, at, buf, start, end, x)
-    return put_json(out, at, limit, buf, start, end, stack)
+    if op == JSON:
+        return put_json(out, at, limit, buf, start, end, stack)
+    if op == VECTOR:
+        return put_vector(out, at, buf, start, end)
+    if op == COMPRESSED:
+        return put_packed(out, at, buf, start, end, size, x, y, tables, stack)
+    return put_string(out, at, buf, start, end, op, x, y, tables)

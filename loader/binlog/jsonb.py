@@ -36,7 +36,7 @@ _BASE, _LEFT, _ENTRY, _KEY, _WIDE = range(5)
 entry (0 in arrays), bytes of an offset."""
 
 _DEPTH = 101  # JSON_DOCUMENT_MAX_DEPTH is 100
-STACK = (_DEPTH, 5)
+STACK = (_DEPTH, 8)
 _ROOM = 96  # the longest scalar that is not a string
 _COMMA = np.uint8(44)
 _COLON = np.uint8(58)

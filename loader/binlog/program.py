@@ -1,13 +1,17 @@
-"""From a table's columns to the program that the row kernels run: five numbers and a width per column."""
+"""From a table's columns to the program that the row kernels run: five numbers and a room per column."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loader.binlog import codepages
+from loader.binlog.codepoints import FOUR, SHIFTED_THREE, TWO
 from loader.binlog.values import BYTES_OF_DIGITS
+from loader.binlog.vectors import VECTOR_ROOM
 from loader.errors import UnsupportedError
 from loader.model.table import Column, TableSchema
 
@@ -29,16 +33,23 @@ from loader.model.table import Column, TableSchema
     LATIN1,
     HEX,
     JSON,
-) = range(17)
+    SINGLE,
+    MULTIBYTE,
+    UNICODE,
+    VECTOR,
+    COMPRESSED,
+) = range(22)
 
 OP, PREFIX, SIZE, X, Y, MOST = range(6)
-"""Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one; two arguments;
-the longest text of a fixed one."""
+"""Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one, the fewest that a
+variable one is written as, or the operation of what is compressed; two arguments; the longest text of a fixed one, or
+of a byte of a variable one."""
 
+PACKED = 16
 _LONGEST_FIXED = 96
 _INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
 _TEMPORAL = {"datetime": (DATETIME, 5), "timestamp": (TIMESTAMP, 4), "time": (TIME, 3)}
-_UTF8_CHARSETS = {"utf8mb4", "utf8mb3", "utf8", "ascii"}
+_UTF8_CHARSETS = {"utf8mb4", "utf8mb3", "utf8"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,7 @@ class Program:
         key: int64, indexes of the key columns; empty for a table without a key.
         label_ends: int64, end of each ENUM or SET label in `labels`, first entry 0.
         labels: the labels of all columns, escaped for the dialect.
+        tables: the tables of the columns' character sets; see codepages.
     """
 
     schema: TableSchema
@@ -58,16 +70,22 @@ class Program:
     key: NDArray[np.int64]
     label_ends: NDArray[np.int64]
     labels: NDArray[np.uint8]
+    tables: NDArray[np.uint16]
 
 
 def compile_program(schema: TableSchema, prefixes: tuple[int, ...]) -> Program:
     """The program of a table whose variable columns have length prefixes of so many bytes (0 for fixed ones).
 
+    PACKED is added to the bytes for a column that the server compresses.
+
     Raises:
         UnsupportedError: a column type or character set that is not covered.
     """
     texts: list[bytes] = []
-    rows = [_fields(schema, column, prefix, texts) for column, prefix in zip(schema.columns, prefixes, strict=True)]
+    first = table_places(schema.columns)
+    rows = [
+        _fields(schema, column, prefix, texts, first) for column, prefix in zip(schema.columns, prefixes, strict=True)
+    ]
     order = {column.name: index for index, column in enumerate(schema.columns)}
     blob = b"".join(texts)
     return Program(
@@ -76,10 +94,43 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...]) -> Program:
         np.array([order[name] for name in schema.key], np.int64),
         np.cumsum([0, *(len(text) for text in texts)], dtype=np.int64),
         np.frombuffer(blob or b"\0", np.uint8).copy(),
+        joined_tables(tuple(first)),
     )
 
 
-def _fields(schema: TableSchema, column: Column, prefix: int, texts: list[bytes]) -> list[int]:
+def table_places(columns: tuple[Column, ...]) -> dict[str, int]:
+    """Where the table of each character set among the columns stands in `joined_tables` of them."""
+    names = sorted(
+        {column.charset for column in columns if column.charset in {*codepages.SINGLE, *codepages.WITH_PAIRS}}
+    )
+    ends = np.cumsum([0, *(len(codepages.table_of(name)) for name in names)]).tolist()
+    return dict(zip(names, ends, strict=False))
+
+
+@cache
+def joined_tables(charsets: tuple[str, ...]) -> NDArray[np.uint16]:
+    """Their tables in one array, shared by all programs that have the same ones."""
+    tables = [codepages.table_of(name) for name in charsets]
+    return np.concatenate(tables) if tables else np.zeros(1, np.uint16)
+
+
+def text_operation(charset: str, first: dict[str, int]) -> tuple[int, int, int, int] | None:
+    """Operation, its two arguments and the most bytes of text per byte; None for a set that is not covered."""
+    if charset in _UTF8_CHARSETS:
+        return UTF8, 0, 0, 2
+    if charset == "latin1":
+        return LATIN1, 0, 0, 3
+    if charset in codepages.UNICODE:
+        return UNICODE, list(codepages.UNICODE).index(charset), 0, 2
+    if charset not in first:
+        return None
+    if charset in codepages.SINGLE:
+        return SINGLE, first[charset], 0, 3
+    longest = SHIFTED_THREE if charset in codepages.SHIFTED else FOUR if charset in codepages.FOUR else TWO
+    return MULTIBYTE, first[charset], longest, 3
+
+
+def _fields(schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int]) -> list[int]:
     kind = column.type
     if kind in _INTEGER_BYTES:
         return [UINT if column.unsigned else INT, 0, _INTEGER_BYTES[kind], 0, 0, _LONGEST_FIXED]
@@ -100,7 +151,10 @@ def _fields(schema: TableSchema, column: Column, prefix: int, texts: list[bytes]
         return _labelled(column, texts)
     if kind == "json":
         return [JSON, prefix, 0, 0, 0, 0]
-    return _variable(schema, column, prefix)
+    if prefix > PACKED:
+        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first)
+        return [COMPRESSED, prefix - PACKED, op, x, y, 0]
+    return _variable(schema, column, prefix, first)
 
 
 def _labelled(column: Column, texts: list[bytes]) -> list[int]:
@@ -120,13 +174,15 @@ def label_bytes(many: bool, count: int) -> int:
     return 8 if size > 4 else size
 
 
-def _variable(schema: TableSchema, column: Column, prefix: int) -> list[int]:
-    if column.type.endswith(("blob", "binary")):
-        return [HEX, prefix, 0, column.size, 0, 0]
-    if column.charset in _UTF8_CHARSETS:
-        return [UTF8, prefix, 0, 0, 0, 0]
-    if column.charset == "latin1":
-        return [LATIN1, prefix, 0, 0, 0, 0]
+def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int]) -> list[int]:
+    if column.type.endswith(("blob", "binary")) or column.type == "geometry":
+        return [HEX, prefix, column.size, column.size, 0, 2]
+    if column.type == "vector":
+        return [VECTOR, prefix, 0, 0, 0, VECTOR_ROOM]
+    operation = text_operation(column.charset, first)
+    if operation:
+        op, x, y, most = operation
+        return [op, prefix, 0, x, y, most]
     raise UnsupportedError(
         f"column type {column} with character set {column.charset or 'unknown'} is not covered by this version",
         hint="exclude the table from the captured tables, or convert the column to utf8mb4",

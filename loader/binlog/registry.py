@@ -18,11 +18,12 @@ _SLOTS = 1024
 class TableRegistry:
     """Knows each distinct table map by its bytes, so that it is read once, however often the log repeats it.
 
-    `programs` holds one program per captured table map, in order of arrival.
+    `programs` holds one program per captured table map, in order of arrival. `mariadb`: the log is of MariaDB.
     """
 
-    def __init__(self, captured: Callable[[TableName], bool]) -> None:
+    def __init__(self, captured: Callable[[TableName], bool], *, mariadb: bool = False) -> None:
         self._captured = captured
+        self._mariadb = mariadb
         self._bodies: list[bytes] = []
         self._programs: list[int] = []
         self.programs: list[Program] = []
@@ -38,7 +39,7 @@ class TableRegistry:
         table = read_table_map(body)
         number = UNCAPTURED
         if self._captured(table.name):
-            schema, prefixes = table.schema()
+            schema, prefixes = table.schema(mariadb=self._mariadb)
             number = len(self.programs)
             self.programs.append(compile_program(schema, prefixes))
         self._bodies.append(body[6:])

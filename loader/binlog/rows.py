@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from loader.binlog.codepoints import Codes
 from loader.binlog.columns import put_value
 from loader.binlog.digits import Bytes, little, put_fraction, put_instant, put_unsigned
 from loader.binlog.jit import kernel, part
 from loader.binlog.jsonb import SLACK
-from loader.binlog.program import HEX, JSON, LATIN1, MOST, OP, PREFIX, SIZE, X, Y
+from loader.binlog.packed import room_of
+from loader.binlog.program import COMPRESSED, MOST, OP, PREFIX, SIZE, X, Y
 from loader.binlog.texts import BAD
 
 Ints = NDArray[np.int64]
@@ -74,10 +76,10 @@ def _measure(buf: Bytes, pos: int, end: int, columns: Ints, starts: Ints, ends: 
                 return BAD, 0
             size = np.int64(little(buf, pos, prefix))
             pos += prefix
-            op = columns[i, OP]
-            need += 3
-            if op != JSON:
-                need += (3 if op == LATIN1 else 2) * max(size, columns[i, X] if op == HEX else 0)
+            if columns[i, OP] == COMPRESSED:
+                need += 5 + (room_of(buf, pos, pos + size) if pos + size <= end else 0)
+            else:
+                need += 5 + columns[i, MOST] * max(size, columns[i, SIZE])
         else:
             size = columns[i, SIZE]
             need += columns[i, MOST]
@@ -131,6 +133,7 @@ def _put_row(
     columns: Ints,
     label_ends: Ints,
     labels: Bytes,
+    tables: Codes,
     stack: Ints,
     limit: int,
     state: Ints,
@@ -154,7 +157,7 @@ def _put_row(
             at += 2
         else:
             op, size, x, y = columns[i, OP], columns[i, SIZE], columns[i, X], columns[i, Y]
-            at = put_value(out, at, limit, buf, starts[i], ends[i], op, size, x, y, label_ends, labels, stack)
+            at = put_value(out, at, limit, buf, starts[i], ends[i], op, size, x, y, label_ends, labels, tables, stack)
             if at < 0:
                 state[COLUMN] = i
                 return at
@@ -186,7 +189,8 @@ def _rows_start(buf: Bytes, pos: int, end: int, kind: np.uint8, count: int) -> t
 
 @kernel(
     "int64(uint8[::1], int64, int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1],"
-    " int64[:,::1], int64[::1], int64[::1], uint8[::1], int64[:,::1], int64[:,::1], uint8[::1], uint8[::1], int64[::1])"
+    " int64[:,::1], int64[::1], int64[::1], uint8[::1], uint16[::1], int64[:,::1],"
+    " int64[:,::1], uint8[::1], uint8[::1], int64[::1])"
 )
 def stage_rows(
     buf: Bytes,
@@ -201,6 +205,7 @@ def stage_rows(
     key: Ints,
     label_ends: Ints,
     labels: Bytes,
+    tables: Codes,
     spans: Ints,
     stack: Ints,
     head: Bytes,
@@ -250,17 +255,17 @@ def stage_rows(
                 if split:
                     line = _put_row(
                         out, line, _D, first - origin, head, middle, tail,
-                        buf, s1, e1, columns, label_ends, labels, stack, limit, state,
+                        buf, s1, e1, columns, label_ends, labels, tables, stack, limit, state,
                     )  # fmt: skip
                 if line >= 0:
                     line = _put_row(
                         out, line, _I if split else _U, second - origin, head, middle, tail,
-                        buf, s2, e2, columns, label_ends, labels, stack, limit, state,
+                        buf, s2, e2, columns, label_ends, labels, tables, stack, limit, state,
                     )  # fmt: skip
             else:
                 line = _put_row(
                     out, line, _D if delete else _I, first - origin, head, middle, tail,
-                    buf, s1, e1, columns, label_ends, labels, stack, limit, state,
+                    buf, s1, e1, columns, label_ends, labels, tables, stack, limit, state,
                 )  # fmt: skip
             if line < 0:
                 return BAD_VALUE if line == BAD else NO_ROOM

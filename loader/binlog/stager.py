@@ -118,6 +118,7 @@ class Stager:
                 program.key,
                 program.label_ends,
                 program.labels,
+                program.tables,
                 spans,
                 self._stack,
                 self._head,

@@ -10,24 +10,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from loader.binlog.charsets import charset_of
-from loader.binlog.program import label_bytes
+from loader.binlog.codepages import decoded
+from loader.binlog.program import PACKED, label_bytes
 from loader.binlog.wire import Cursor
 from loader.errors import BinlogFormatError, UnsupportedError
 from loader.model.table import Column, TableName, TableSchema
 
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
 _INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
-_SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 245: "json"}
+_SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 242: "vector", 245: "json", 255: "geometry"}
 _FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
 _BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
-_ENUM, _SET, _STRING, _VARCHAR, _VAR_STRING, _BLOB = 247, 248, 254, 15, 253, 252
+_ENUM, _SET, _STRING, _VARCHAR, _VAR_STRING, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 253, 252, 242, 255
+_COMPRESSED = {140: _BLOB, 141: _VARCHAR}
 _METADATA_BYTES = {
     1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
     17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
-    140: 2, 141: 1,
+    140: 1, 141: 2,
 }  # fmt: skip
-_TYPE_NAMES = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME", 140: "COMPRESSED VARCHAR",
-               141: "COMPRESSED BLOB", 242: "VECTOR", 255: "GEOMETRY"}  # fmt: skip
+_OLD_TEMPORALS = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME"}  # fmt: skip
 
 
 _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
@@ -39,7 +40,10 @@ _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
     19: lambda meta: meta[0] <= 6,
     245: lambda meta: meta[0] == 4,
     246: lambda meta: 1 <= meta[0] <= 65 and meta[1] <= meta[0],
+    140: lambda meta: 1 <= meta[0] <= 4,
+    242: lambda meta: meta[0] == 4,
     252: lambda meta: 1 <= meta[0] <= 4,
+    255: lambda meta: meta[0] == 4,
 }
 """Whether metadata can be of a column of that type: what is beyond it would be read or written out of bounds."""
 
@@ -71,8 +75,11 @@ class TableMap:
     types: tuple[tuple[int, bytes], ...]
     optional: bytes
 
-    def schema(self) -> tuple[TableSchema, tuple[int, ...]]:
-        """The table's schema, and for each column the bytes of its values' length prefix.
+    def schema(self, *, mariadb: bool = False) -> tuple[TableSchema, tuple[int, ...]]:
+        """The table's schema, and for each column the bytes of its values' length prefix (PACKED more if compressed).
+
+        `mariadb`: of a MariaDB server, whose UUID, INET4, INET6 and VECTOR are BINARY and VARBINARY here: its log does
+        not tell them apart.
 
         Raises:
             UnsupportedError: no column names in the log, or a type that is not covered.
@@ -85,7 +92,7 @@ class TableMap:
                 hint="SET GLOBAL binlog_row_metadata=FULL on the server, then load the table again",
                 table=self.name,
             )
-        made = list(_columns(self.types, optional, self.name))
+        made = list(_columns(self.types, optional, self.name, mariadb))
         columns = tuple(column for column, _ in made)
         if not columns or any(index >= len(columns) for index in optional.key):
             raise BinlogFormatError("a table map has no columns, or a key of others than its own", table=self.name)
@@ -169,7 +176,7 @@ def _pairs(cursor: Cursor) -> Iterator[tuple[int, int]]:
 
 
 def _columns(
-    types: tuple[tuple[int, bytes], ...], optional: _Optional, table: TableName
+    types: tuple[tuple[int, bytes], ...], optional: _Optional, table: TableName, mariadb: bool
 ) -> Iterator[tuple[Column, int]]:
     """Columns with their length prefixes; each class of types counts its own entries of the metadata."""
     numbers = texts = labelled = enums = sets = 0
@@ -183,10 +190,12 @@ def _columns(
         if kind in _NUMERIC:
             unsigned = numbers < len(optional.unsigned) and optional.unsigned[numbers]
             numbers += 1
-        if kind in (_STRING, _VARCHAR, _VAR_STRING, _BLOB):
+        if kind in (_STRING, _VARCHAR, _VAR_STRING, _BLOB, *_COMPRESSED):
             collation = optional.charsets.get(texts, optional.default_charset)
             texts += 1
-            yield _string(name, kind, meta, _charset(collation, name, table))
+            charset = _charset(collation, name, table)
+            column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
+            yield column, prefix + (PACKED if kind in _COMPRESSED else 0)
         elif kind in (_ENUM, _SET):
             collation = optional.label_charsets.get(labelled, optional.default_label_charset)
             labelled += 1
@@ -196,7 +205,9 @@ def _columns(
                 raise BinlogFormatError("a table map has not the labels of an ENUM or SET", table=table, column=name)
             yield _labelled(name, kind, lists[at], _charset(collation, name, table), table), 0
         else:
-            yield _other(name, kind, meta, unsigned, table), 4 if kind == 245 else 0
+            # Both servers list a character set for types of bytes, but MySQL not for GEOMETRY.
+            texts += kind == _VECTOR or (kind == _GEOMETRY and mariadb)
+            yield _other(name, kind, meta, unsigned, table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
 
 
 def _charset(collation: int | None, column: str, table: TableName) -> str:
@@ -220,10 +231,9 @@ def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, in
 
 
 def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: TableName) -> Column:
-    codec = {"latin1": "cp1252", "ascii": "ascii", "binary": "latin-1"}.get(charset, "utf-8")
     try:
-        texts = tuple(label.decode(codec) for label in labels)
-    except UnicodeDecodeError as error:
+        texts = tuple(decoded(charset, label) for label in labels)
+    except (UnicodeDecodeError, LookupError) as error:
         raise UnsupportedError(
             f"labels in {charset} are not covered", why=str(error), table=table, column=name
         ) from error
@@ -241,9 +251,13 @@ def _other(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) 
         return Column(name, "decimal", size=meta[0], scale=meta[1])
     if kind == 16:
         return Column(name, "bit", size=meta[1] * 8 + meta[0])
+    old = kind in _OLD_TEMPORALS
     raise UnsupportedError(
-        f"column type {_TYPE_NAMES.get(kind, kind)} is not covered by this version",
-        hint="exclude the table from the captured tables",
+        f"column type {_OLD_TEMPORALS.get(kind, kind)} is not covered by this version",
+        why="the log does not tell how many digits its fractions have, and so not its size" if old else "",
+        hint="ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or exclude the table"
+        if old
+        else "exclude the table from the captured tables",
         table=table,
         column=name,
     )

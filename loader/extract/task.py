@@ -47,10 +47,10 @@ class RangeExtractor:
             LoaderError: everything that codec, transport and store raise; nothing of a failed part is visible.
         """
         plan = self._plan
-        registry = TableRegistry(Captured(plan.tables))
         result = RangeResult()
         with self._transport.open(span.file, span.read_from, span.read_to) as log:
             form = format_of(log, span.file)
+            registry = TableRegistry(Captured(plan.tables), mariadb=form.mariadb)
             every = plan.update_rows == "both"
             stager = Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
             with _Parts(stager, self._writer, result) as parts:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from loader.binlog.codepoints import Codes, put_multibyte, put_single, put_unicode
 from loader.binlog.digits import (
     Bytes,
     big,
@@ -26,20 +27,40 @@ from loader.binlog.digits import (
 )
 from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import kernel, part
-from loader.binlog.texts import BAD, put_bytes, put_text
+from loader.binlog.texts import BAD, put_bytes, put_latin1, put_text
+from loader.binlog.vectors import put_vector
 
 Ints = NDArray[np.int64]
 
-INT, UINT, FLOAT, DOUBLE, YEAR, TEXT, DECIMAL, HEX, DATE, DATETIME, TIME, BIT = range(12)
+(
+    INT,
+    UINT,
+    FLOAT,
+    DOUBLE,
+    YEAR,
+    TEXT,
+    DECIMAL,
+    HEX,
+    DATE,
+    DATETIME,
+    TIME,
+    BIT,
+    LATIN1,
+    SINGLE,
+    MULTIBYTE,
+    UNICODE,
+    VECTOR,
+) = range(17)
 """Operations. From TEXT on, a value comes with its length before it."""
 
-OP, SIZE = range(2)
-"""Fields of a column: operation; bytes of a fixed value, or fractional digits of a temporal one."""
+OP, SIZE, X, Y, MOST = range(5)
+"""Fields of a column: operation; bytes of a fixed value, or fractional digits of a temporal one; two arguments of a
+text's operation; the most bytes of text for a byte of its value."""
 
 MORE, NO_ROOM, REPLY, BAD_VALUE, DAMAGED = range(5)
 """What the kernel came back with. MORE: the block is used up but for a cut packet. NO_ROOM: the output block is full.
-REPLY: the packet at AT is no row, and is whole. BAD_VALUE: text that is not UTF-8. DAMAGED: a row that does not fit
-its packet."""
+REPLY: the packet at AT is no row, and is whole. BAD_VALUE: text that is not of its character set. DAMAGED: a row that
+does not fit its packet."""
 
 AT, OUT, ROWS, COLUMN = range(4)
 """The kernel's state: next packet in the block; bytes in the output block; rows written; column of a bad value."""
@@ -142,6 +163,20 @@ def _put_time(out: Bytes, at: int, block: Bytes, pos: int, size: int, digits: in
 
 
 @part
+def _put_foreign(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
+    """A text that is not UTF-8, or a vector."""
+    if op == LATIN1:
+        return put_latin1(out, at, block, pos, end)
+    if op == SINGLE:
+        return put_single(out, at, block, pos, end, tables, x)
+    if op == MULTIBYTE:
+        return put_multibyte(out, at, block, pos, end, tables, x, y)
+    if op == UNICODE:
+        return put_unicode(out, at, block, pos, end, x)
+    return put_vector(out, at, block, pos, end)
+
+
+@part
 def _put_string(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, digits: int) -> int:
     """A value that came with its length."""
     size = end - pos
@@ -177,7 +212,7 @@ def _put_number(out: Bytes, at: int, block: Bytes, pos: int, op: int, size: int)
 
 @part
 def _put_row(
-    out: Bytes, at: int, head: Bytes, block: Bytes, pos: int, end: int, columns: Ints, state: Ints
+    out: Bytes, at: int, head: Bytes, block: Bytes, pos: int, end: int, columns: Ints, tables: Codes, state: Ints
 ) -> tuple[int, int]:
     """One staged line from the row in block[pos:end]: the position after it, and a status."""
     count = len(columns)
@@ -203,7 +238,9 @@ def _put_row(
             pos, size = _length(block, pos, end)
         if pos == BAD or size < 0 or size > end - pos:
             return at, DAMAGED
-        if op >= TEXT:
+        if op >= LATIN1:
+            at = _put_foreign(out, at, block, pos, pos + size, op, columns[i, X], columns[i, Y], tables)
+        elif op >= TEXT:
             at = _put_string(out, at, block, pos, pos + size, op, parameter)
         else:
             at = _put_number(out, at, block, pos, op, size)
@@ -215,12 +252,16 @@ def _put_row(
     return at + 1, MORE if pos == end else DAMAGED
 
 
-@kernel("int64(uint8[::1], int64, uint8[::1], int64[:,::1], uint8[::1], int64[::1])")
-def stage_result(block: Bytes, size: int, head: Bytes, columns: Ints, out: Bytes, state: Ints) -> int:
+@kernel("int64(uint8[::1], int64, uint8[::1], int64[:,::1], uint16[::1], uint8[::1], int64[::1])")
+def stage_result(block: Bytes, size: int, head: Bytes, columns: Ints, tables: Codes, out: Bytes, state: Ints) -> int:
     """Append the staged lines of the rows in block[state[AT]:size] to `out`; a status.
 
-    `head`: what every line starts with, up to its first column. `columns`: int64 (columns, 2), fields OP and SIZE.
+    `head`: what every line starts with, up to its first column. `columns`: int64 (columns, 5), the fields above.
+    `tables`: those of the character sets.
     """
+    most = 2  # hex doubles the bytes, and so do at worst the escapes of text
+    for i in range(len(columns)):
+        most = max(most, columns[i, MOST])
     while True:
         at = state[AT]
         end, length = _whole(block, at, size)
@@ -228,12 +269,11 @@ def stage_result(block: Bytes, size: int, head: Bytes, columns: Ints, out: Bytes
             return MORE
         if length == 0 or block[at + 4] != 0:
             return REPLY
-        # Hex doubles the bytes, and so do at worst the escapes of text.
-        if state[OUT] + len(head) + _MOST_FIXED * len(columns) + 2 * length > len(out):
+        if state[OUT] + len(head) + _MOST_FIXED * len(columns) + most * length > len(out):
             return NO_ROOM
         if length >= _LONGEST:
             _join(block, at, end)
-        line, status = _put_row(out, state[OUT], head, block, at + 4, at + 4 + length, columns, state)
+        line, status = _put_row(out, state[OUT], head, block, at + 4, at + 4 + length, columns, tables, state)
         if status != MORE:
             return status
         state[OUT] = line

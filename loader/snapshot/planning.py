@@ -10,13 +10,13 @@ from pymysql.connections import Connection
 from loader.errors import GapError, RetryableError
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.snapshot.chunks import find_bounds, require_key
+from loader.snapshot.chunks import find_bounds, require_key, selected
 from loader.snapshot.documents import KeyColumn, LoadPlan
 from loader.snapshot.keys import refuse_inexact
 from loader.snapshot.spec import SnapshotSpec
 from loader.snapshot.visible import wait_until_visible
 from loader.source.inspect import check_log_holds, log_end, query
-from loader.source.schemas import quoted, read_schemas
+from loader.source.schemas import read_schemas
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName)
         index=key.index,
         key=tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts),
         bounds=(),
-        select=tuple(quoted(column.name) for column in schema.columns),
+        select=tuple(selected(column) for column in schema.columns),
     )
     # An index on the beginnings of values does not order the values: such a table is one chunk.
     ordered = not any(part.prefix for part in key.parts)

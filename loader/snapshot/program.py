@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from pymysql.protocol import FieldDescriptorPacket
 
+from loader.binlog import program as log
+from loader.binlog.charsets import charset_of
+from loader.binlog.program import joined_tables, table_places, text_operation
+from loader.binlog.vectors import VECTOR_ROOM
 from loader.errors import DataError
 from loader.model.table import Column, TableSchema
 from loader.snapshot.kernel import (
@@ -19,9 +24,14 @@ from loader.snapshot.kernel import (
     FLOAT,
     HEX,
     INT,
+    LATIN1,
+    MULTIBYTE,
+    SINGLE,
     TEXT,
     TIME,
     UINT,
+    UNICODE,
+    VECTOR,
     YEAR,
 )
 
@@ -32,23 +42,52 @@ _STRINGS = {249, 250, 251, 252, 253, 254}
 _UNSIGNED = 32
 _LABELLED = {"enum": 256, "set": 2048}  # flags of a column that is sent as a string
 _BINARY = 63
+_TEXTS = {log.UTF8: TEXT, log.LATIN1: LATIN1, log.SINGLE: SINGLE, log.MULTIBYTE: MULTIBYTE, log.UNICODE: UNICODE}
 
 
-def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPacket]) -> NDArray[np.int64]:
-    """int64 (columns, 2), the fields of the kernel's columns, for the binary result rows of the table.
+@dataclass(frozen=True)
+class Program:
+    """What the kernel needs to know of the columns.
+
+    Attributes:
+        columns: int64 (columns, 5), the fields of the kernel's columns.
+        tables: the tables of the columns' character sets; see codepages.
+    """
+
+    columns: NDArray[np.int64]
+    tables: NDArray[np.uint16]
+
+
+def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPacket]) -> Program:
+    """For the binary result rows of the table, with text in the character sets of its columns.
 
     Raises:
         DataError: the server describes other columns than the schema has: the table was altered.
     """
     if len(described) != len(schema.columns):
         raise _altered(schema, "another number of columns")
+    first = table_places(schema.columns)
     rows = []
     for column, field in zip(schema.columns, described, strict=True):
         operation, size, fits = _program(column, field)
         if not fits:
             raise _altered(schema, f"{field.name} has type {field.type_code} of the protocol now", column)
-        rows.append((operation, size))
-    return np.array(rows, np.int64).reshape(len(rows), 2)
+        rows.append((VECTOR, 0, 0, 0, VECTOR_ROOM) if column.type == "vector" else (operation, size, 0, 0, 2))
+        if operation == TEXT and column.charset not in {"", "binary"}:
+            rows[-1] = _text(schema, column, field, first)
+    return Program(np.array(rows, np.int64).reshape(len(rows), 5), joined_tables(tuple(first)))
+
+
+def _text(
+    schema: TableSchema, column: Column, field: FieldDescriptorPacket, first: dict[str, int]
+) -> tuple[int, int, int, int, int]:
+    """The fields of a text, which comes in the column's own character set."""
+    found = charset_of(field.charsetnr)
+    known = text_operation(column.charset, first)
+    if found != column.charset or known is None:
+        raise _altered(schema, f"{field.name} has character set {found} now", column)
+    operation, x, y, most = known
+    return _TEXTS[operation], 0, x, y, most
 
 
 def _program(column: Column, field: FieldDescriptorPacket) -> tuple[int, int, bool]:
@@ -72,6 +111,8 @@ def _program(column: Column, field: FieldDescriptorPacket) -> tuple[int, int, bo
         return TEXT, 0, code == 245
     if kind in _LABELLED:
         return TEXT, 0, code in _STRINGS and bool(field.flags & _LABELLED[kind])
+    if kind in {"geometry", "vector"}:
+        return HEX, 0, code == (255 if kind == "geometry" else 242)
     binary = kind.endswith(("blob", "binary"))
     plain = code in _STRINGS and not field.flags & sum(_LABELLED.values())
     return HEX if binary else TEXT, 0, plain and (field.charsetnr == _BINARY) == binary

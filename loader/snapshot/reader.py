@@ -20,7 +20,7 @@ from loader.errors import DataError
 from loader.model.table import TableSchema
 from loader.resources import sql
 from loader.snapshot import kernel as k
-from loader.snapshot.program import compile_program
+from loader.snapshot.program import Program, compile_program
 from loader.transport.network import raise_error
 
 _PREPARE, _EXECUTE, _CLOSE = 0x16, 0x17, 0x19
@@ -63,12 +63,12 @@ class ResultReader:
             DataError: a result that does not fit the schema.
         """
         number = self._prepare(statement)
-        columns = compile_program(self._schema, self._execute(number))
+        program = compile_program(self._schema, self._execute(number))
         state = np.zeros(4, np.int64)
         size = self._buffered()
         while True:
             state[k.AT] = 0
-            status = self._stage(size, columns, state, write)
+            status = self._stage(size, program, state, write)
             kept = size - int(state[k.AT])
             self._block[:kept] = self._block[size - kept : size].copy()
             if status == k.REPLY:
@@ -112,10 +112,10 @@ class ResultReader:
             raise OperationalError(2013, "Lost connection to the server during the result")
         return got
 
-    def _stage(self, size: int, columns: k.Ints, state: k.Ints, write: Write) -> int:
+    def _stage(self, size: int, program: Program, state: k.Ints, write: Write) -> int:
         """Write the lines of the whole rows in the block; MORE or REPLY."""
         while True:
-            status = k.stage_result(self._block, size, self._head, columns, self._out, state)
+            status = k.stage_result(self._block, size, self._head, program.columns, program.tables, self._out, state)
             filled = int(state[k.OUT])
             if status == k.NO_ROOM and not filled:
                 self._out = np.empty(len(self._out) + self._grown(self._out), np.uint8)

@@ -1,7 +1,8 @@
 """The schemas of tables as the server's catalog has them, equal to what its log says of the same tables.
 
-Equal means the same schema_id as `loader.binlog.tablemap` gives a FULL table map. One thing the catalog cannot tell: it
-is utf8mb3, so that a character of four bytes in an ENUM or SET label reads as `?`.
+Equal means the same schema_id as `loader.binlog.tablemap` gives a FULL table map. So MariaDB's UUID, INET4 and INET6
+are BINARY of their 16, 4 and 16 bytes and its VECTOR is VARBINARY, since its log does not tell them apart. One thing
+the catalog cannot tell: it is utf8mb3, so that a character of four bytes in an ENUM or SET label reads as `?`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from typing import Any
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from loader.binlog.codepages import covered
 from loader.errors import UnsupportedError, UsageError
 from loader.model.table import Column, TableName, TableSchema
 from loader.resources import sql
 from loader.typemap import spark_type
 
-_CHARSETS = {"utf8mb4", "utf8mb3", "ascii", "latin1"}
+_GEOMETRIES = {
+    "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geomcollection",
+    "geometrycollection",
+}  # fmt: skip
+_MARIADB_BYTES = {"uuid": ("binary", 16), "inet4": ("binary", 4), "inet6": ("binary", 16), "vector": ("varbinary", 0)}
 _SIZED = {"decimal": "precision", "bit": "precision", "binary": "length"}
 _INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
 _FRACTIONED = {"datetime", "timestamp", "time"}
@@ -27,6 +33,7 @@ _LABEL = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r"}
 _EXCLUDE = "exclude the table from the captured tables"
+_REWRITE = f"ALTER TABLE ... FORCE with mysql56_temporal_format=ON, or {_EXCLUDE}"
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,8 @@ def _described(connection: Connection[Any], schema: str, names: list[TableName])
     with connection.cursor() as cursor:
         _show_generated_keys(cursor)
         cursor.execute(sql("source/schemas_columns"), (schema, tuple(name.table for name in names)))
-        rows = [_read(row) for row in cursor.fetchall()]
+        mariadb = "mariadb" in connection.get_server_info().lower()
+        rows = [_read(row, mariadb=mariadb) for row in cursor.fetchall()]
     for row in rows:
         # The catalog compares names without regard to case on some servers.
         if (name := TableName(schema, row.table)) in found:
@@ -178,13 +186,16 @@ def _show_generated_keys(cursor: Cursor) -> None:
         cursor.execute("SET SESSION show_gipk_in_create_table_and_information_schema = ON")
 
 
-def _read(row: tuple[Any, ...]) -> _Described:
+def _read(row: tuple[Any, ...], *, mariadb: bool) -> _Described:
     table, name, ordinal, kind, declared, precision, scale, fraction, charset, length = row
+    kind = "geometry" if kind.lower() in _GEOMETRIES else kind.lower()
+    if mariadb and kind in _MARIADB_BYTES:
+        kind, length = _MARIADB_BYTES[kind]
     return _Described(
         table,
         name,
         int(ordinal),
-        kind.lower(),
+        kind,
         declared,
         int(precision or 0),
         int(scale or 0),
@@ -208,10 +219,11 @@ def _column(table: TableName, described: _Described) -> Column:
     column = _plain(described)
     spark_type(column, table)
     labelled = column.type in {"enum", "set"}
-    # Compressed columns and MariaDB's old temporal formats carry a comment, and YEAR(2) hides the century.
-    if described.declared == "year(2)" or (not labelled and "/*" in described.declared):
-        raise _not_covered(table, column, described.declared)
-    if column.charset and column.charset not in _CHARSETS and not (labelled and column.charset == "binary"):
+    # MariaDB's old temporal formats carry a comment, and YEAR(2) hides the century.
+    declared = described.declared.replace("/*M!100301 COMPRESSED*/", "")
+    if declared == "year(2)" or (not labelled and "/*" in declared):
+        raise _not_covered(table, column, declared)
+    if column.charset and not covered(column.charset) and not (labelled and column.charset == "binary"):
         raise _not_covered(table, column, f"{described.declared} in {column.charset}")
     return column
 
@@ -233,7 +245,10 @@ def _plain(described: _Described) -> Column:
 
 def _not_covered(table: TableName, column: Column, declared: str) -> UnsupportedError:
     return UnsupportedError(
-        f"column type {declared} is not covered by this version", hint=_EXCLUDE, table=table, column=column.name
+        f"column type {declared} is not covered by this version",
+        hint=_REWRITE if "mariadb-5.3" in declared else _EXCLUDE,
+        table=table,
+        column=column.name,
     )
 
 

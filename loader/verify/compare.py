@@ -68,14 +68,25 @@ def _warehouse_rows(warehouse: Warehouse, schema: TableSchema) -> Iterator[Row]:
 
 def _canonical(columns: tuple[Column, ...], rows: Iterable[Row]) -> Iterator[Row]:
     numbers = [(n, column.type == "float") for n, column in enumerate(columns) if number_like(column)]
+    vectors = [n for n, column in enumerate(columns) if column.type == "vector"]
     for row in rows:
-        if not numbers:
+        if not numbers and not vectors:
             yield tuple(row)
             continue
         texts = list(row)
+        for n in vectors:
+            texts[n] = _vector(texts[n])
         for n, single in numbers:
             texts[n] = _number(texts[n], single)
         yield tuple(texts)
+
+
+def _vector(text: str | None) -> str | None:
+    """Hex of a vector's bytes, which the server gives, from the warehouse's list too."""
+    if text is None or not text.startswith("["):
+        return text
+    numbers = [float(number) for number in text[1:-1].split(",") if number]
+    return struct.pack(f"<{len(numbers)}f", *numbers).hex().upper()
 
 
 def _number(text: str | None, single: bool) -> str | None:

@@ -11,7 +11,7 @@ from loader.model.table import Column
 def on_server(column: Column) -> str:
     """MySQL expression for the column's canonical text."""
     name = "`" + column.name.replace("`", "``") + "`"
-    if column.type.endswith(("blob", "binary")):
+    if column.type.endswith(("blob", "binary")) or column.type in {"geometry", "vector"}:
         return f"HEX({name})"
     if column.type == "bit":
         return f"CAST({name} + 0 AS CHAR)"
@@ -23,7 +23,7 @@ def on_server(column: Column) -> str:
 def in_warehouse(column: Column) -> str:
     """Spark expression for the column's canonical text."""
     name = "`" + column.name.replace("`", "``") + "`"
-    if column.type.endswith(("blob", "binary")):
+    if column.type.endswith(("blob", "binary")) or column.type == "geometry":
         return f"hex({name})"
     if column.type in {"datetime", "timestamp"}:
         fraction = "." + "S" * column.size if column.size else ""

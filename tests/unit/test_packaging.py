@@ -56,7 +56,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_all_files_that_are_no_modules(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     folders = {"sql": "_sql", "dags": "_dags", "infra/servers": "_servers"}
-    expected = {"loader/log4j2.properties", "loader/py.typed"}
+    expected = {"loader/log4j2.properties", "loader/py.typed", "loader/binlog/codepages.bin"}
     for source, target in folders.items():
         files = [path for path in (CHECKOUT / source).rglob("*") if path.suffix in {".sql", ".py"}]
         assert files

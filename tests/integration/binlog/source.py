@@ -143,7 +143,7 @@ def quoted(name: str) -> str:
 def shown(column: Column) -> str:
     """The expression by which the server shows a value as it is staged."""
     name = quoted(column.name)
-    if column.type.endswith(("blob", "binary")):
+    if column.type.endswith(("blob", "binary")) or column.type in {"geometry", "vector"}:
         return f"LOWER(HEX({name}))"
     if column.type == "bit":
         return f"CAST({name} + 0 AS CHAR)"
@@ -160,6 +160,9 @@ def expected(column: Column, value: Any) -> str | None:
         return None
     if column.type == "float":
         return expected_float(np.float32(value))
+    if column.type == "vector":
+        numbers = np.frombuffer(bytes.fromhex(value), "<f4")
+        return "[" + ",".join(map(expected_float, numbers)) + "]"
     return expected_double(float(value)) if column.type == "double" else str(value)
 
 

@@ -149,6 +149,9 @@ EVERY_TYPE = table(
         Column("doc", "json"),
         Column("small", "tinyint"),
         Column("wide", "int", unsigned=True),
+        Column("place", "geometry"),
+        Column("vec", "vector"),
+        Column("far", "varchar", charset="gb18030"),
     ],
     ["id"],
 )
@@ -173,6 +176,9 @@ def test_every_type_comes_through(lake: Lake) -> None:
         '{"a": 1}',
         "-128",
         "4294967295",
+        bytes.fromhex("e61000000101000000000000000000f03f0000000000000040"),
+        "[1,-1.1754944e-38]",
+        "你😀",
     )
     empty = ("1", *[None] * (len(full) - 1))
     start(lake, EVERY_TYPE, [full])
@@ -186,7 +192,7 @@ def test_every_type_comes_through(lake: Lake) -> None:
         Decimal(2**64 - 1), "x", "ä", b"\x00\xff", Decimal(full[4]), full[5], pytest.approx(0.1), 1e308,
         Decimal(2**64 - 1), 0, datetime.date(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
         datetime.datetime(2038, 1, 19, 3, 14, 7, 123000, datetime.UTC).astimezone().replace(tzinfo=None),
-        "-838:59:59.000000", '{"a": 1}', -128, 4294967295,
+        "-838:59:59.000000", '{"a": 1}', -128, 4294967295, *full[-3:],
     )  # fmt: skip
     assert lake.rows(EVERY_TYPE) == {
         (expected[0],): expected,

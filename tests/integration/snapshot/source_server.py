@@ -84,7 +84,7 @@ class SourceServer:
 
     def _walked(self, start: Position, stop: Position) -> tuple[Any, TableRegistry, Any, int]:
         assert start.lognum == stop.lognum, "the log was rotated meanwhile"
-        registry = TableRegistry(lambda name: name.schema == self.schema)
+        registry = TableRegistry(lambda name: name.schema == self.schema, mariadb=self.kind == "mariadb")
         with FileTransport(str(self.server.log_dir)).open(start.file, start.logpos, stop.logpos) as log:
             checksum = format_of(log, start.file).checksum
             log.seek(start.logpos)

@@ -52,6 +52,13 @@ KEYS: dict[str, tuple[str, list[str]]] = {
         "k VARBINARY(9)",
         [f"X'{n * 7919 % 256:02x}00{n:04x}'" for n in range(80)] + ["''", "X'00'", "X'0000'"],
     ),
+    "gbk": ("k VARCHAR(40) CHARACTER SET gbk", strings(["", "a", "你", "好", "丂", "ab", "z你", "\\"])),
+    "sjis": ("k CHAR(20) CHARACTER SET sjis", strings(["", "a", "ソ", "表", "ｱ", "十"])),
+    "ucs2": ("k VARCHAR(40) CHARACTER SET ucs2", strings(["", "a", "あ", "\uffff", "é"])),
+    "utf16": ("k VARCHAR(40) CHARACTER SET utf16", strings(WIDE)),
+    "utf32": ("k CHAR(40) CHARACTER SET utf32 COLLATE utf32_bin", strings(WIDE)),
+    "koi8r": ("k VARCHAR(40) CHARACTER SET koi8r", strings(["", "a", "привет", "я", "Ж"])),
+    "labels in gbk": ("k ENUM('你', 'b', '丂') CHARACTER SET gbk, k2 INT", [f"{n % 4}, {n}" for n in range(90)]),
     "date": ("k DATE", [f"'{2000 + n}-0{n % 10}-{n % 29:02}'" for n in range(70)] + ["'0000-00-00'", "'9999-12-31'"]),
     "datetime": ("k DATETIME(6)", [f"'2024-01-01 00:00:00.{n * 12345:06}'" for n in range(70)] + ["'0000-00-00'"]),
     "timestamp": (
@@ -125,6 +132,19 @@ def test_every_row_is_in_one_chunk(source: SourceServer, tmp_path: Path, name: s
     assert count >= len(set(values)) * 0.7
     for rows in (1, 7, count + 1):
         check(source, tmp_path, count, max(rows, 1))
+
+
+@pytest.mark.parametrize(("definition", "value"), [
+    ("k UUID", "CONCAT('{n:02x}345678-9abc-{v}def-8000-0000000000', '{n:02x}')"),
+    ("k INET4", "'{n}.0.{n}.0'"), ("k INET6", "'2001:{n}::{n}'"),
+])  # fmt: skip
+def test_addresses_and_ids_of_mariadb(source: SourceServer, tmp_path: Path, definition: str, value: str) -> None:
+    if source.kind == "mysql":
+        pytest.skip("MariaDB only")
+    count = fill(source, definition, [value.format(n=n, v=n % 8) for n in range(90)])
+    assert count == 90
+    for rows in (1, 7, 100):
+        check(source, tmp_path, count, rows)
 
 
 @pytest.mark.parametrize("name", ORDERS)

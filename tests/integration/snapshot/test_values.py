@@ -9,9 +9,10 @@ from pymysql.err import MySQLError
 
 from loader.errors import DataError
 from loader.model.table import TableSchema
+from loader.snapshot.chunks import selected
 from loader.snapshot.reader import ResultReader, line_head, prepare_session
-from loader.source.schemas import quoted, read_schemas
-from tests.integration.snapshot import every_value
+from loader.source.schemas import read_schemas
+from tests.integration.snapshot import every_value, more_values
 from tests.integration.snapshot.source_server import SourceServer
 
 pytestmark = pytest.mark.integration
@@ -24,7 +25,7 @@ def read(source: SourceServer, table: str, where: str = "TRUE") -> tuple[TableSc
     with source.connected() as connection:
         schema = read_schemas(connection, [source.name(table)])[0]
         prepare_session(connection)
-        columns = ", ".join(quoted(column.name) for column in schema.columns)
+        columns = ", ".join(selected(column) for column in schema.columns)
         lines: list[bytes] = []
         reader = ResultReader(connection, schema, line_head(54_000_000_000_123, COMMITTED))
         statement = f"SELECT {columns} FROM {source.schema}.{table} WHERE {where}"
@@ -71,6 +72,37 @@ def test_every_value_of_every_type(source: SourceServer) -> None:
     schema, loaded = read(source, "every_type")
     assert len(loaded) == len(every_value.statements(source.kind))
     check_alike(schema, logged, loaded)
+
+
+def test_the_types_that_few_tables_have(source: SourceServer) -> None:
+    source.run(more_values.table(source.kind))
+    start = source.log_end()
+    source.run(*more_values.statements(source.kind))
+    logged = source.logged_lines(start, source.log_end())[source.name("more_types")].splitlines(keepends=True)
+    schema, loaded = read(source, "more_types")
+    assert len(loaded) == len(more_values.ROWS)
+    check_alike(schema, logged, loaded)
+
+
+BAD = {
+    "hebrew": "X'61A1'", "ucs2": "X'D800'", "gbk": "X'FEFE'", "geostd8": "X'FF'", "greek": "X'AE'", "cp932": "X'FA'"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("charset", BAD)
+def test_bytes_that_the_character_set_does_not_have_are_named(source: SourceServer, charset: str) -> None:
+    source.run(f"CREATE TABLE t (id INT PRIMARY KEY, b VARBINARY(9), v VARCHAR(9) CHARACTER SET {charset})")
+    start = source.log_end()
+    source.run(f"INSERT INTO t (id, v) VALUES (1, 'x'), (2, CONVERT({BAD[charset]} USING {charset}))")
+    if source.run("SELECT HEX(v) FROM t WHERE id = 2") != [(BAD[charset][2:-1],)]:
+        pytest.skip("the server refuses to store it")
+    with pytest.raises(DataError, match=f"a value is not a varchar in {charset}") as caught:
+        source.logged_lines(start, source.log_end())
+    assert caught.value.where["column"] == "v"
+    assert int(caught.value.where["position"]) > start.logpos
+    with pytest.raises(DataError, match=f"a value is not a varchar in {charset}") as caught:
+        read(source, "t")
+    assert caught.value.where["column"] == "v"
 
 
 def test_many_rows_over_many_blocks(source: SourceServer) -> None:
@@ -154,9 +186,19 @@ def test_a_table_altered_since_is_refused(source: SourceServer) -> None:
     source.run("CREATE TABLE t (id INT PRIMARY KEY, v INT, w DATETIME(3), x VARCHAR(9), y DECIMAL(9,3))")
     with source.connected() as connection:
         schema = read_schemas(connection, [source.name("t")])[0]
-    for change in ("v INT UNSIGNED", "v BIGINT", "w DATETIME(4)", "x VARBINARY(9)", "y DECIMAL(9,2)", "x ENUM('a')"):
+    for change in (
+        "v INT UNSIGNED",
+        "v BIGINT",
+        "w DATETIME(4)",
+        "x VARBINARY(9)",
+        "y DECIMAL(9,2)",
+        "x ENUM('a')",
+        "x VARCHAR(9) CHARACTER SET gbk",
+        "x VARCHAR(9) CHARACTER SET latin1",
+    ):
         source.run(f"ALTER TABLE t MODIFY {change}")
         with source.connected() as connection, pytest.raises(DataError) as caught:
+            prepare_session(connection)
             ResultReader(connection, schema, b"").read(f"SELECT id, v, w, x, y FROM {source.schema}.t", lambda _: None)
         assert caught.value.where["column"] == change[0]
         source.run(

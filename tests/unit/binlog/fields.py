@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -113,6 +114,30 @@ def blob(name: str = "b", prefix: int = 2, collation: int = BINARY) -> Field:
 def json(name: str = "j") -> Field:
     """JSON; a value is the binary document."""
     return Field(name, 245, b"\4", _prefixed(4))
+
+
+def compressed(name: str = "v", length: int = 65535, collation: int = UTF8MB4) -> Field:
+    """MariaDB's COMPRESSED VARCHAR; a value is the bytes as they are stored."""
+    return Field(name, 141, length.to_bytes(2, "little"), _prefixed(2 if length > 255 else 1), collation=collation)
+
+
+def compressed_blob(name: str = "v", prefix: int = 4, collation: int = UTF8MB4) -> Field:
+    """MariaDB's COMPRESSED TEXT or BLOB; a value is the bytes as they are stored."""
+    return Field(name, 140, bytes([prefix]), _prefixed(prefix), collation=collation)
+
+
+def vector(name: str = "v") -> Field:
+    """VECTOR; a value is a list of numbers, or bytes."""
+    encode = _prefixed(4)
+    return Field(
+        name, 242, b"\4", lambda v: encode(v if isinstance(v, bytes) else struct.pack(f"<{len(v)}f", *v)),
+        collation=BINARY,
+    )  # fmt: skip
+
+
+def geometry(name: str = "g", collation: int | None = None) -> Field:
+    """GEOMETRY; a value is SRID and WKB. MariaDB lists a collation for it."""
+    return Field(name, 255, b"\4", _prefixed(4), collation=collation)
 
 
 def floating(name: str = "f", size: int = 4) -> Field:

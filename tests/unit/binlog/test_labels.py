@@ -62,10 +62,16 @@ def test_a_value_without_a_label_is_an_error_by_column(field: Field, value: int)
 
 
 def test_labels_follow_their_character_set() -> None:
-    assert column(enum("e", [b"caf\xe9", b"\x80"], LATIN1), 1, 2) == ["café", "€"]
+    assert column(enum("e", [b"caf\xe9", b"\x80", b"\x81"], LATIN1), 1, 2, 3) == ["café", "€", "\x81"]
+    assert column(enum("e", [b"\xc4\xe3", b"a\x81\x40"], 28), 1, 2) == ["你", "a丂"]  # gbk
+    assert column(enum("e", [b"\x30\x42", b"\0a"], 35), 1, 2) == ["あ", "a"]  # ucs2
+    assert column(enum("e", [b"\xd0\xd2", b"x"], 7), 1, 2) == ["пр", "x"]  # koi8r
+    assert column(enum("e", [b"\x90\x30\x81\x30", b"\x81\x30\x81\x30"], 248), 1, 2) == ["\U00010000", "\x80"]
 
 
-@pytest.mark.parametrize(("labels", "collation"), [([b"\xff\xfe"], 255), ([b"\x81"], LATIN1)])
+@pytest.mark.parametrize(
+    ("labels", "collation"), [([b"\xff\xfe"], 255), ([b"\x81"], 28), ([b"\xa1"], 16), ([b"x"], 999)]
+)
 def test_labels_that_cannot_be_read_are_refused(labels: list[bytes], collation: int) -> None:
     with pytest.raises(UnsupportedError, match="labels in"):
         column(enum("e", labels, collation), 1)

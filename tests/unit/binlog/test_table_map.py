@@ -144,7 +144,9 @@ def test_a_table_map_that_is_cut_is_damage_except_between_entries() -> None:
         (63, "binary"), (8, "latin1"), (48, "latin1"), (11, "ascii"), (65, "ascii"), (33, "utf8mb3"), (83, "utf8mb3"),
         (192, "utf8mb3"), (215, "utf8mb3"), (223, "utf8mb3"), (45, "utf8mb4"), (46, "utf8mb4"), (224, "utf8mb4"),
         (255, "utf8mb4"), (323, "utf8mb4"), (1032, "latin1"), (1069, "utf8mb4"), (2048, "utf8mb3"), (2304, "utf8mb4"),
-        (28, "collation 28"), (54, "collation 54"), (249, "collation 249"), (2560, "collation 2560"),
+        (28, "gbk"), (54, "utf16"), (249, "gb18030"), (2560, "ucs2"), (1, "big5"), (1025, "big5"), (52, "cp1251"),
+        (3327, "utf32"), (0, "collation 0"), (400, "collation 400"), (1024, "collation 1024"), (3328, "collation 3328"),
+        (3338, "collation 3338"),
     ],
 )  # fmt: skip
 def test_character_sets_of_collations(collation: int, charset: str) -> None:

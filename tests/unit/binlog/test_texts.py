@@ -184,7 +184,7 @@ def test_varchar_prefix_is_chosen_by_the_longest_value(length: int, prefix: int)
     assert column(field, "a" * 255) == [quoted("a" * 255)]
 
 
-@pytest.mark.parametrize("collation", [28, 13, 35, 54, 60, 1, 95, 250])
+@pytest.mark.parametrize("collation", [0, 400, 3328])
 def test_a_character_set_that_is_not_covered_is_refused_by_column(collation: int) -> None:
     with pytest.raises(UnsupportedError, match=f"collation {collation}") as caught:
         column(varchar("v", 40, collation), "a")

@@ -1,0 +1,25 @@
+"""A string value of a row image as a field, by the operation for its type and character set."""
+
+from __future__ import annotations
+
+from loader.binlog.codepoints import Codes, put_multibyte, put_single, put_unicode
+from loader.binlog.digits import Bytes
+from loader.binlog.jit import part
+from loader.binlog.program import HEX, LATIN1, MULTIBYTE, SINGLE, UTF8
+from loader.binlog.texts import put_bytes, put_latin1, put_text
+
+
+@part
+def put_string(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
+    """The field of buf[pos:end]; BAD for bytes that are no text of the set. HEX has `x` bytes at least."""
+    if op == UTF8:
+        return put_text(out, at, buf, pos, end)
+    if op == LATIN1:
+        return put_latin1(out, at, buf, pos, end)
+    if op == HEX:
+        return put_bytes(out, at, buf, pos, end, x)
+    if op == MULTIBYTE:
+        return put_multibyte(out, at, buf, pos, end, tables, x, y)
+    if op == SINGLE:
+        return put_single(out, at, buf, pos, end, tables, x)
+    return put_unicode(out, at, buf, pos, end, x)

@@ -1,0 +1,29 @@
+"""Values of both sides in one form."""
+
+from __future__ import annotations
+
+from loader.model.table import Column
+from loader.verify.compare import _canonical
+from loader.verify.expressions import in_warehouse, on_server
+
+COLUMNS = (Column("v", "vector"), Column("f", "float"), Column("g", "geometry"), Column("n", "int"))
+
+
+def test_a_vector_is_compared_by_its_bytes() -> None:
+    server = [
+        ("0000803F0000204000000080", "0.10000000149011612", "00", "1"),
+        (None, None, None, None),
+        ("", "1", "", "2"),
+    ]
+    warehouse = [("[1,2.5,-0]", "0.1", "00", "1"), (None, None, None, None), ("[]", "1", "", "2")]
+    assert list(_canonical(COLUMNS, server)) == list(_canonical(COLUMNS, warehouse))
+    assert list(_canonical(COLUMNS[:1], [("[1]",)])) != list(_canonical(COLUMNS[:1], [("0000813F",)]))
+
+
+def test_bytes_are_asked_for_as_hex() -> None:
+    assert [on_server(column) for column in COLUMNS] == [
+        "HEX(`v`)", "CAST(CAST(`f` AS DOUBLE) AS CHAR)", "HEX(`g`)", "CAST(`n` AS CHAR CHARACTER SET utf8mb4)"
+    ]  # fmt: skip
+    assert [in_warehouse(column) for column in COLUMNS] == [
+        "cast(`v` as string)", "cast(`f` as string)", "hex(`g`)", "cast(`n` as string)"
+    ]  # fmt: skip
