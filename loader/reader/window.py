@@ -1,13 +1,11 @@
 """Reading a log file in windows: runs of whole transactions, walked and indexed, in bounded memory.
 
-A window ends where a transaction does, so each has a walk of its own, and a log that is damaged is read up to the last
-transaction before the damage. A transaction longer than a window makes its window as long, of which only the index is
-in memory: 40 bytes a row event.
+A window is what a block of log brings to an end. A transaction longer than a block makes its window as long, of which
+only the index is in memory: 40 bytes a row event. A log that is damaged is read up to the last transaction before.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,84 +90,57 @@ class Window:
     end: int
 
 
-class _WindowWalk(Walk):
-    """A walk that can be left inside a transaction."""
-
-    def closed(self) -> tuple[LogIndex, int]:
-        """What is whole so far, and where it ends."""
-        if not self.inside_transaction:
-            return self.finish(), self.position
-        opened_at = int(self._state[w.START])
-        self._state[w.OPEN] = 0
-        index = self.finish()
-        self._state[w.OPEN] = 1
-        count = len(index.transactions)
-        rows = index.rows[index.rows[:, w.R_TRANSACTION] < count]
-        statements = index.statements[index.statements[:, w.S_TRANSACTION] < count]
-        return dataclasses.replace(index, rows=rows, statements=statements), opened_at
-
-    def ended(self, start: int) -> bool:
-        """Whether something since `start` is whole."""
-        return not self.inside_transaction or int(self._state[w.START]) > start
-
-
-def windows(
-    log: LogBytes, registry: TableRegistry, start: int, stop: int, *, closed: bool, size: int = BLOCK
-) -> Iterator[Window]:
-    """The windows of the bytes from `start`, a boundary, to `stop`, each of at least `size` bytes but the last.
+def windows(log: LogBytes, registry: TableRegistry, start: int, stop: int, *, closed: bool) -> Iterator[Window]:
+    """The windows of the bytes from `start`, a boundary, to `stop`, one after the other.
 
     With `closed` the bytes must end where a transaction does. Without, the rest is not there yet, and is left.
 
     Raises:
         BinlogFormatError, UnsupportedError: what the walk refuses, after a window of all that stands before it.
     """
+    walk = Walk(registry, log.name, start, log.form.checksum, (0, _ENDLESS))
     buffer = np.empty(BLOCK, np.uint8)
-    exhausted = False
-    while start < stop and not exhausted:
-        walk = _WindowWalk(registry, log.name, start, log.form.checksum, (start, _ENDLESS))
-        failure: LoaderError | None = None
+    while walk.position < stop:
+        got = log.fill(buffer[: min(len(buffer), stop - walk.position)], walk.position)
         try:
-            buffer, exhausted = _walk(walk, log, buffer, (start, stop), size)
+            used = walk.feed(buffer[:got])
         except LoaderError as error:
-            failure = error
-            walk = _before(error, log, registry, start)
-        index, end = walk.closed()
-        if end > start:
-            yield Window(index, start, end)
-        if failure:
-            raise failure
-        start = end
-    if exhausted and closed:
+            if window := _before(error, log, registry, start):
+                yield window
+            raise
+        if window := _taken(walk, start):
+            yield window
+            start = window.end
+        if not used and (walk.position + got >= stop or got < len(buffer)):
+            break
+        if not used:
+            buffer = np.empty(2 * len(buffer), np.uint8)
+    if closed:
         _refuse_rest(walk, log, stop)
 
 
-def _walk(walk: _WindowWalk, log: LogBytes, buffer: Block, span: tuple[int, int], size: int) -> tuple[Block, bool]:
-    """Feed blocks until the window is long enough and holds a whole transaction; whether the bytes came to an end."""
-    start, stop = span
-    while walk.position < stop:
-        got = log.fill(buffer[: min(len(buffer), stop - walk.position)], walk.position)
-        used = walk.feed(buffer[:got])
-        if not used:
-            if walk.position + got >= stop or got < len(buffer):
-                return buffer, True
-            buffer = np.empty(2 * len(buffer), np.uint8)
-        if walk.position - start >= size and walk.ended(start):
-            return buffer, walk.position >= stop
-    return buffer, True
+def _taken(walk: Walk, start: int) -> Window | None:
+    """What is whole from `start` on."""
+    index = walk.take()
+    ends = index.transactions[:, w.T_END]
+    end = walk.position
+    if walk.inside_transaction:
+        end = int(ends[-1]) if len(ends) else start
+    return Window(index, start, end) if end > start else None
 
 
-def _before(error: LoaderError, log: LogBytes, registry: TableRegistry, start: int) -> _WindowWalk:
-    """A walk of the bytes before the place of an error."""
-    walk = _WindowWalk(registry, log.name, start, log.form.checksum, (start, _ENDLESS))
+def _before(error: LoaderError, log: LogBytes, registry: TableRegistry, start: int) -> Window | None:
+    """What is whole before the place of an error."""
+    walk = Walk(registry, log.name, start, log.form.checksum, (0, _ENDLESS))
     damaged = int(error.where.get("position", start))
     size = BLOCK
     while walk.position < damaged:
         if not walk.feed(log.block(walk.position, min(size, damaged - walk.position))):
             size *= 2
-    return walk
+    return _taken(walk, start)
 
 
-def _refuse_rest(walk: _WindowWalk, log: LogBytes, stop: int) -> None:
+def _refuse_rest(walk: Walk, log: LogBytes, stop: int) -> None:
     if walk.position < stop:
         raise BinlogFormatError(
             "the log ends inside an event",
