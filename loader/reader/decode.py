@@ -61,6 +61,7 @@ class Decoder:
         for header, block, base in self._headers(window):
             while number < count and header.position >= window.index.transactions[number, w.T_END]:
                 number, transaction = number + 1, None
+                self._tables.clear()
             inside = number < count and header.position >= timing.begins[number]
             body = block[
                 header.position - base + HEADER : header.position - base + header.size - self._log.form.checksum
@@ -86,11 +87,11 @@ class Decoder:
             block = self._log.block(base, min(size, window.end - base))
             data, size = block.data, BLOCK
             while at + HEADER <= base + len(block):
-                fields = _HEADER.unpack_from(data, at - base)
-                if at + fields[3] > base + len(block):
+                header = EventHeader(self._log.name, at, *_HEADER.unpack_from(data, at - base))
+                if at + header.size > base + len(block):
                     break
-                yield EventHeader(self._log.name, at, *fields), block, base
-                at += fields[3]
+                yield header, block, base
+                at += header.size
             if at == base:
                 size = 2 * len(block)
 
@@ -132,6 +133,11 @@ class Decoder:
             schema = self._registry.programs[int(row[0, w.R_TABLE])].schema
             self._stager.stage(data, base, row, timing)
         return kind(header, transaction, schema.name if schema else name, schema, b"".join(self._staged))
+
+
+def header_at(file: str, block: Block, offset: int, position: int) -> EventHeader:
+    """The header of the event at `offset` of a block, which stands at `position` of the file."""
+    return EventHeader(file, position, *_HEADER.unpack_from(block.data, offset))
 
 
 def gtid_of(header: EventHeader, body: bytes) -> Gtid | None:
