@@ -28,6 +28,7 @@ from loader.reader.events import (
     StopEvent,
     TableMapEvent,
     Transaction,
+    TransactionPayloadEvent,
     UnknownEvent,
     UserVarEvent,
     XidEvent,
@@ -40,13 +41,13 @@ OLD_FORMAT = 84
 """Bytes of the body of a format description without a checksum algorithm, at most."""
 
 
-def read_body(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
-    """The event of a header and its body without checksum.
+def read_body(header: EventHeader, transaction: Transaction | None, body: bytes, kind: int | None = None) -> Event:
+    """The event of a header and its body without checksum; `kind`: its type once it is expanded.
 
     Raises:
         BinlogFormatError: a body that does not hold what its type needs, without a place.
     """
-    return _MAKERS.get(header.type, _unknown)(header, transaction, body)
+    return _MAKERS.get(header.type if kind is None else kind, _unknown)(header, transaction, body)
 
 
 def _unknown(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
@@ -123,6 +124,14 @@ def _table_map(header: EventHeader, transaction: Transaction | None, body: bytes
     return TableMapEvent(header, transaction, number, table.name, tuple(kind for kind, _ in table.types))
 
 
+def _payload(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
+    cursor = Cursor(body)
+    values: dict[int, int] = {}
+    while field := cursor.packed():
+        values[field] = Cursor(cursor.take(cursor.packed())).packed()
+    return TransactionPayloadEvent(header, transaction, values.get(2, 0), values.get(3, values.get(1, 0)))
+
+
 def _xid(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
     return XidEvent(header, transaction, Cursor(body).number(8))
 
@@ -166,6 +175,6 @@ def _heartbeat(header: EventHeader, transaction: Transaction | None, body: bytes
 
 _MAKERS: dict[int, Made] = {
     2: _query, 3: _stop, 4: _rotate, 5: _intvar, 13: _rand, 14: _user_var, 15: _format, 16: _xid, 19: _table_map,
-    27: _heartbeat, 29: _rows_query, 33: _gtid, 34: _anonymous, 35: _previous, 42: _tagged, 160: _annotate,
-    161: _checkpoint, 162: _mariadb_gtid, 163: _gtid_list,
+    27: _heartbeat, 29: _rows_query, 33: _gtid, 34: _anonymous, 35: _previous, 40: _payload, 42: _tagged,
+    160: _annotate, 161: _checkpoint, 162: _mariadb_gtid, 163: _gtid_list,
 }  # fmt: skip

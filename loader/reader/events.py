@@ -28,6 +28,8 @@ class EventHeader:
         position: offset of its first byte in `file`.
         end: offset of the next event as the event itself has it; it wraps at 4 GiB, and is 0 inside other events.
         flags: as the server documents them; 1 of a format description: the file is in use.
+        inner: -1, or for an event of a compressed transaction its offset in the expanded bytes of the event that
+            stands at `position`.
     """
 
     file: str
@@ -38,6 +40,7 @@ class EventHeader:
     size: int
     end: int
     flags: int
+    inner: int = -1
 
     @property
     def name(self) -> str:
@@ -221,6 +224,14 @@ class UpdateRowsEvent(RowsEvent):
 
 class DeleteRowsEvent(RowsEvent):
     """Deletes."""
+
+
+@dataclass(frozen=True)
+class TransactionPayloadEvent(Event):
+    """A compressed transaction, whose events come next. `compression`: 0 zstd, 255 none; `expanded`: their bytes."""
+
+    compression: int
+    expanded: int
 
 
 @dataclass(frozen=True)

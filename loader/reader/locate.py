@@ -13,9 +13,10 @@ from loader.binlog.registry import TableRegistry
 from loader.errors import GapError, UsageError
 from loader.model.gtid import Gtid, GtidSet, MariadbGtidSet, MysqlGtidSet
 from loader.model.position import Position
-from loader.reader.decode import gtid_of, header_at
+from loader.reader.decode import gtid_of
 from loader.reader.files import LogFiles, Named
 from loader.reader.heads import read_head
+from loader.reader.pieces import header_at
 from loader.reader.places import After, At, Begin, Place, Since
 from loader.reader.window import FIRST, LogBytes, Window, opened, windows
 

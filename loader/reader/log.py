@@ -199,13 +199,16 @@ class BinaryLog:
                         return
                     self._at = self._after(event)
                     yield event
+                self._at = Position(self._at.basename, self._at.lognum, window.end)
 
     def _is_live(self, log: LogBytes) -> bool:
         return log.form.in_use if self._live is None else self._live
 
     def _after(self, event: Event) -> Position:
         """Where to go on once this event was given."""
-        end = event.header.position + event.header.size
+        header = event.header
+        # Events of a compressed transaction have all the place of the event that holds them.
+        end = header.position + (header.size if header.inner < 0 else 0)
         if event.transaction and end < event.transaction.end.logpos:
             end = event.transaction.start.logpos
         return Position(self._at.basename, self._at.lognum, end)

@@ -7,6 +7,7 @@ only the index is in memory: 40 bytes a row event. A log that is damaged is read
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
+from loader.binlog.compressed import expand
+from loader.binlog.constants import HEADER
 from loader.binlog.format import HEAD_BYTES, LogFormat, read_format
-from loader.binlog.index import LogIndex, Walk
+from loader.binlog.index import LogIndex, Outer, Walk
 from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError, LoaderError
 from loader.reader.files import LogFiles, Named
@@ -29,6 +32,7 @@ BLOCK = 8 * 1024 * 1024
 FIRST = 4
 """Where the first event of a file stands."""
 
+_PIECE = 1024 * 1024
 _ENDLESS = 1 << 62
 
 
@@ -57,14 +61,24 @@ class LogBytes:
             raise BinlogFormatError("the log became shorter while it was read", file=self.name, position=offset)
         return block
 
-    @contextmanager
-    def kept(self) -> Iterator[LogBytes]:
-        """The same file, still open when this one is closed."""
-        descriptor = os.dup(self._descriptor)
-        try:
-            yield LogBytes(self.name, descriptor, self.form)
-        finally:
-            os.close(descriptor)
+    def body(self, outer: Outer) -> Iterator[bytes]:
+        """What is between the header and the checksum of an event that holds others, in pieces.
+
+        Raises:
+            BinlogFormatError: the checksum, verified at the end, is wrong.
+        """
+        found, end = zlib.crc32(outer.header), outer.end - self.form.checksum
+        for at in range(outer.offset + HEADER, end, _PIECE):
+            piece = self.block(at, min(_PIECE, end - at)).tobytes()
+            found = zlib.crc32(piece, found)
+            yield piece
+        if self.form.checksum and found != int.from_bytes(self.block(end, 4).tobytes(), "little"):
+            raise BinlogFormatError(
+                "the checksum of an event is wrong: the log is damaged here",
+                hint="compare with mysqlbinlog --verify-binlog-checksum; restore the file or load the tables again",
+                file=self.name,
+                position=outer.offset,
+            )
 
 
 @contextmanager
@@ -101,9 +115,9 @@ def windows(log: LogBytes, registry: TableRegistry, start: int, stop: int, *, cl
     walk = Walk(registry, log.name, start, log.form.checksum, (0, _ENDLESS))
     buffer = np.empty(BLOCK, np.uint8)
     while walk.position < stop:
-        got = log.fill(buffer[: min(len(buffer), stop - walk.position)], walk.position)
         try:
-            used = walk.feed(buffer[:got])
+            before = walk.position
+            got = _advance(walk, log, buffer, stop)
         except LoaderError as error:
             if window := _before(error, log, registry, start):
                 yield window
@@ -111,12 +125,24 @@ def windows(log: LogBytes, registry: TableRegistry, start: int, stop: int, *, cl
         if window := _taken(walk, start):
             yield window
             start = window.end
-        if not used and (walk.position + got >= stop or got < len(buffer)):
-            break
-        if not used:
+        if walk.position == before:
+            if got < len(buffer):
+                break
             buffer = np.empty(2 * len(buffer), np.uint8)
     if closed:
         _refuse_rest(walk, log, stop)
+
+
+def _advance(walk: Walk, log: LogBytes, buffer: Block, stop: int) -> int:
+    """Walk a buffer of bytes, and what is compressed in them; the number of bytes read."""
+    base = walk.position
+    got = log.fill(buffer[: min(len(buffer), stop - base)], base)
+    walk.feed(buffer[:got])
+    while walk.outer and walk.outer.end <= stop:
+        walk.expand(expand(walk.outer.kind, log.body(walk.outer), walk.outer.header))
+        if walk.position < base + got:
+            walk.feed(buffer[walk.position - base : got])
+    return got
 
 
 def _taken(walk: Walk, start: int) -> Window | None:
@@ -133,10 +159,12 @@ def _before(error: LoaderError, log: LogBytes, registry: TableRegistry, start: i
     """What is whole before the place of an error."""
     walk = Walk(registry, log.name, start, log.form.checksum, (0, _ENDLESS))
     damaged = int(error.where.get("position", start))
-    size = BLOCK
+    buffer = np.empty(BLOCK, np.uint8)
     while walk.position < damaged:
-        if not walk.feed(log.block(walk.position, min(size, damaged - walk.position))):
-            size *= 2
+        before = walk.position
+        _advance(walk, log, buffer, damaged)
+        if walk.position == before:
+            buffer = np.empty(2 * len(buffer), np.uint8)
     return _taken(walk, start)
 
 
