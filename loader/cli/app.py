@@ -11,6 +11,7 @@ import typer
 from rich.logging import RichHandler
 
 from loader import __version__, pipeline
+from loader.cli.inspect import inspect
 from loader.cli.jobs import submit
 from loader.cli.output import Output
 from loader.config import VARIABLE, Config, load_config
@@ -195,10 +196,14 @@ def intervals(context: typer.Context, source: SourceOption = "") -> None:
 def warm(context: typer.Context) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
     import loader.extract.task
+    import loader.reader.tally
     import loader.snapshot.reader  # noqa: F401 - importing compiles
 
     session: _Session = context.obj
     session.output.line("the kernels are compiled")
+
+
+app.command()(inspect)
 
 
 @app.command()

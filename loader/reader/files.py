@@ -27,7 +27,12 @@ class Named:
 
 
 class LogFiles(Protocol):
-    """The log files of one server or archive."""
+    """The log files of one server or archive.
+
+    `at_hand`: opening a file, or a piece of it, costs nothing.
+    """
+
+    at_hand: bool
 
     def listed(self) -> list[Named]:
         """All of them now, in the order of the log.
@@ -44,6 +49,8 @@ class LogFiles(Protocol):
 
 class OneFile:
     """A single log file, whatever its name."""
+
+    at_hand = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,6 +71,8 @@ class IndexedFiles:
     A path in it is the server's: relative ones are of the server's data folder. A file is taken from there, or from
     beside the index file when it is not there, as in a copy.
     """
+
+    at_hand = True
 
     def __init__(self, index: Path, datadir: Path | None = None) -> None:
         self._index = index
@@ -92,6 +101,8 @@ class IndexedFiles:
 
 class FolderFiles:
     """The files `<basename>.<number>` of a folder without an index file, as an archive keeps them."""
+
+    at_hand = True
 
     def __init__(self, folder: Path, basename: str = "") -> None:
         self._folder = folder

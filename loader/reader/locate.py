@@ -49,6 +49,36 @@ class Locator:
             return self._since(place.micros, listed)
         return self._end(listed)
 
+    def segments(
+        self, start: Position, stop: Position | None = None, transactions: int = 0
+    ) -> list[tuple[Named, int, int]]:
+        """The log from a boundary to another, or to its end, as (file, first byte, end byte) of each file.
+
+        With `transactions` it ends after so many of them, if it has as many.
+        """
+        found = []
+        for file in self._files.listed():
+            if file.lognum < start.lognum or (stop and file.lognum > stop.lognum):
+                continue
+            begin = start.logpos if file.lognum == start.lognum else FIRST
+            end = stop.logpos if stop and file.lognum == stop.lognum else file.size
+            if transactions:
+                end, transactions = self._counted(file, begin, end, transactions)
+            found.append((file, begin, end))
+            if transactions < 0:
+                break
+        return [segment for segment in found if segment[1] < segment[2]]
+
+    def _counted(self, file: Named, begin: int, end: int, count: int) -> tuple[int, int]:
+        """The end of the `count`th transaction and -1, or the end and what is left to count."""
+        with opened(self._files, file, begin) as log:
+            for window in windows(log, TableRegistry(lambda _: False), begin, end, closed=False):
+                ends = window.index.transactions[:, w.T_END]
+                if len(ends) >= count:
+                    return int(ends[count - 1]), -1
+                count -= len(ends)
+        return end, count
+
     def _end(self, listed: list[Named]) -> Position:
         """The end of the last whole transaction."""
         end = FIRST

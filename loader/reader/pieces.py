@@ -72,7 +72,8 @@ def pieces(log: LogBytes, window: Window) -> Iterator[Piece]:
 
 def header_at(file: str, block: Block, offset: int, position: int, inner: int = -1) -> EventHeader:
     """The header of the event at `offset` of a block, which stands at `position` of the file."""
-    return EventHeader(file, position, *_HEADER.unpack_from(block.data, offset), inner=inner)
+    timestamp, kind, server, size, end, flags = _HEADER.unpack_from(block.data, offset)
+    return EventHeader(file, position, timestamp, kind, server, size, end, flags, inner)
 
 
 def _checksum(header: EventHeader, usual: int) -> int:

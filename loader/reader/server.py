@@ -18,6 +18,8 @@ _FRESH_SECONDS = 0.2
 class ServerFiles:
     """What SHOW BINARY LOGS lists, each file dumped into a spool on local disk when it is opened."""
 
+    at_hand = False
+
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
         self._transport = NetworkTransport(address)
