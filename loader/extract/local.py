@@ -81,7 +81,7 @@ def count(
     Raises:
         LoaderError: as `stage`.
     """
-    return _extracted(files, segments, _Nowhere(Path("/")), wanted, progress)
+    return _extracted(files, segments, _Nowhere(Path(os.devnull)), wanted, progress)
 
 
 def report(results: Sequence[RangeResult]) -> dict[str, Any]:
