@@ -85,6 +85,6 @@ $(SYNCED): uv.lock pyproject.toml
 	@python=$$(infra/python.sh); infra/step.sh "python packages" infra/uv.sh sync --frozen --all-extras --python "$$python"
 	@touch $@
 
-$(WARMED): $(SYNCED) $(wildcard loader/binlog/*.py loader/snapshot/*.py)
+$(WARMED): $(SYNCED) $(wildcard loader/binlog/*.py loader/reader/*.py loader/snapshot/*.py)
 	@infra/step.sh "compiled kernels" .venv/bin/loader warm
 	@touch $@

@@ -25,6 +25,7 @@ from loader.binlog.image import Image, NativeKernel, load, read_image
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+_KERNELS_IN = ("binlog", "reader", "snapshot")
 _PART = "__kernel_part__"
 _compiled: dict[Callable[..., Any], Any] = {}
 
@@ -69,9 +70,8 @@ def _folder() -> Path:
     """The folder of the object files that are right for these sources on this machine."""
     root = os.environ.get("LOADER_CACHE")
     base = Path(root) if root else Path.home() / ".cache" / "binlog-loader"
-    here = Path(__file__).parent
-    sources = [*sorted(here.glob("*.py")), *sorted(here.with_name("snapshot").glob("*.py"))]
-    parts = [path.read_bytes() for path in sources]
+    packages = Path(__file__).parents[1]
+    parts = [path.read_bytes() for name in _KERNELS_IN for path in sorted((packages / name).glob("*.py"))]
     parts += [importlib.metadata.version(name).encode() for name in ("numba", "llvmlite", "numpy")]
     parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]
     return base / "kernels" / _digest(b"\n".join(parts))

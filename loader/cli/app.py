@@ -5,19 +5,26 @@ from __future__ import annotations
 import logging
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.logging import RichHandler
 
-from loader import __version__, pipeline
+from loader import __version__
+from loader.cli.inspect import inspect
 from loader.cli.jobs import submit
+from loader.cli.lazy import lazily
 from loader.cli.output import Output
 from loader.config import VARIABLE, Config, load_config
 from loader.errors import LoaderError, UsageError
 from loader.job import rebuild
 from loader.materialise.spec import TableResult
 from loader.settings import SourceSettings
+
+if TYPE_CHECKING:
+    from loader import pipeline
+else:
+    pipeline = lazily("loader.pipeline")
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -195,11 +202,15 @@ def intervals(context: typer.Context, source: SourceOption = "") -> None:
 def warm(context: typer.Context) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
     import loader.extract.task
+    import loader.reader.tally
     import loader.snapshot.reader
     import loader.transport.network  # noqa: F401 - importing compiles
 
     session: _Session = context.obj
     session.output.line("the kernels are compiled")
+
+
+app.command()(inspect)
 
 
 @app.command()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from loader.pipeline import Job
 from loader.settings import SourceSettings
 from loader.submit import run
+
+if TYPE_CHECKING:
+    from loader.pipeline import Job
 
 _SUBMIT = logging.getLogger("loader.submit")
 

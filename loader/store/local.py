@@ -16,9 +16,13 @@ _UNFINISHED = ".unfinished-"
 
 
 class LocalStore:
-    """Objects as files. A file is written beside its place, synced, and linked or renamed into it."""
+    """Objects as files. A file is written beside its place, synced, and linked or renamed into it.
 
-    def __init__(self, root: str) -> None:
+    Without `durable` it is not synced: a crash of the machine may then leave less than was written.
+    """
+
+    def __init__(self, root: str, *, durable: bool = True) -> None:
+        self._durable = durable
         self.root = root.rstrip("/")
         self._folder = Path(self.root.removeprefix("file://"))
         if not self._folder.is_absolute():
@@ -29,12 +33,12 @@ class LocalStore:
         path = self._path(key)
         with self._errors(key), self._unfinished(path) as (temporary, file):
             file.write(data)
-            _sync(file)
+            self._sync(file)
             try:
                 os.link(temporary, path)
             except FileExistsError:
                 return False
-            _sync_folder(path.parent)
+            self._sync_folder(path.parent)
         return True
 
     @contextmanager
@@ -43,9 +47,9 @@ class LocalStore:
         path = self._path(key)
         with self._errors(key), self._unfinished(path) as (temporary, file):
             yield file
-            _sync(file)
+            self._sync(file)
             temporary.replace(path)
-            _sync_folder(path.parent)
+            self._sync_folder(path.parent)
 
     def get(self, key: str) -> bytes:
         """See Store."""
@@ -107,15 +111,16 @@ class LocalStore:
                 key=self.uri(key),
             ) from error
 
+    def _sync(self, file: BinaryIO) -> None:
+        file.flush()
+        if self._durable:
+            os.fsync(file.fileno())
 
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    def _sync_folder(self, folder: Path) -> None:
+        if not self._durable:
+            return
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -27,6 +27,10 @@ class ServerAddress(BaseModel):
     password: str = ""
     tls_ca: str = ""
 
+    def secret(self) -> str:
+        """The password itself; raises as read_secret does."""
+        return read_secret(self.password)
+
     def __str__(self) -> str:
         return f"{self.user}@{self.host}:{self.port}"
 

@@ -12,7 +12,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR, ER
 
 from loader.errors import LoaderError, SourceUnavailable, UsageError
-from loader.transport.address import ServerAddress, read_secret
+from loader.transport.address import ServerAddress
 
 _DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1142, 1698, 3118}
 _UNREACHABLE = {
@@ -40,7 +40,7 @@ def connected(address: ServerAddress) -> Iterator[Connection[Any]]:
             host=address.host,
             port=address.port,
             user=address.user,
-            password=read_secret(address.password),
+            password=address.secret(),
             charset="utf8mb4",
             autocommit=True,
             local_infile=False,

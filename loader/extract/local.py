@@ -1,0 +1,237 @@
+"""Staging a stretch of log into a folder, on this machine, without Spark: ranges of it in as many threads as are given.
+
+The kernels release the interpreter's lock. One thread walks ahead and cuts the log into ranges of whole parts, so that
+nothing waits for the whole file to be looked at; with one thread a file is one range and is walked once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog import walk as w
+from loader.binlog.index import LogIndex
+from loader.binlog.registry import TableRegistry
+from loader.errors import UsageError
+from loader.extract.result import RangeResult
+from loader.extract.span import LogRange, whole_segment
+from loader.extract.task import RangeExtractor
+from loader.model.identity import Identity
+from loader.model.position import Interval, Position
+from loader.reader.files import LogFiles, Named
+from loader.reader.window import FIRST, opened, windows
+from loader.staging.documents import Plan, TableFilter
+from loader.store.local import LocalStore
+from loader.transport.base import LogFile
+
+Ints = NDArray[np.int64]
+Progress = Callable[[int], object]
+
+_KINDS = {"I": (23, 30), "U": (24, 31), "D": (25, 32)}
+_FOLDERS = 4  # of a key, which name source, generation, interval and attempt: there is one of each here
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is staged, and how.
+
+    Attributes:
+        tables: shell patterns over `schema.table`; tables of the server's own schemas are never staged.
+        operations: of the row events, any of I, U and D.
+        part_bytes: bytes of log to a part; a range of work is one part with several threads.
+    """
+
+    tables: tuple[str, ...] = ("*.*",)
+    operations: str = "IUD"
+    part_bytes: int = 16 * 1024 * 1024
+    threads: int = 1
+
+
+def stage(
+    files: LogFiles, segments: Sequence[tuple[Named, int, int]], folder: Path, wanted: Wanted, progress: Progress
+) -> list[RangeResult]:
+    """Stage segments (file, first byte, end byte; ends are boundaries) into `<folder>/<schema>/<table>/<schema id>/`.
+
+    `progress` is called with the bytes of log of each range once it is staged.
+
+    Raises:
+        LoaderError: whatever stops an extraction; ranges before it may be staged by then.
+        UsageError: the folder holds something.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise UsageError("the output folder is not empty", hint="name another, or empty it", folder=folder)
+    return _extracted(files, segments, _Flat(folder), wanted, progress)
+
+
+def count(
+    files: LogFiles, segments: Sequence[tuple[Named, int, int]], wanted: Wanted, progress: Progress
+) -> list[RangeResult]:
+    """The same without writing anything: what would be staged.
+
+    Raises:
+        LoaderError: as `stage`.
+    """
+    return _extracted(files, segments, _Nowhere(Path(os.devnull)), wanted, progress)
+
+
+def report(results: Sequence[RangeResult]) -> dict[str, Any]:
+    """Records and bytes by table, in the order of names, and how many statements stand between them."""
+    tables: dict[str, dict[str, Any]] = {}
+    for file in (file for result in results for file in result.files):
+        empty = {"table": str(file.name), "inserts": 0, "updates": 0, "deletes": 0, "bytes": 0}
+        found = tables.setdefault(str(file.name), empty)
+        for name in ("inserts", "updates", "deletes", "bytes"):
+            found[name] += getattr(file, name)
+    return {
+        "tables": [tables[name] for name in sorted(tables)],
+        "transactions": sum(result.transactions for result in results),
+        "statements": sum(len(result.statements) for result in results),
+    }
+
+
+def _extracted(
+    files: LogFiles, segments: Sequence[tuple[Named, int, int]], store: LocalStore, wanted: Wanted, progress: Progress
+) -> list[RangeResult]:
+    results: list[RangeResult] = []
+    pending: deque[tuple[LogRange, Future[RangeResult]]] = deque()
+
+    def collect(most: int) -> None:
+        while len(pending) > most:
+            span, future = pending.popleft()
+            results.append(future.result())
+            progress(span.read_to - span.read_from)
+
+    with ThreadPoolExecutor(wanted.threads) as pool:
+        try:
+            for file, begin, end in segments:
+                extractor = _Extractor(_plan(file, begin, end, wanted), files, store, wanted.operations)
+                for span in _ranges(files, file, begin, end, wanted):
+                    pending.append((span, pool.submit(extractor.extract, span)))
+                    collect(2 * wanted.threads)
+            collect(0)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return results
+
+
+def _plan(file: Named, begin: int, end: int, wanted: Wanted) -> Plan:
+    """A plan of which only what shapes the bytes counts."""
+    base = file.name.removesuffix(f".{file.lognum:06d}")
+    return Plan(
+        source="log",
+        generation="0",
+        identity=Identity(kind="mysql", version="", server_id=0),
+        start=str(Position(base, file.lognum, begin)),
+        stop=str(Position(base, file.lognum, end)),
+        shift=0,
+        tables=TableFilter(include=wanted.tables),
+        part_bytes=wanted.part_bytes,
+    )
+
+
+def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) -> Iterator[LogRange]:
+    """The segment as one range, or for several threads in ranges of a part each."""
+    whole = whole_segment(file.name, file.lognum, begin, end, wanted.part_bytes)
+    if wanted.threads == 1 or not files.at_hand or whole.end_part - whole.first_part == 1:
+        yield whole
+        return
+    with opened(files, file) as log:
+        cutter = _Cutter(whole, wanted.part_bytes)
+        for window in windows(log, TableRegistry(lambda _: False), begin, end, closed=False):
+            yield from cutter.cut(window.index.transactions)
+    yield cutter.rest
+
+
+class _Cutter:
+    """Cuts a segment at the boundaries of its parts, as its transactions come, by the rule of extract.ranges.split."""
+
+    def __init__(self, segment: LogRange, part_bytes: int) -> None:
+        self.rest = segment
+        self._part_bytes = part_bytes
+        self._seen = np.zeros((0, 2), np.int64)
+
+    def cut(self, transactions: Ints) -> Iterator[LogRange]:
+        """The ranges that are known with these transactions."""
+        self._seen = np.concatenate([self._seen, transactions[:, [w.T_START, w.T_END]]])
+        while len(self._seen) and self.rest.first_part + 1 < self.rest.end_part:
+            starts, ends = self._seen[:, 0], self._seen[:, 1]
+            until = int(np.searchsorted(starts, (self.rest.first_part + 1) * self._part_bytes))
+            if until == len(starts):
+                return
+            # A transaction over several parts is not cut in several ranges, each of which would walk all of it.
+            part = int(starts[until]) // self._part_bytes
+            before = int(np.searchsorted(ends, part * self._part_bytes, "right"))
+            bounds = {"read_to": int(starts[until]), "end_part": part}
+            yield self.rest.model_copy(update=bounds)
+            read_from = int(ends[before - 1]) if before else self.rest.read_from
+            self.rest = self.rest.model_copy(update={"read_from": read_from, "first_part": part})
+            self._seen = self._seen[before:]
+
+
+class _Extractor(RangeExtractor):
+    """Extracts the row events of some operations."""
+
+    def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, operations: str) -> None:
+        super().__init__(plan, "here", _Opening(files), store)
+        self._kinds = [kind for letter in operations for kind in _KINDS[letter]]
+
+    def _account(self, span: LogRange, index: LogIndex, result: RangeResult) -> Ints:
+        rows = super()._account(span, index, result)
+        return rows if len(self._kinds) == len(_KINDS) * 2 else rows[np.isin(rows[:, w.R_KIND], self._kinds)]
+
+
+class _Opening:
+    """Log files as a transport of segments that are known already."""
+
+    def __init__(self, files: LogFiles) -> None:
+        self._files = files
+
+    def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
+        """See Transport."""
+        start, stop = interval.start, interval.stop
+        return [
+            (
+                file.name,
+                start.logpos if file.lognum == start.lognum else FIRST,
+                stop.logpos if file.lognum == stop.lognum else file.size,
+            )
+            for file in self._files.listed()
+            if start.lognum <= file.lognum <= stop.lognum
+        ]
+
+    def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
+        """See Transport."""
+        return self._files.open(file, start, stop)
+
+
+class _Flat(LocalStore):
+    """A folder of parts under their tables, written without waiting for the disk: a rerun makes them again."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"file://{folder.resolve()}", durable=False)
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[BinaryIO]:
+        """See Store."""
+        with super().writing(key.split("/", _FOLDERS)[_FOLDERS]) as file:
+            yield file
+
+
+class _Nowhere(_Flat):
+    """Takes everything and keeps nothing."""
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[BinaryIO]:
+        """See Store."""
+        with Path(os.devnull).open("wb") as file:
+            yield file

@@ -1,0 +1,190 @@
+"""Global transaction identifiers and sets of them, in MySQL's form and in MariaDB's.
+
+Formats: the MySQL manual, "GTID Format and Storage" (with the tags of 8.3 on); the MariaDB manual, "Global Transaction
+ID". A MySQL set is a set of ranges per source; a MariaDB position holds, of each replication domain, every transaction
+up to a sequence number.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from loader.errors import UsageError
+
+Ranges = tuple[tuple[int, int], ...]
+
+_UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
+_TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_MARIADB = re.compile(r"(\d+)-(\d+)-(\d+)")
+_MOST = 2**63 - 2  # the largest number of a MySQL GTID
+_HINT = "write it like 3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5:7, or 0-1-100 of a MariaDB server"
+
+
+@dataclass(frozen=True)
+class MysqlGtid:
+    """`uuid:number` or `uuid:tag:number`; `source` is the part before the number."""
+
+    source: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.number}"
+
+
+@dataclass(frozen=True)
+class MariadbGtid:
+    """`domain-server-sequence`."""
+
+    domain: int
+    server: int
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"{self.domain}-{self.server}-{self.sequence}"
+
+
+Gtid = MysqlGtid | MariadbGtid
+
+
+@dataclass(frozen=True)
+class MysqlGtidSet:
+    """Ranges of numbers, both ends included, sorted and apart, by `uuid` or `uuid:tag`."""
+
+    ranges: dict[str, Ranges] = field(default_factory=dict)
+
+    def __contains__(self, gtid: object) -> bool:
+        if not isinstance(gtid, MysqlGtid):
+            return False
+        ranges = self.ranges.get(gtid.source, ())
+        at = bisect_right(ranges, gtid.number, key=lambda one: one[0])
+        return at > 0 and gtid.number <= ranges[at - 1][1]
+
+    def without(self, other: MysqlGtidSet) -> MysqlGtidSet:
+        """What is in this set and not in the other."""
+        left = {source: tuple(_minus(mine, other.ranges.get(source, ()))) for source, mine in self.ranges.items()}
+        return MysqlGtidSet({source: ranges for source, ranges in left.items() if ranges})
+
+    def __le__(self, other: MysqlGtidSet) -> bool:
+        return not self.without(other).ranges
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.ranges.items())))
+
+    def __str__(self) -> str:
+        """As the server writes it: sources in order, the tags of one behind its untagged ranges."""
+        found: dict[str, str] = {}
+        for source in sorted(self.ranges):
+            uuid, _, tag = source.partition(":")
+            listed = "".join(f":{a}-{b}" if a != b else f":{a}" for a, b in self.ranges[source])
+            found[uuid] = found.get(uuid, uuid) + (f":{tag}" if tag else "") + listed
+        return ",".join(found.values())
+
+
+@dataclass(frozen=True)
+class MariadbGtidSet:
+    """The newest transaction of each replication domain; everything before it in its domain is in the set too."""
+
+    newest: dict[int, MariadbGtid] = field(default_factory=dict)
+
+    def __contains__(self, gtid: object) -> bool:
+        if not isinstance(gtid, MariadbGtid):
+            return False
+        found = self.newest.get(gtid.domain)
+        return found is not None and gtid.sequence <= found.sequence
+
+    def without(self, other: MariadbGtidSet) -> MariadbGtidSet:
+        """The domains in which this set reaches further than the other."""
+        return MariadbGtidSet({domain: gtid for domain, gtid in self.newest.items() if gtid not in other})
+
+    def __le__(self, other: MariadbGtidSet) -> bool:
+        return not self.without(other).newest
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted((g.domain, g.server, g.sequence) for g in self.newest.values())))
+
+    def __str__(self) -> str:
+        return ",".join(str(self.newest[domain]) for domain in sorted(self.newest))
+
+
+GtidSet = MysqlGtidSet | MariadbGtidSet
+
+
+def mysql_set(parts: Iterable[tuple[str, int, int]]) -> MysqlGtidSet:
+    """The set of ranges (source, first, last), in any order and overlapping as they may be."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for source, first, last in parts:
+        found.setdefault(source, []).append((first, last))
+    return MysqlGtidSet({source: _merged(ranges) for source, ranges in found.items()})
+
+
+def mariadb_set(gtids: Iterable[MariadbGtid]) -> MariadbGtidSet:
+    """The set that reaches to the newest of each domain."""
+    newest: dict[int, MariadbGtid] = {}
+    for gtid in gtids:
+        if gtid.domain not in newest or newest[gtid.domain].sequence < gtid.sequence:
+            newest[gtid.domain] = gtid
+    return MariadbGtidSet(newest)
+
+
+def parse_gtid_set(text: str) -> GtidSet:
+    """Read a set in either form; white space and the case of letters do not count.
+
+    Raises:
+        UsageError: the text is no GTID set.
+    """
+    entries = [entry for entry in "".join(text.split()).lower().split(",") if entry]
+    if entries and all(_MARIADB.fullmatch(entry) for entry in entries):
+        return mariadb_set(MariadbGtid(*(int(part) for part in entry.split("-"))) for entry in entries)
+    return mysql_set(part for entry in entries for part in _entry(entry, text))
+
+
+def source_of(uuid: bytes, tag: str = "") -> str:
+    """The `uuid` or `uuid:tag` of 16 bytes of the log."""
+    text = uuid.hex()
+    dashed = "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    return f"{dashed}:{tag}" if tag else dashed
+
+
+def _entry(entry: str, text: str) -> Iterator[tuple[str, int, int]]:
+    """`uuid:1-5:7:tag:1-3`: a tag holds for the ranges behind it."""
+    uuid, *parts = entry.split(":")
+    if not _UUID.fullmatch(uuid) or not parts or not _RANGE.fullmatch(parts[-1]):
+        raise UsageError(f"{text!r} is not a GTID set", hint=_HINT)
+    tag = ""
+    for part in parts:
+        if found := _RANGE.fullmatch(part):
+            first, last = int(found[1]), int(found[2] or found[1])
+            if not 1 <= first <= last <= _MOST:
+                raise UsageError(f"{text!r} is not a GTID set", why=f"{part} is not a range of numbers", hint=_HINT)
+            yield source_of(bytes.fromhex(uuid.replace("-", "")), tag), first, last
+        elif _TAG.fullmatch(part):
+            tag = part
+        else:
+            raise UsageError(f"{text!r} is not a GTID set", why=f"{part} is neither range nor tag", hint=_HINT)
+
+
+def _merged(ranges: list[tuple[int, int]]) -> Ranges:
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def _minus(mine: Ranges, other: Ranges) -> Iterator[tuple[int, int]]:
+    for whole_first, last in mine:
+        first = whole_first
+        for start, end in other:
+            if end < first or start > last:
+                continue
+            if first < start:
+                yield first, start - 1
+            first = end + 1
+        if first <= last:
+            yield first, last

@@ -1,0 +1,113 @@
+"""From a window of log to its events. Row events go through the very kernels that stage them; the rest is plain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loader.binlog import walk as w
+from loader.binlog.constants import CLASSES, ROWS
+from loader.binlog.index import placed
+from loader.binlog.registry import TableRegistry
+from loader.binlog.stager import Stager, Timing
+from loader.model.gtid import Gtid
+from loader.model.position import Position
+from loader.model.table import TableName, TableSchema
+from loader.reader.bodies import read_body
+from loader.reader.events import (
+    DeleteRowsEvent,
+    Event,
+    EventHeader,
+    GtidEvent,
+    MariadbGtidEvent,
+    RowsEvent,
+    TableMapEvent,
+    Transaction,
+    UpdateRowsEvent,
+    WriteRowsEvent,
+)
+from loader.reader.pieces import Piece, pieces
+from loader.reader.window import LogBytes, Window
+
+_ROWS = {23: WriteRowsEvent, 24: UpdateRowsEvent, 25: DeleteRowsEvent,
+         30: WriteRowsEvent, 31: UpdateRowsEvent, 32: DeleteRowsEvent}  # fmt: skip
+_GTIDS = (33, 42, 162)
+_NO_TABLE = TableName("", "")
+
+
+class Decoder:
+    """Decodes windows of one log file, one after the other."""
+
+    def __init__(self, log: LogBytes, place: Position, registry: TableRegistry) -> None:
+        self._log = log
+        self._place = place
+        self._registry = registry
+        self._staged: list[bytes] = []
+        self._stager = Stager(registry, log.name, place.lognum, log.form.checksum, 0, True, self._write)
+        self._tables: dict[int, TableName] = {}
+
+    def events(self, window: Window) -> Iterator[Event]:
+        """The window's events in their order.
+
+        Raises:
+            BinlogFormatError, UnsupportedError, DataError: by file and position; what stands before was given.
+        """
+        timing = self._stager.timing(window.index.transactions)
+        begins = timing.begins.tolist()
+        ends = window.index.transactions[:, w.T_END].tolist()
+        transaction: Transaction | None = None
+        number = taken = 0
+        for piece in pieces(self._log, window):
+            position = piece.header.position
+            while number < len(ends) and position >= ends[number]:
+                number, transaction = number + 1, None
+                self._tables.clear()
+            if transaction is None and number < len(ends) and position >= begins[number]:
+                transaction = self._transaction(window, number, piece)
+            if CLASSES[piece.kind] == ROWS:
+                mine = self._row(window.index.rows, taken, piece)
+                taken += len(mine)
+                yield self._rows(piece, transaction, mine, timing)
+                continue
+            with placed(self._log.name, position):
+                event = read_body(piece.header, transaction, piece.body(), piece.kind)
+            if isinstance(event, TableMapEvent):
+                self._tables[event.table_id] = event.table
+            yield event
+
+    def _row(self, rows: w.Ints, number: int, piece: Piece) -> w.Ints:
+        """The index's entry of a row event: the next one, unless the event is one of no table."""
+        row = rows[number : number + 1]
+        offset = piece.base + piece.first
+        if len(row) and row[0, w.R_EVENT] == piece.header.position and row[0, w.R_OFFSET] == offset:
+            return row
+        return rows[:0]
+
+    def _write(self, _schema: TableSchema, lines: memoryview) -> None:
+        self._staged.append(bytes(lines))
+
+    def _transaction(self, window: Window, number: int, piece: Piece) -> Transaction:
+        start, end, committed, rolled_back = (int(field) for field in window.index.transactions[number][:4])
+        place = self._place
+        ends = Position(place.basename, place.lognum, end)
+        gtid = gtid_of(piece.header, piece.body()) if piece.kind in _GTIDS else None
+        begins = Position(place.basename, place.lognum, start)
+        return Transaction(ends.seqno(), begins, ends, committed, bool(rolled_back), gtid)
+
+    def _rows(self, piece: Piece, transaction: Transaction | None, row: w.Ints, timing: Timing) -> RowsEvent:
+        kind = _ROWS[piece.kind]
+        name = self._tables.get(int.from_bytes(piece.body(6), "little"), _NO_TABLE)
+        schema: TableSchema | None = None
+        self._staged = []
+        if len(row) and row[0, w.R_TABLE] != w.UNCAPTURED:
+            schema = self._registry.programs[int(row[0, w.R_TABLE])].schema
+            self._stager.stage(piece.block, piece.base, row, timing)
+        return kind(piece.header, transaction, schema.name if schema else name, schema, b"".join(self._staged))
+
+
+def gtid_of(header: EventHeader, body: bytes) -> Gtid | None:
+    """The GTID in the first event of a transaction; None where that is no GTID event."""
+    if header.type not in _GTIDS:
+        return None
+    with placed(header.file, header.position):
+        event = read_body(header, None, body)
+    return event.gtid if isinstance(event, GtidEvent | MariadbGtidEvent) else None

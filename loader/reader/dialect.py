@@ -1,0 +1,52 @@
+r"""Staged lines, read back: the fields of a record by the rules of the dialect that the codec writes.
+
+A field is bare, or quoted with `"` doubled inside; `\N` that is bare is NULL; inside quotes a backslash stands before
+`n`, `r`, `0` or a backslash. A record is one line, whatever its texts hold.
+"""
+
+from __future__ import annotations
+
+import re
+
+from loader.errors import StagedDataError
+
+HEAD_FIELDS = 5
+"""Fields before the table's columns: operation, seqno, row offset, commit time, absent columns."""
+
+_FIELD = re.compile(r'"((?:[^"]|"")*)"|([^,"]*)')
+_ESCAPED = re.compile(r'\\.|""')
+_PLAIN = {"\\n": "\n", "\\r": "\r", "\\0": "\0", "\\\\": "\\", '""': '"'}
+
+
+def fields_of(line: str) -> list[str | None]:
+    """The fields of a record, without its line feed; None for NULL.
+
+    Raises:
+        StagedDataError: the line is not of the dialect.
+    """
+    found: list[str | None] = []
+    at = 0
+    while field := _FIELD.match(line, at):
+        quoted, bare = field.groups()
+        if quoted is None:
+            found.append(None if bare == "\\N" else bare)
+        else:
+            found.append(_ESCAPED.sub(_plain, quoted) if "\\" in quoted or '"' in quoted else quoted)
+        at = field.end()
+        if at == len(line):
+            return found
+        if line[at] != ",":
+            break
+        at += 1
+    raise StagedDataError("a staged line is not of the dialect", why=f"at character {at} of {line[:200]!r}")
+
+
+def lines_of(staged: bytes) -> list[str]:
+    """Whole lines of staged text, without their line feeds."""
+    text = staged.decode("utf-8").split("\n")
+    text.pop()
+    return text
+
+
+def _plain(found: re.Match[str]) -> str:
+    return _PLAIN.get(found[0], found[0][1:])

@@ -1,0 +1,247 @@
+"""The binary log as a sequence of events: iterate over it, wait for what comes, go to any place of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Self
+
+from loader.binlog.registry import TableRegistry
+from loader.errors import GapError, UsageError
+from loader.model.position import Position
+from loader.model.table import TableName
+from loader.reader.decode import Decoder
+from loader.reader.events import Event
+from loader.reader.files import LogFiles, Named
+from loader.reader.handlers import Chain, Handler
+from loader.reader.locate import Locator, position_in
+from loader.reader.places import End, Place, Since, place_of
+from loader.reader.uri import resolve
+from loader.reader.window import FIRST, LogBytes, opened, windows
+
+AnyPlace = Place | Position | datetime | str
+
+
+class BinaryLog:
+    """An open log; see open_log. Not for several threads at once."""
+
+    def __init__(
+        self,
+        files: LogFiles,
+        tables: Iterable[str] = (),
+        handlers: Iterable[Handler] = (),
+        *,
+        live: bool | None = None,
+        wait: bool = False,
+        poll_seconds: float = 0.5,
+    ) -> None:
+        self._files = files
+        self._patterns = tuple(tables)
+        self._chain = Chain(handlers)
+        self._live, self._wait, self._poll = live, wait, poll_seconds
+        self._registry = TableRegistry(self._wanted)
+        self._final: set[int] = set()
+        self._stop: Position | None = None
+        self._until: int | None = None
+        self._at = position_in(files.listed()[0], FIRST)
+        self._reading: Generator[Event] | None = None
+
+    @property
+    def handlers(self) -> list[Handler]:
+        """The content handlers, which may be changed while the log is read."""
+        return self._chain.handlers
+
+    def inject(self, event: Event) -> None:
+        """Put an event before what the log gives next; it goes through all handlers."""
+        self._chain.inject(event)
+
+    def position(self) -> Position:
+        """Where reading would go on after the events given so far: a boundary, and so good for `set_position`.
+
+        Inside a transaction this is its start: it is read again as a whole.
+        """
+        return self._at
+
+    def set_position(self, place: AnyPlace) -> Position:
+        """Go to a place; the position found.
+
+        Raises:
+            UsageError: no boundary, or not in the log, or a time that is not reached yet without `wait`.
+            GapError: what is asked for is partly in files that are gone.
+            BinlogFormatError, UnsupportedError, SourceUnavailable: the log cannot be read up to there.
+        """
+        self._at = self._found(place_of(place))
+        self._close()
+        return self._at
+
+    def set_end(self, place: AnyPlace) -> None:
+        """Stop before that place. `end`, as without: at the end of the log by the time it is reached.
+
+        Raises:
+            UsageError, ...: as set_position; a time that is not reached yet is waited for with `wait`.
+        """
+        wanted = place_of(place)
+        self._stop = self._until = None
+        if isinstance(wanted, Since) and self._wait:
+            self._until = wanted.micros
+        elif not isinstance(wanted, End):
+            self._stop = self._found(wanted)
+        self._close()
+
+    def __iter__(self) -> Iterator[Event]:
+        """The events up to the end, or to the end of the log as it is when that is reached.
+
+        Raises:
+            BinlogFormatError, UnsupportedError, DataError: by file and position, after all events before it.
+            GapError: a file between two is missing. SourceUnavailable: folder or server do not answer.
+        """
+        while (event := self._next()) is not None:
+            yield event
+
+    def wait_for_next_event(self, timeout_seconds: float | None = None) -> Event | None:
+        """The next event, waited for; None at the place given to `set_end` or after that time.
+
+        Raises:
+            LoaderError: as iteration does.
+        """
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        while (event := self._next()) is None and not self._ended():
+            left = self._poll if deadline is None else min(self._poll, deadline - time.monotonic())
+            if left <= 0:
+                return None
+            time.sleep(left)
+        return event
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._reading:
+            self._reading.close()
+        self._reading = None
+
+    def _ended(self) -> bool:
+        return self._stop is not None and (self._at.lognum, self._at.logpos) >= (self._stop.lognum, self._stop.logpos)
+
+    def _found(self, place: Place) -> Position:
+        while (position := Locator(self._files).find(place)) is None:
+            if not self._wait:
+                raise UsageError(
+                    "the log has not reached that time yet",
+                    hint="give a time in the past, or ask to wait for it",
+                )
+            time.sleep(self._poll)
+        return position
+
+    def _wanted(self, table: TableName) -> bool:
+        return not self._patterns or any(fnmatchcase(str(table), pattern) for pattern in self._patterns)
+
+    def _next(self) -> Event | None:
+        """The next event that the handlers give on; None when there is none now."""
+        while True:
+            if event := self._chain.waiting():
+                return event
+            if self._reading is None:
+                self._reading = self._read()
+            found = next(self._reading, None)
+            if found is None:
+                self._reading = None
+                return None
+            if event := self._chain.passed(found):
+                return event
+
+    def _read(self) -> Generator[Event]:
+        """From the position to where the log ends now."""
+        while not self._ended():
+            listed = self._files.listed()
+            file = self._current(listed)
+            last = listed[-1].lognum == file.lognum
+            stop = file.size
+            if self._stop and self._stop.lognum == file.lognum:
+                stop = self._stop.logpos
+            if self._at.logpos < stop:
+                yield from self._read_file(file, stop, last)
+            if last or self._ended():
+                return
+            # A file whose successor was seen has its last size by now, which the list may not have shown yet.
+            if file.lognum in self._final:
+                self._at = position_in(listed[listed.index(file) + 1], FIRST)
+            self._final.add(file.lognum)
+
+    def _current(self, listed: list[Named]) -> Named:
+        for file in listed:
+            if file.lognum == self._at.lognum:
+                return file
+        raise GapError(
+            "the log file of the position is gone",
+            why=f"there are {listed[0].name} to {listed[-1].name}",
+            hint="restore it from an archive, or go on from the begin of the log, which leaves a gap",
+            position=self._at,
+        )
+
+    def _read_file(self, file: Named, stop: int, last: bool) -> Iterator[Event]:
+        with opened(self._files, Named(file.name, file.lognum, stop), self._at.logpos) as log:
+            decoder = Decoder(log, self._at, self._registry)
+            closed = file.lognum in self._final or (last and not self._is_live(log))
+            for window in windows(log, self._registry, self._at.logpos, stop, closed=closed):
+                for event in decoder.events(window):
+                    if self._until is not None and event.transaction and event.transaction.committed >= self._until:
+                        self._stop = event.transaction.start
+                        return
+                    self._at = self._after(event)
+                    yield event
+                self._at = Position(self._at.basename, self._at.lognum, window.end)
+
+    def _is_live(self, log: LogBytes) -> bool:
+        return log.form.in_use if self._live is None else self._live
+
+    def _after(self, event: Event) -> Position:
+        """Where to go on once this event was given."""
+        header = event.header
+        # Events of a compressed transaction have all the place of the event that holds them.
+        end = header.position + (header.size if header.inner < 0 else 0)
+        if event.transaction and end < event.transaction.end.logpos:
+            end = event.transaction.start.logpos
+        return Position(self._at.basename, self._at.lognum, end)
+
+
+def open_log(
+    uri: str,
+    *,
+    start: AnyPlace = "begin",
+    stop: AnyPlace = "end",
+    tables: Iterable[str] = (),
+    handlers: Iterable[Handler] = (),
+    live: bool | None = None,
+    wait: bool = False,
+    poll_seconds: float = 0.5,
+) -> BinaryLog:
+    """Open a log.
+
+    Args:
+        uri: see loader.reader.uri.
+        start: where to begin; see loader.reader.places for this and the next.
+        stop: before what to stop.
+        tables: shell patterns over `schema.table` of the tables whose rows are wanted; all by default.
+        handlers: content handlers, in their order.
+        live: whether the end of the newest file may be a cut event that is still being written; by default it may
+            where the file says that it is in use.
+        wait: wait for a time in the future, given as start or stop, instead of refusing it.
+        poll_seconds: how often to look for more while waiting.
+
+    Raises:
+        UsageError, GapError, SourceUnavailable, AccessDenied, DataError: as BinaryLog.set_position.
+    """
+    log = BinaryLog(resolve(uri), tables, handlers, live=live, wait=wait, poll_seconds=poll_seconds)
+    log.set_end(stop)
+    log.set_position(start)
+    return log

@@ -1,0 +1,89 @@
+"""Rows of row events: a view over the text that is staged for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loader.errors import StagedDataError
+from loader.model.table import TableSchema
+from loader.reader.dialect import HEAD_FIELDS, fields_of, lines_of
+from loader.reader.values import Native, Value
+
+_OP, _SEQNO, _OFFSET, _COMMITTED, _ABSENT = range(HEAD_FIELDS)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One image of a row: a value per column, in the table's order, also by name."""
+
+    schema: TableSchema
+    values: tuple[Value, ...]
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of that column; KeyError when the table has none of that name."""
+        for value in self.values:
+            if value.column.name == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def as_dict(self) -> dict[str, Native]:
+        """Native values by column; columns that the image leaves out are not in it."""
+        return {value.column.name: value.native() for value in self.values if not value.is_absent}
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """What happened to one row.
+
+    Attributes:
+        before: the row as it was; None for an insert.
+        after: the row as it became; None for a delete.
+        row_offset: bytes from the start of the transaction to the row's (last) image.
+    """
+
+    before: Row | None
+    after: Row | None
+    row_offset: int
+
+    @property
+    def op(self) -> str:
+        """`I`, `U` or `D`."""
+        return "I" if self.before is None else "D" if self.after is None else "U"
+
+
+def changes_of(staged: bytes, schema: TableSchema, *, update: bool) -> Iterator[RowChange]:
+    """The changes in the staged lines of a row event, an update being a `D` and an `I`.
+
+    Raises:
+        StagedDataError: lines that are not of the table.
+    """
+    before: Row | None = None
+    for line in lines_of(staged):
+        fields = fields_of(line)
+        if len(fields) != HEAD_FIELDS + len(schema.columns):
+            raise StagedDataError("a staged line has not the table's columns", table=schema.name)
+        row = _row(fields, schema)
+        deleted = fields[_OP] == "D"
+        if update and deleted:
+            before = row
+            continue
+        yield RowChange(row if deleted else before, None if deleted else row, int(fields[_OFFSET] or 0))
+        before = None
+
+
+def _row(fields: list[str | None], schema: TableSchema) -> Row:
+    absent = bytes.fromhex(fields[_ABSENT] or "")
+    return Row(
+        schema,
+        tuple(
+            Value(column, text, bool(absent) and bool(absent[index >> 3] >> (index & 7) & 1))
+            for index, (column, text) in enumerate(zip(schema.columns, fields[HEAD_FIELDS:], strict=True))
+        ),
+    )

@@ -1,0 +1,43 @@
+"""The log files of a running server, read as a replica reads them."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+
+from loader.reader.files import Named, continuous, lognum_of
+from loader.source.inspect import log_end, query
+from loader.transport.address import ServerAddress
+from loader.transport.base import LogFile
+from loader.transport.connection import connected
+from loader.transport.network import NetworkTransport
+
+_FRESH_SECONDS = 0.2
+
+
+class ServerFiles:
+    """What SHOW BINARY LOGS lists, each file dumped into a spool on local disk when it is opened."""
+
+    at_hand = False
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        self._transport = NetworkTransport(address)
+        self._known: list[Named] = []
+        self._asked = -_FRESH_SECONDS
+
+    def listed(self) -> list[Named]:
+        """See LogFiles. The newest file's size is the end of its last whole transaction."""
+        if time.monotonic() - self._asked >= _FRESH_SECONDS:
+            with connected(self._address) as connection:
+                end = log_end(connection)
+                sizes = {str(row[0]): int(row[1]) for row in query(connection, "SHOW BINARY LOGS")}
+            # A file that was started between the two statements is left for the next time.
+            found = [Named(name, lognum_of(name), size) for name, size in sizes.items() if lognum_of(name) < end.lognum]
+            self._known = continuous([*found, Named(end.file, end.lognum, end.logpos)], str(self._address))
+            self._asked = time.monotonic()
+        return self._known
+
+    def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
+        """See LogFiles."""
+        return self._transport.open(file, start, stop)

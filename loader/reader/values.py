@@ -1,0 +1,168 @@
+"""One value of a row, read from its staged text, and its conversions.
+
+NULL, a column that the row image leaves out, and an empty text are three things: every conversion gives None for NULL,
+refuses an absent value, and gives the empty text or bytes for an empty one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+
+from loader.errors import DataError
+from loader.model.table import Column
+
+_TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
+_HEX_TYPES = ("blob", "binary")
+_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"}
+
+
+class ConversionError(DataError):
+    """A value that has no form of the wanted kind."""
+
+
+@dataclass(frozen=True)
+class PartialDate:
+    """A date or time of the server that Python has none for: zero, or with a zero month or day (`2024-00-00`)."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Native = None | int | float | Decimal | str | bytes | date | datetime | timedelta | frozenset[str] | PartialDate
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value: its column, and its text as staged, without quotes and escapes (None: NULL)."""
+
+    column: Column
+    text: str | None
+    is_absent: bool = False
+    """The row image does not have the column (binlog_row_image MINIMAL or NOBLOB)."""
+
+    @property
+    def is_null(self) -> bool:
+        """Whether the value is NULL, which is not the same as absent or empty."""
+        return self.text is None and not self.is_absent
+
+    def as_text(self) -> str | None:
+        """The value as text, for any type: what is staged for it.
+
+        Raises:
+            ConversionError: the value is absent; so for every conversion.
+        """
+        if self.is_absent:
+            raise self._not("a value", "the row image leaves the column out")
+        return self.text
+
+    def as_int(self) -> int | None:
+        """A whole number: of integer types, BIT and YEAR, and of a DECIMAL without a fraction."""
+        text = self.as_text()
+        if text is None:
+            return None
+        number = self._decimal(text)
+        if number != number.to_integral_value():
+            raise self._not("a whole number")
+        return int(number)
+
+    def as_decimal(self) -> Decimal | None:
+        """An exact number. FLOAT and DOUBLE give their shortest decimal form."""
+        text = self.as_text()
+        return None if text is None else self._decimal(text)
+
+    def as_float(self) -> float | None:
+        """A number in binary floating point; a DECIMAL is rounded."""
+        text = self.as_text()
+        return None if text is None else float(self._decimal(text))
+
+    def as_bytes(self) -> bytes | None:
+        """The bytes of a binary type; the UTF-8 of anything else."""
+        text = self.as_text()
+        if text is None:
+            return None
+        return bytes.fromhex(text) if self.column.type.endswith(_HEX_TYPES) else text.encode("utf-8")
+
+    def as_datetime(self) -> datetime | None:
+        """DATE, DATETIME (without zone) or TIMESTAMP (in UTC). Raises ConversionError for a PartialDate too."""
+        text = self.as_text()
+        if text is None:
+            return None
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError as error:
+            raise self._not("a moment", str(error)) from error
+        return moment.replace(tzinfo=UTC) if self.column.type == "timestamp" else moment
+
+    def as_date(self) -> date | None:
+        """The day of a DATE, DATETIME or TIMESTAMP."""
+        moment = self.as_datetime()
+        return moment.date() if moment else None
+
+    def as_timedelta(self) -> timedelta | None:
+        """A TIME: up to 838 hours, of either sign, in microseconds."""
+        text = self.as_text()
+        if text is None:
+            return None
+        found = _TIME.fullmatch(text)
+        if not found:
+            raise self._not("a span of time")
+        hours, minutes, seconds = int(found[2]), int(found[3]), int(found[4])
+        span = timedelta(
+            hours=hours, minutes=minutes, seconds=seconds, microseconds=int((found[5] or "0").ljust(6, "0"))
+        )
+        return -span if found[1] else span
+
+    def as_labels(self) -> frozenset[str] | None:
+        """The labels of a SET, or the one of an ENUM."""
+        text = self.as_text()
+        if text is None:
+            return None
+        return frozenset(text.split(",") if text and self.column.type == "set" else [text] if text else [])
+
+    def native(self) -> Native:
+        """The value as the Python type that holds every value of its column, PartialDate for a date Python lacks.
+
+        int, Decimal, float, str (texts, ENUM, JSON), bytes, date, datetime, timedelta or a set of labels.
+        """
+        kind, text = self.column.type, self.as_text()
+        if text is None:
+            return None
+        if kind in _INTEGERS:
+            return int(text)
+        if kind in {"float", "double"}:
+            return float(text)
+        if kind == "decimal":
+            return Decimal(text)
+        if kind.endswith(_HEX_TYPES):
+            return bytes.fromhex(text)
+        if kind == "set":
+            return self.as_labels()
+        if kind == "time":
+            return self.as_timedelta()
+        if kind in {"date", "datetime", "timestamp"}:
+            return self._moment(text)
+        return text
+
+    def _moment(self, text: str) -> date | datetime | PartialDate:
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            return PartialDate(text)
+        if self.column.type == "date":
+            return found.date()
+        return found.replace(tzinfo=UTC) if self.column.type == "timestamp" else found
+
+    def _decimal(self, text: str) -> Decimal:
+        try:
+            return Decimal(text)
+        except InvalidOperation as error:
+            raise self._not("a number") from error
+
+    def _not(self, wanted: str, why: str = "") -> ConversionError:
+        shown = "an absent value" if self.is_absent else repr(self.text)
+        return ConversionError(f"{shown} is not {wanted}", why=why, column=self.column.name, type=self.column)
