@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from loader.binlog.codepoints import Codes
 from loader.binlog.columns import put_value
-from loader.binlog.digits import Bytes, little, put_fraction, put_instant, put_unsigned
+from loader.binlog.digits import Bytes, little, put_fraction, put_hex, put_instant, put_unsigned
 from loader.binlog.jit import kernel, part
 from loader.binlog.jsonb import SLACK
 from loader.binlog.packed import room_of
@@ -23,13 +23,14 @@ Ints = NDArray[np.int64]
 
 DONE, NO_ROOM, DAMAGED, BAD_VALUE, PARTIAL_IMAGE = range(5)
 """What the kernel came back with: all written; the output block is full; a row reaches past its event or the column
-count differs; a value that is not of its type; an image that leaves columns out."""
+count differs; a value that is not of its type; an image that leaves key columns out, or any of a table without a
+key."""
 
 EVENT, AT, OUT, INSERTS, UPDATES, DELETES, COLUMN, EVERY_UPDATE = range(8)
 """The kernel's state: next event; offset in it of the next row (0: its start); bytes in the output block; records
 written by kind; column of a bad value; 1 to write every update as delete and insert."""
 
-_ABSENT = -1
+_NULL, _LEFT_OUT = -1, -2  # in place of where a value ends
 HEAD = 96
 _LINE = 192
 _COMMA = np.uint8(44)
@@ -53,21 +54,40 @@ def packed_length(buf: Bytes, pos: int, end: int) -> tuple[int, np.int64]:
 
 
 @part
-def _measure(buf: Bytes, pos: int, end: int, columns: Ints, starts: Ints, ends: Ints) -> tuple[int, int]:
-    """Where each value of a row image lies; `ends` is -1 for NULL. The position after it, and room for its text.
+def _is_in(buf: Bytes, bitmap: int, i: int) -> bool:
+    return buf[bitmap + (i >> 3)] >> np.uint8(i & 7) & 1 != 0
 
-    How long the text of a JSON will be is not known: it takes what the room of the rest leaves.
+
+@part
+def _measure(buf: Bytes, pos: int, end: int, bitmap: int, columns: Ints, starts: Ints, ends: Ints) -> tuple[int, int]:
+    """Where each value of a row image lies; `ends` is _NULL or _LEFT_OUT. Where it ends, and room for its text.
+
+    `bitmap` is the place of the bitmap of the columns in the image, -1 when all are. How long the text of a JSON will
+    be is not known: it takes what the room of the rest leaves.
     """
     count = len(columns)
-    nulls = pos
-    pos += (count + 7) // 8
     need = _LINE
+    inside = count
+    if bitmap >= 0:
+        inside = 0
+        need += count
+        for i in range(count):
+            inside += _is_in(buf, bitmap, i)
+    nulls = pos
+    nth = 0
+    pos += (inside + 7) // 8
     if pos > end:
         return BAD, 0
     for i in range(count):
-        if buf[nulls + (i >> 3)] >> np.uint8(i & 7) & 1:
-            starts[i] = pos
-            ends[i] = _ABSENT
+        starts[i] = pos
+        if bitmap >= 0 and not _is_in(buf, bitmap, i):
+            ends[i] = _LEFT_OUT
+            need += 3
+            continue
+        null = _is_in(buf, nulls, nth)
+        nth += 1
+        if null:
+            ends[i] = _NULL
             need += 3
             continue
         prefix = columns[i, PREFIX]
@@ -92,8 +112,30 @@ def _measure(buf: Bytes, pos: int, end: int, columns: Ints, starts: Ints, ends: 
 
 
 @part
-def _same_key(buf: Bytes, key: Ints, s1: Ints, e1: Ints, s2: Ints, e2: Ints) -> bool:
+def _complete(s1: Ints, e1: Ints, s2: Ints, e2: Ints) -> None:
+    """Columns that only the image before an update has are as they were."""
+    for i in range(len(e2)):
+        if e2[i] == _LEFT_OUT:
+            s2[i], e2[i] = s1[i], e1[i]
+
+
+@part
+def _identified(key: Ints, ends: Ints) -> bool:
+    """Whether an image holds the key, or all of a table without one."""
+    if len(key) == 0:
+        for i in range(len(ends)):
+            if ends[i] == _LEFT_OUT:
+                return False
+    for k in key:
+        if ends[k] == _LEFT_OUT:
+            return False
+    return True
+
+
+@part
+def _same_key(buf: Bytes, key: Ints, spans: Ints) -> bool:
     """Whether two images have the same key bytes. A table without a key is its whole row: never the same."""
+    s1, e1, s2, e2 = spans[0], spans[1], spans[2], spans[3]
     for k in key:
         if e1[k] - s1[k] != e2[k] - s2[k]:
             return False
@@ -104,8 +146,33 @@ def _same_key(buf: Bytes, key: Ints, s1: Ints, e1: Ints, s2: Ints, e2: Ints) -> 
 
 
 @part
+def _images(
+    buf: Bytes, pos: int, end: int, before: int, after: int, update: bool, columns: Ints, key: Ints, spans: Ints
+) -> tuple[int, int, int, int]:
+    """Measure the image at `pos`, and the one after an update into the second half of `spans`.
+
+    `before`, `after`: the places of their bitmaps, -1 for whole images. Where the second image starts, where the row
+    ends (BAD: see the status), room for its text, and a status.
+    """
+    pos, need = _measure(buf, pos, end, before, columns, spans[0], spans[1])
+    second = pos
+    if pos != BAD and update:
+        pos, more = _measure(buf, pos, end, after, columns, spans[2], spans[3])
+        need += more
+    if pos == BAD:
+        return second, BAD, 0, DAMAGED
+    if after >= 0:
+        if not _identified(key, spans[1]):
+            return second, BAD, 0, PARTIAL_IMAGE
+        if update:
+            _complete(spans[0], spans[1], spans[2], spans[3])
+            need += need
+    return second, pos, need, DONE
+
+
+@part
 def _put_head(head: Bytes, seqno: np.int64, micros: np.int64) -> tuple[int, int]:
-    """`,<seqno>,` and `,<committed>,,` of a transaction: where each ends."""
+    """`,<seqno>,` and `,<committed>,` of a transaction: where each ends."""
     head[0] = _COMMA
     middle = put_unsigned(head, 1, np.uint64(seqno))
     head[middle] = _COMMA
@@ -114,8 +181,24 @@ def _put_head(head: Bytes, seqno: np.int64, micros: np.int64) -> tuple[int, int]
     tail = put_instant(head, middle + 1, micros // 1000000)
     tail = put_fraction(head, tail, micros % 1000000, 6)
     head[tail] = _COMMA
-    head[tail + 1] = _COMMA
-    return middle, tail + 2
+    return middle, tail + 1
+
+
+@part
+def _put_left_out(out: Bytes, at: int, ends: Ints) -> int:
+    """Hex of the bitmap of columns that are left out, the first column in the lowest bit; nothing for a whole image."""
+    whole = True
+    for i in range(len(ends)):
+        whole = whole and ends[i] != _LEFT_OUT
+    if whole:
+        return at
+    for first in range(0, len(ends), 8):
+        byte = np.uint8(0)
+        for i in range(first, min(first + 8, len(ends))):
+            if ends[i] == _LEFT_OUT:
+                byte |= np.uint8(1) << np.uint8(i - first)
+        at = put_hex(out, at, byte)
+    return at
 
 
 @part
@@ -146,12 +229,11 @@ def _put_row(
     at = put_unsigned(out, at + middle, np.uint64(row_offset))
     for i in range(middle, tail):
         out[at + i - middle] = head[i]
-    at += tail - middle
+    at = _put_left_out(out, at + tail - middle, ends)
     for i in range(len(columns)):
-        if i:
-            out[at] = _COMMA
-            at += 1
-        if ends[i] == _ABSENT:
+        out[at] = _COMMA
+        at += 1
+        if ends[i] < 0:
             out[at] = _N[0]
             out[at + 1] = _N[1]
             at += 2
@@ -166,25 +248,27 @@ def _put_row(
 
 
 @part
-def _rows_start(buf: Bytes, pos: int, end: int, kind: np.uint8, count: int) -> tuple[int, int]:
-    """Where the first row image of an event starts (BAD: damaged), and a status."""
+def _rows_start(buf: Bytes, pos: int, end: int, kind: np.uint8, count: int) -> tuple[int, int, int]:
+    """Where the first row image of an event starts, or BAD for a damaged event.
+
+    And the places of the bitmaps of the columns in the images before and after; -1 when no column is left out.
+    """
     pos += 19 + 8
     if kind >= 30:
         if pos + 2 > end:
-            return BAD, DAMAGED
+            return BAD, -1, -1
         pos += max(2, np.int64(little(buf, pos, 2)))
     pos, width = packed_length(buf, pos, end)
-    if pos == BAD or width != count:
-        return BAD, DAMAGED
     bitmaps = 2 if kind == 24 or kind == 31 else 1
     size = (count + 7) // 8
-    if pos + bitmaps * size > end:
-        return BAD, DAMAGED
+    if pos == BAD or width != count or pos + bitmaps * size > end:
+        return BAD, -1, -1
+    start = pos + bitmaps * size
     for b in range(bitmaps):
         for i in range(count):
-            if not (buf[pos + b * size + (i >> 3)] >> np.uint8(i & 7) & 1):
-                return BAD, PARTIAL_IMAGE
-    return pos + bitmaps * size, DONE
+            if not _is_in(buf, pos + b * size, i):
+                return start, pos, start - size
+    return start, -1, -1
 
 
 @kernel(
@@ -219,65 +303,46 @@ def stage_rows(
     (jsonb.STACK) and `head` (HEAD bytes) are scratch.
     After NO_ROOM the caller empties `out` (or enlarges it, when it was empty) and calls again.
     """
-    count = len(columns)
-    s1, e1, s2, e2 = spans[0], spans[1], spans[2], spans[3]
     at = state[OUT]
     while state[EVENT] < len(offsets):
         event = state[EVENT]
         kind = kinds[event]
-        start = offsets[event] - base
-        end = start + sizes[event]
-        pos, status = _rows_start(buf, start, end, kind, count)
+        start, end = offsets[event] - base, offsets[event] - base + sizes[event]
+        pos, before, after = _rows_start(buf, start, end, kind, len(columns))
         if pos == BAD:
-            return status
-        if state[AT]:
-            pos = start + state[AT]
-        middle, tail = _put_head(head, seqnos[event], commits[event])
-        origin = begins[event] - base
+            return DAMAGED
         update = kind == 24 or kind == 31
         delete = kind == 25 or kind == 32
+        insert = not (update or delete)
+        pos = start + state[AT] if state[AT] else pos
+        middle, tail = _put_head(head, seqnos[event], commits[event])
+        origin = begins[event] - base
         while pos < end:
-            state[AT] = pos - start
-            first = pos
-            need2 = 0
-            pos, need = _measure(buf, pos, end, columns, s1, e1)
-            second = pos
-            if pos != BAD and update:
-                pos, need2 = _measure(buf, pos, end, columns, s2, e2)
+            state[AT], first = pos - start, pos
+            second, pos, need, status = _images(buf, pos, end, before, after, update, columns, key, spans)
             if pos == BAD:
-                return DAMAGED
-            limit = len(out) - SLACK - need - need2
+                return status
+            limit = len(out) - SLACK - need
             if at > limit:
                 return NO_ROOM
+            split = update and (state[EVERY_UPDATE] == 1 or not _same_key(buf, key, spans))
             line = at
-            if update:
-                split = state[EVERY_UPDATE] == 1 or not _same_key(buf, key, s1, e1, s2, e2)
-                if split:
-                    line = _put_row(
-                        out, line, _D, first - origin, head, middle, tail,
-                        buf, s1, e1, columns, label_ends, labels, tables, stack, limit, state,
-                    )  # fmt: skip
-                if line >= 0:
-                    line = _put_row(
-                        out, line, _I if split else _U, second - origin, head, middle, tail,
-                        buf, s2, e2, columns, label_ends, labels, tables, stack, limit, state,
-                    )  # fmt: skip
-            else:
+            if split or not update:
                 line = _put_row(
-                    out, line, _D if delete else _I, first - origin, head, middle, tail,
-                    buf, s1, e1, columns, label_ends, labels, tables, stack, limit, state,
+                    out, line, _I if insert else _D, first - origin, head, middle, tail,
+                    buf, spans[0], spans[1], columns, label_ends, labels, tables, stack, limit, state,
+                )  # fmt: skip
+            if update and line >= 0:
+                line = _put_row(
+                    out, line, _I if split else _U, second - origin, head, middle, tail,
+                    buf, spans[2], spans[3], columns, label_ends, labels, tables, stack, limit, state,
                 )  # fmt: skip
             if line < 0:
                 return BAD_VALUE if line == BAD else NO_ROOM
-            at = line
-            state[OUT] = at
-            if not update:
-                state[DELETES if delete else INSERTS] += 1
-            elif split:
-                state[DELETES] += 1
-                state[INSERTS] += 1
-            else:
-                state[UPDATES] += 1
+            at = state[OUT] = line
+            state[INSERTS] += split or insert
+            state[DELETES] += split or delete
+            state[UPDATES] += update and not split
         state[AT] = 0
         state[EVENT] += 1
     return DONE

@@ -154,8 +154,8 @@ class Stager:
         }
         if status == k.PARTIAL_IMAGE:
             raise UnsupportedError(
-                f"a {event_name(int(event[w.R_KIND]))} event leaves columns out",
-                why="the server, or a session of it, logs with binlog_row_image other than FULL",
+                f"a {event_name(int(event[w.R_KIND]))} event leaves out columns that identify its rows",
+                why="the table has no primary key, or the row image is damaged",
                 hint="SET GLOBAL binlog_row_image=FULL, then load the table again",
                 **place,
             )

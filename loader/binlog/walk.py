@@ -210,6 +210,17 @@ def _find_table(
 
 
 @part
+def _map(buf: Bytes, at: int, program: np.int64, state: Ints, ids: Ints, tables: Ints) -> int:
+    """Note what the table id of a table map stands for; a status."""
+    if state[MAPS] == len(ids):
+        return MANY_MAPS
+    ids[state[MAPS]] = np.int64(little(buf, at + HEADER, 6))
+    tables[state[MAPS]] = program
+    state[MAPS] += 1
+    return MORE
+
+
+@part
 def _close(state: Ints, transactions: Ints, end: int, seconds: np.int64, rolled_back: int) -> None:
     row = transactions[state[TRANSACTIONS] - state[FIRST]]
     row[T_START] = state[START]
@@ -343,13 +354,7 @@ def walk(
             status = _row_event(buf, at, end, offset, state, ids, tables, rows)
         elif action == MAP:
             index = _find_table(buf, at, end, slots, hashes, spans, known)
-            if index < 0:
-                return NEW_TABLE
-            if state[MAPS] == len(ids):
-                return MANY_MAPS
-            ids[state[MAPS]] = np.int64(little(buf, at + HEADER, 6))
-            tables[state[MAPS]] = programs[index]
-            state[MAPS] += 1
+            status = NEW_TABLE if index < 0 else _map(buf, at, programs[index], state, ids, tables)
         elif action == GTID or action == TAGGED or action == MARIADB_GTID:
             status = _begin(buf, at, end, offset, action, state)
         elif action == QUERIES:

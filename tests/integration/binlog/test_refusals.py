@@ -136,17 +136,6 @@ def test_rows_by_statement_are_found_out(source: Source, tmp_path: Path) -> None
     assert found.where["table"] == f"{source.schema}.s"
 
 
-@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
-def test_a_partial_row_image_is_refused(source: Source, image: str, tmp_path: Path) -> None:
-    source.run("CREATE TABLE IF NOT EXISTS p (id INT PRIMARY KEY, a INT, b TEXT)", "REPLACE INTO p VALUES (1, 1, 'x')")
-    start = source.mark()
-    source.run(f"SET SESSION binlog_row_image = {image}", "UPDATE p SET a = 2", "SET SESSION binlog_row_image = FULL")
-    found = error(source, source.files, tmp_path, start, source.mark())
-    assert isinstance(found, UnsupportedError)
-    assert "leaves columns out" in found.what
-    assert found.where["table"] == f"{source.schema}.p"
-
-
 def test_an_xa_transaction_is_refused(source: Source, tmp_path: Path) -> None:
     source.run("CREATE TABLE IF NOT EXISTS x (id INT PRIMARY KEY)", "DELETE FROM x")
     start = source.mark()

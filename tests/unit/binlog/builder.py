@@ -76,13 +76,13 @@ class LogBuilder:
         extra: bytes = b"",
         present: bytes | None = None,
     ) -> int:
-        """A row event of whole images (before and after images in turn for an update)."""
+        """A row event (before and after images in turn for an update); `present`: bitmaps of their columns."""
         count = len(table.fields)
-        full = bytes([0xFF] * ((count + 7) // 8)) if present is None else present
+        full = bytes([0xFF] * ((count + 7) // 8))
         head = table_id.to_bytes(6, "little") + (STATEMENT_END if last else 0).to_bytes(2, "little")
         if kind >= WRITE:
             head += (2 + len(extra)).to_bytes(2, "little") + extra
-        bitmaps = full * 2 if kind in (UPDATE, UPDATE_V1) else full
+        bitmaps = present or (full * 2 if kind in (UPDATE, UPDATE_V1) else full)
         return self.event(kind, head + packed(count) + bitmaps + b"".join(images))
 
     def write(self, table: Table, *rows: Sequence[Any], kind: int = WRITE, **how: Any) -> int:

@@ -76,11 +76,12 @@ class Table:
             block += _tagged(8, _numbers(self.key))
         return block + _tagged(12, bytes([0xFF] * ((len(self.fields) + 7) // 8)))
 
-    def image(self, values: Sequence[Any]) -> bytes:
-        """A row image; None is NULL."""
-        nulls = bytearray((len(self.fields) + 7) // 8)
+    def image(self, values: Sequence[Any], columns: Sequence[int] | None = None) -> bytes:
+        """A row image of these columns, by default of all; None is NULL."""
+        fields = self.fields if columns is None else [self.fields[index] for index in columns]
+        nulls = bytearray((len(fields) + 7) // 8)
         data = b""
-        for index, (field, value) in enumerate(zip(self.fields, values, strict=True)):
+        for index, (field, value) in enumerate(zip(fields, values, strict=True)):
             if value is None:
                 nulls[index >> 3] |= 1 << (index & 7)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loader.errors import BinlogFormatError, UnsupportedError
-from tests.unit.binlog.builder import UPDATE, WRITE, LogBuilder
+from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Field, Table, integer, varchar
 from tests.unit.binlog.reading import staged, walked
 
@@ -64,19 +64,6 @@ def test_minimal_metadata_is_refused_for_a_captured_table_only() -> None:
     assert caught.value.where == {"file": "binlog.000001", "position": str(at), "table": "shop.orders"}
     assert "binlog_row_metadata=FULL" in caught.value.hint
     assert len(walked(bytes(log.data), captured=lambda _: False).rows) == 1
-
-
-@pytest.mark.parametrize("kind", [WRITE, UPDATE])
-@pytest.mark.parametrize("present", [b"\x01", b"\x02", b"\x00"])
-def test_an_image_that_leaves_columns_out_is_refused(kind: int, present: bytes) -> None:
-    log = LogBuilder().begin()
-    log.table_map(TABLE)
-    at = log.rows(kind, TABLE, [b"\0\1\0\0\0"], present=present)
-    log.xid()
-    with pytest.raises(UnsupportedError, match="leaves columns out") as caught:
-        staged(bytes(log.data))
-    assert caught.value.where == {"file": "binlog.000001", "position": str(at), "table": "shop.orders"}
-    assert "binlog_row_image=FULL" in caught.value.hint
 
 
 OLD_TYPES = {7: (b"", "old TIMESTAMP"), 11: (b"", "old TIME"), 12: (b"", "old DATETIME")}
