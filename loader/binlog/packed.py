@@ -74,7 +74,7 @@ def put_packed(
             return BAD
         pos += 2
         end -= 4
-    start = at + ROOM * size + 5
+    start = at + ROOM * size + 2  # behind the text and its quotes
     stop = start + size
     if inflate(buf, pos, end, out, start, stop, work) != end:
         return BAD

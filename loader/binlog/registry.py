@@ -23,7 +23,7 @@ class TableRegistry:
 
     def __init__(self, captured: Callable[[TableName], bool], *, mariadb: bool = False) -> None:
         self._captured = captured
-        self._mariadb = mariadb
+        self.mariadb = mariadb
         self._bodies: list[bytes] = []
         self._programs: list[int] = []
         self.programs: list[Program] = []
@@ -39,7 +39,7 @@ class TableRegistry:
         table = read_table_map(body)
         number = UNCAPTURED
         if self._captured(table.name):
-            schema, prefixes = table.schema(mariadb=self._mariadb)
+            schema, prefixes = table.schema(mariadb=self.mariadb)
             number = len(self.programs)
             self.programs.append(compile_program(schema, prefixes))
         self._bodies.append(body[6:])

@@ -190,6 +190,7 @@ class BinaryLog:
 
     def _read_file(self, file: Named, stop: int, last: bool) -> Iterator[Event]:
         with opened(self._files, Named(file.name, file.lognum, stop), self._at.logpos) as log:
+            self._registry.mariadb = log.form.mariadb
             decoder = Decoder(log, self._at, self._registry)
             closed = file.lognum in self._final or (last and not self._is_live(log))
             for window in windows(log, self._registry, self._at.logpos, stop, closed=closed):

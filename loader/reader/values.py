@@ -15,7 +15,7 @@ from loader.errors import DataError
 from loader.model.table import Column
 
 _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
-_HEX_TYPES = ("blob", "binary")
+_HEX_TYPES = ("blob", "binary", "geometry")
 _INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"}
 
 
@@ -127,7 +127,8 @@ class Value:
     def native(self) -> Native:
         """The value as the Python type that holds every value of its column, PartialDate for a date Python lacks.
 
-        int, Decimal, float, str (texts, ENUM, JSON), bytes, date, datetime, timedelta or a set of labels.
+        int, Decimal, float, str (texts, ENUM, JSON, VECTOR), bytes (GEOMETRY too), date, datetime, timedelta or a set
+        of labels.
         """
         kind, text = self.column.type, self.as_text()
         if text is None:

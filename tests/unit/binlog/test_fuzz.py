@@ -16,13 +16,18 @@ from tests.unit.binlog.reading import Staged, outcome
 pytestmark = pytest.mark.timeout(120)
 WITHOUT_METADATA = (1, 2, 3, 7, 8, 9, 10, 11, 12, 13)
 METADATA = dict.fromkeys(WITHOUT_METADATA, 0) | {
-    4: 1, 5: 1, 15: 2, 16: 2, 17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 252: 1, 254: 2, 255: 1,
+    4: 1, 5: 1, 15: 2, 16: 2, 17: 1, 18: 1, 19: 1, 140: 1, 141: 2, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 252: 1,
+    254: 2, 255: 1,
 }  # fmt: skip
 LIKELY = {
     4: [b"\4"], 5: [b"\x08"], 15: [b"\x20\0", b"\x2c\1"], 16: [b"\1\0", b"\0\x08"], 17: [b"\0", b"\3", b"\6"],
     18: [b"\0", b"\5"], 19: [b"\1", b"\6"], 245: [b"\4"], 246: [b"\x0a\2", b"\x41\x1e", b"\1\0"], 247: [b"\xf7\1"],
     248: [b"\xf8\1"], 252: [b"\1", b"\2", b"\4"], 254: [b"\xfe\x28", b"\xee\x2c"],
+    140: [b"\1", b"\4"], 141: [b"\x20\0", b"\x2c\1"], 242: [b"\4"], 255: [b"\4"],
 }  # fmt: skip
+
+
+COLLATIONS = [255, 255, 8, 63, 33, 11, 28, 12, 13, 7, 10, 248, 35, 54, 56, 60, 999]
 
 
 def literal(value: bytes) -> bytes:
@@ -36,8 +41,8 @@ def columns(draw: st.DrawFn, name: str) -> Field:
     likely = st.sampled_from(LIKELY[wire]) if wire in LIKELY else any_bytes
     metadata = draw(st.one_of(likely, likely, likely, any_bytes))
     labels = tuple(draw(st.lists(st.binary(max_size=6), max_size=12))) if wire in (247, 248) else ()
-    texts = (15, 252, 254, 247, 248)
-    collation = draw(st.sampled_from([255, 255, 8, 63, 33, 11, 28])) if wire in texts else None
+    texts = (15, 252, 254, 247, 248, 140, 141, 242)
+    collation = draw(st.sampled_from(COLLATIONS)) if wire in texts else None
     return Field(name, wire, metadata, literal, draw(st.booleans()), collation, labels)
 
 
@@ -75,7 +80,22 @@ def test_any_table_map_with_any_row_image(table: Table, kind: int, image: bytes)
     assert known(outcome(log_of(table, kind, image)))
 
 
-SPECIAL = st.sampled_from([b"\0", b"\xff", b"\x80", b"\x7f", b"\1\0\0\0", b"\xff\xff\xff\xff", b"\0\0\0\0", b"\x0c\1x"])
+SPECIAL = st.sampled_from(
+    [
+        b"\0",
+        b"\xff",
+        b"\x80",
+        b"\x7f",
+        b"\1\0\0\0",
+        b"\xff\xff\xff\xff",
+        b"\0\0\0\0",
+        b"\x0c\1x",
+        b"\7\x89\5\x4b\4\0\0\0",
+        b"\x09\x81\1\x78\x9c\x4b",
+        b"\x8f\xa1",
+        b"\xd8\0\xdc\0",
+    ]
+)
 
 
 @settings(deadline=None, max_examples=400)

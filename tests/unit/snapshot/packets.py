@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 
+from loader.binlog.codepoints import Codes
 from loader.snapshot import kernel as k
 from loader.snapshot import program as p
 
@@ -83,13 +84,15 @@ ROWS = [
 TABLES = np.zeros(1, np.uint16)
 
 
-def stage(data: bytes, columns: k.Ints = COLUMNS, head: bytes = b"", room: int = 1 << 20) -> tuple[int, bytes, k.Ints]:
+def stage(
+    data: bytes, columns: k.Ints = COLUMNS, head: bytes = b"", room: int = 1 << 20, tables: Codes = TABLES
+) -> tuple[int, bytes, k.Ints]:
     """What the kernel makes of a block: status, lines, state."""
     out, state = np.empty(room, np.uint8), np.zeros(4, np.int64)
     block = np.frombuffer(data or b"\0", np.uint8).copy()
     whole = np.zeros((len(columns), 5), np.int64)
     whole[:, : columns.shape[1]] = columns
     status = k.stage_result(
-        block, len(data), np.frombuffer(head or b"\0", np.uint8)[: len(head)].copy(), whole, TABLES, out, state
+        block, len(data), np.frombuffer(head or b"\0", np.uint8)[: len(head)].copy(), whole, tables, out, state
     )
     return status, out[: state[k.OUT]].tobytes(), state

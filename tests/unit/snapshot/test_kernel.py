@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+import struct
 
 import numpy as np
 import pytest
 
+from loader.binlog.codepoints import Codes
+from loader.binlog.program import joined_tables, table_places, text_operation
+from loader.model.table import Column
 from loader.snapshot import kernel as k
 from loader.snapshot import program as p
 from tests.unit.snapshot.packets import COLUMNS, END, LONGEST, ROWS, packed, packet, row, stage
@@ -93,3 +97,59 @@ def test_damaged_rows_end_in_a_status() -> None:
         status, lines, _ = stage(data, COLUMNS)
         assert status in {k.REPLY, k.BAD_VALUE, k.DAMAGED}
         assert lines.count(b"\n") <= 1
+
+
+FOREIGN = tuple(
+    Column(f"c{n}", "varchar", charset=charset)
+    for n, charset in enumerate(("latin1", "gbk", "koi8r", "utf16", "utf32", "ujis", "gb18030"))
+)
+FOREIGN_TEXTS = ("é", '你"', "пр\\", "😀\n", "😀", "日ｱ", "你😀")
+FOREIGN_CODECS = ("cp1252", "gbk", "koi8-r", "utf-16-be", "utf-32-be", "euc_jp", "gb18030")
+
+
+def foreign() -> tuple[k.Ints, Codes]:
+    """The program of columns in many character sets, and a vector."""
+    kinds = (k.LATIN1, k.MULTIBYTE, k.SINGLE, k.UNICODE, k.UNICODE, k.MULTIBYTE, k.MULTIBYTE)
+    first = table_places(FOREIGN)
+    operations = [text_operation(column.charset, first) for column in FOREIGN]
+    rows = [(kind, 0, *operation[1:]) for kind, operation in zip(kinds, operations, strict=True) if operation]
+    return np.array([*rows, (k.VECTOR, 0, 0, 0, 4)], np.int64), joined_tables(tuple(first))
+
+
+def foreign_row() -> bytes:
+    raws = [text.encode(codec) for text, codec in zip(FOREIGN_TEXTS, FOREIGN_CODECS, strict=True)]
+    return row(*map(packed, raws), packed(struct.pack("<2f", 1, -0.5)))
+
+
+def test_texts_in_the_character_sets_of_their_columns() -> None:
+    columns, tables = foreign()
+    status, lines, _ = stage(packet(foreign_row()) + END, columns, tables=tables)
+    assert status == k.REPLY
+    assert lines.decode() == '"é","你""","пр\\\\","😀\\n","😀","日ｱ","你😀","[1,-0.5]"\n'
+
+
+def test_the_longest_growth_of_text_fits_its_room() -> None:
+    columns, tables = foreign()
+    single = columns[5:6]
+    payload = row(packed(b"\x8e\xb1" * 5000))
+    for room in (100, 5000, 14_000, 15_000, 20_000, 40_000):
+        status, lines, _ = stage(packet(payload) + END, single, room=room, tables=tables)
+        assert (status, lines) in ((k.NO_ROOM, b""), (k.REPLY, ('"' + "ｱ" * 5000 + '"\n').encode()))
+
+
+def test_damaged_texts_end_in_a_status() -> None:
+    columns, tables = foreign()
+    dice = random.Random(6)
+    whole = foreign_row()
+    for _ in range(3000):
+        payload = bytearray(whole)
+        for _ in range(dice.randint(1, 4)):
+            payload[dice.randrange(1, len(payload))] = dice.choice(
+                [0, 0x8E, 0x8F, 0xD8, 0xDC, 0xFF, dice.randrange(256)]
+            )
+        status, lines, state = stage(
+            packet(bytes(payload[: dice.randint(1, len(payload))])) + END, columns, tables=tables
+        )
+        assert status in {k.REPLY, k.BAD_VALUE, k.DAMAGED}
+        assert status != k.BAD_VALUE or 0 <= state[k.COLUMN] < len(columns)
+        lines.decode()
