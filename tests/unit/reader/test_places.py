@@ -62,7 +62,7 @@ def test_a_position_and_its_seqno_are_one_place(lognum: int, logpos: int) -> Non
     assert named == At(position.file, 0, logpos)
 
 
-@given(st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)), st.integers(-12, 12))  # noqa: DTZ001
+@given(st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)), st.integers(-12, 12))
 def test_a_time_is_the_same_in_every_zone(moment: datetime, hours: int) -> None:
     zoned = moment.replace(tzinfo=UTC).astimezone(timezone(timedelta(hours=hours)))
     assert place_of(moment) == place_of(zoned) == parse_place(zoned.isoformat())

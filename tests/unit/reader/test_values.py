@@ -43,8 +43,8 @@ def value(kind: str, text: str | None, **column: Any) -> Value:
         ("blob", "", b""),
         ("varbinary", "00ff", b"\0\xff"),
         ("date", "2026-01-31", date(2026, 1, 31)),
-        ("datetime", "2026-01-31 12:00:00.120000", datetime(2026, 1, 31, 12, 0, 0, 120_000)),  # noqa: DTZ001
-        ("datetime", "2026-01-31 12:00:00.1", datetime(2026, 1, 31, 12, 0, 0, 100_000)),  # noqa: DTZ001
+        ("datetime", "2026-01-31 12:00:00.120000", datetime(2026, 1, 31, 12, 0, 0, 120_000)),
+        ("datetime", "2026-01-31 12:00:00.1", datetime(2026, 1, 31, 12, 0, 0, 100_000)),
         ("timestamp", "2026-01-31 12:00:00", datetime(2026, 1, 31, 12, tzinfo=UTC)),
         ("date", "0000-00-00", PartialDate("0000-00-00")),
         ("date", "2024-02-00", PartialDate("2024-02-00")),
@@ -78,7 +78,7 @@ def test_conversions_between_kinds() -> None:
     assert value("int", "12").as_decimal() == Decimal(12)
     assert value("decimal", "0.1").as_float() == 0.1
     assert value("varchar", "é").as_bytes() == "é".encode()
-    assert value("date", "2026-01-31").as_datetime() == datetime(2026, 1, 31)  # noqa: DTZ001
+    assert value("date", "2026-01-31").as_datetime() == datetime(2026, 1, 31)
     assert value("timestamp", "2026-01-31 23:59:59").as_date() == date(2026, 1, 31)
     assert value("enum", "one").as_labels() == frozenset({"one"})
     assert value("int", "7").as_text() == "7"
