@@ -1,0 +1,26 @@
+"""The examples of docs/library.md run as they stand there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.unit.binlog.builder import LogBuilder
+from tests.unit.reader.logs import ORDERS, written
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "library.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+PRINTED = {0: "FORMAT_DESCRIPTION binlog.000001 4\nGTID binlog.000001 127\n", 2: "127 "}
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_an_example_runs(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path, [bytes(LogBuilder().insert(ORDERS, (1, "one"), (2, "two")).data)], index=True)
+    exec(compile(EXAMPLES[number], f"{PAGE.name}, example {number}", "exec"), {"LOGS": tmp_path, "__name__": "example"})  # noqa: S102
+    assert capsys.readouterr().out.startswith(PRINTED.get(number, ""))
+
+
+def test_there_are_examples_of_each_part() -> None:
+    assert len(EXAMPLES) == 5
