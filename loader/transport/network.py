@@ -1,17 +1,19 @@
 """Log files over the network: COM_BINLOG_DUMP into a spool file on local disk.
 
-The spool holds each event at its own offset in the server's file, so that everything after it works as on a file.
+The spool holds each event at its own offset in the server's file, so that everything after it works as on a file, and
+is read while it still fills.
 """
 
 from __future__ import annotations
 
 import secrets
+import socket
 import struct
 import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from pymysql.connections import Connection
@@ -24,6 +26,7 @@ from loader.model.position import Interval
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile
 from loader.transport.connection import connected, server_errors
+from loader.transport.spool import Spool
 
 _COM_BINLOG_DUMP = 0x12
 _NON_BLOCKING = 0x01  # end at the end of the log instead of waiting
@@ -64,12 +67,15 @@ class NetworkTransport:
                 file=file,
                 position=start,
             )
-        with tempfile.TemporaryFile(prefix="loader-spool-") as spool:
-            with connected(self._address) as connection:
-                self._request(connection, file, start)
-                with server_errors(self._address):
-                    self._receive(connection, spool, file, start, stop)
-            yield spool
+        with tempfile.TemporaryFile(prefix="loader-spool-") as disk, connected(self._address) as connection:
+            self._request(connection, file, start)
+            spool = Spool(disk)
+            spool.fill(lambda spool: self._receive(connection, spool, file, start, stop), stop)
+            try:
+                yield spool
+            finally:
+                _hang_up(connection)
+                spool.join()
 
     def _request(self, connection: Connection[Any], file: str, start: int) -> None:
         with connection.cursor() as cursor:
@@ -85,26 +91,23 @@ class NetworkTransport:
         payload = struct.pack("<IHI", start, flags, server_id) + file.encode()
         connection._execute_command(_COM_BINLOG_DUMP, payload)
 
-    def _receive(self, connection: Connection[Any], spool: BinaryIO, file: str, start: int, stop: int) -> None:
+    def _receive(self, connection: Connection[Any], spool: Spool, file: str, start: int, stop: int) -> None:
         """Fill the spool with MAGIC, the format event and the bytes from start to stop."""
-        spool.write(MAGIC)
-        stream = _Events(connection)
-        head = b""
-        while not (skip := _head_length(head)):
-            head += self._more(stream, file, start)
-        spool.write(_format_event(head, file))
-        spool.seek(start)
-        rest = head[skip:]
-        at = start
-        # The format event at the file's start is one of its own events, and was written above.
-        if start == len(MAGIC):
-            at = spool.seek(0, 2)
-        while at < stop:
-            piece = rest or self._more(stream, file, at)
-            rest = b""
-            spool.write(piece[: stop - at])
-            at += len(piece)
-        spool.flush()
+        with server_errors(self._address):
+            stream = _Events(connection)
+            head = b""
+            while not (skip := _head_length(head)):
+                head += self._more(stream, file, start)
+            form = MAGIC + _format_event(head, file)
+            # The format event at the file's start is one of its own events, and is written with the magic.
+            at = len(form) if start == len(MAGIC) else start
+            spool.write(0, form, ready=at)
+            rest = head[skip:]
+            while at < stop:
+                piece = rest or self._more(stream, file, at)
+                rest = b""
+                spool.write(at, piece[: stop - at])
+                at += len(piece)
 
     def _more(self, stream: _Events, file: str, at: int) -> bytes:
         try:
@@ -181,6 +184,14 @@ class _Events:
         if reply[0] == 0xFF:
             raise_error(reply)
         return b""
+
+
+def _hang_up(connection: Connection[Any]) -> None:
+    """End a dump that may still run: its reader wakes up with an error."""
+    try:
+        connection._sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # the server was first
 
 
 def raise_error(reply: bytes) -> NoReturn:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,63 +21,61 @@ _HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run: seconds by the clock and on the processors, peak resident MB, and the last word it printed."""
+    """Of one run: seconds by the clock, peak resident MB, and the row changes it saw (None where it does not say)."""
 
     seconds: float
-    cpu: float
     megabytes: float
-    said: str
+    changes: int | None
 
 
 @dataclass(frozen=True)
 class Program:
-    """`argv` without the file, behind which come an empty folder and `threads` for one that writes files.
-
-    What a `quiet` one prints is thrown away.
-    """
+    """A program that reads a log file: how to start it over one, and how to read the changes from what it prints."""
 
     name: str
-    argv: tuple[str, ...]
-    threads: int = 0
-    quiet: bool = False
+    argv: Callable[[Path, str], Sequence[str]]
+    changes: Callable[[str], int] | None = None
 
     def run(self, file: Path) -> Cost:
-        """Run it over the file."""
+        """Run it over the file, with an empty folder for what it writes."""
         with TemporaryDirectory(prefix="loader-bench-") as folder:
-            more = [folder, str(self.threads)] if self.threads else []
-            return _cost([*self.argv, str(file), *more], self.quiet)
-
-
-def _cost(argv: list[str], quiet: bool) -> Cost:
-    with TemporaryDirectory() as folder:
-        output = Path(folder, "output")
-        begun = time.monotonic()
-        with output.open("wb") as stream:
-            process = subprocess.Popen(argv, stdout=subprocess.DEVNULL if quiet else stream)
-            _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.monotonic() - begun
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, argv)
-        said = output.read_text().split()
-    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said[-1] if said else "")
+            output = Path(folder, "output")
+            begun = time.monotonic()
+            with (output if self.changes else Path(os.devnull)).open("wb") as stream:
+                argv = self.argv(file, f"{folder}/files")
+                process = subprocess.Popen(argv, stdout=stream)
+                _, status, usage = os.wait4(process.pid, 0)
+            seconds = time.monotonic() - begun
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode:
+                raise subprocess.CalledProcessError(process.returncode, argv)
+            changes = self.changes(output.read_text()) if self.changes else None
+        return Cost(seconds, usage.ru_maxrss / 1024, changes)
 
 
 def loader(threads: int = 1) -> Program:
-    """This loader, to staged CSV."""
-    name = "loader" if threads == 1 else f"loader, {threads} threads"
-    return Program(name, (sys.executable, str(_HERE / "stage.py")), threads)
+    """This loader, to staged CSV with its hashes."""
+
+    def argv(file: Path, folder: str) -> Sequence[str]:
+        command = [sys.executable, "-m", "loader", "--json", "inspect", str(file), "--format", "csv"]
+        return [*command, "--output", folder, "--threads", str(threads)]
+
+    def changes(said: str) -> int:
+        return sum(t["inserts"] + t["updates"] + t["deletes"] for t in json.loads(said)["tables"])
+
+    return Program("loader" if threads == 1 else f"loader, {threads} threads", argv, changes)
 
 
 def mysqlbinlog() -> Program:
     """`mysqlbinlog -v`, to text."""
-    argv = (*fetch("mysql").tool("mysqlbinlog"), "-v", "--base64-output=decode-rows")
-    return Program("mysqlbinlog -v", argv, quiet=True)
+    command = [*fetch("mysql").tool("mysqlbinlog"), "-v", "--base64-output=decode-rows"]
+    return Program("mysqlbinlog -v", lambda file, _: [*command, str(file)])
 
 
 def python_mysql_replication(server: Server) -> Program:
     """python-mysql-replication, which reads from a server only, to Python objects."""
-    return Program("python-mysql-replication", (sys.executable, str(_HERE / "replication.py"), str(server.port)))
+    command = [sys.executable, str(_HERE / "replication.py"), str(server.port)]
+    return Program("python-mysql-replication", lambda file, _: [*command, file.name], int)
 
 
 def connector_java() -> Program | None:
@@ -88,4 +88,4 @@ def connector_java() -> Program | None:
     path = os.pathsep.join([*(str(jar) for jar in sorted(jars.glob("*.jar"))), str(classes)])
     if not classes.exists():
         subprocess.run([javac, "-cp", path, "-d", str(classes), str(_HERE / "ConnectorJava.java")], check=True)
-    return Program("connector-java 0.41.0", ("java", "-cp", path, "ConnectorJava"))
+    return Program("connector-java 0.41.0", lambda file, _: ["java", "-cp", path, "ConnectorJava", str(file)], int)

@@ -1,4 +1,4 @@
-"""Reads all of a server's log with python-mysql-replication: `python replication.py PORT FILE`; prints the changes."""
+"""Reads all of a server's log with python-mysql-replication: `python replication.py PORT NAME`; prints the changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if __name__ == "__main__":
     stream = BinLogStreamReader(
         connection_settings={"host": "127.0.0.1", "port": int(sys.argv[1]), "user": "root", "passwd": ""},
         server_id=77,
-        log_file=sys.argv[2].rpartition("/")[2],
+        log_file=sys.argv[2],
         log_pos=4,
         only_events=[WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent],
     )

@@ -1,0 +1,20 @@
+"""The benchmark's own short form: it runs, and both programs saw the same changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bench.codec import compared, first_row, walked
+from tests.bench.logs import bulk, small
+from tests.bench.peers import loader, mysqlbinlog
+
+pytestmark = pytest.mark.integration
+
+
+def test_the_benchmark_measures() -> None:
+    for log in (bulk(1000), small(1000)):
+        figure = compared(log, loader(), mysqlbinlog(), 1)
+        assert figure["ratio"] > 0
+        assert figure["changes per second"] > 0
+        assert walked(log)["walk with checksums, MB/s"] > 0
+    assert first_row(bulk(1000))["seconds to the first row"] > 0
