@@ -10,7 +10,7 @@ import numpy as np
 from loader.binlog.program import Program, compile_program
 from loader.binlog.tablemap import read_table_map
 from loader.binlog.walk import UNCAPTURED
-from loader.model.table import TableName
+from loader.model.table import TableName, TableSchema
 
 _SLOTS = 1024
 
@@ -18,11 +18,21 @@ _SLOTS = 1024
 class TableRegistry:
     """Knows each distinct table map by its bytes, so that it is read once, however often the log repeats it.
 
-    `programs` holds one program per captured table map, in order of arrival. `mariadb`: the log is of MariaDB.
+    `programs` holds one program per captured table map, in order of arrival. `mariadb`: the log is of MariaDB. `known`
+    and `nameless`: for table maps without column names, see TableMap.schema.
     """
 
-    def __init__(self, captured: Callable[[TableName], bool], *, mariadb: bool = False) -> None:
+    def __init__(
+        self,
+        captured: Callable[[TableName], bool],
+        *,
+        mariadb: bool = False,
+        known: Callable[[TableName], TableSchema | None] = lambda _: None,
+        nameless: bool = False,
+    ) -> None:
         self._captured = captured
+        self._known = known
+        self._nameless = nameless
         self.mariadb = mariadb
         self._bodies: list[bytes] = []
         self._programs: list[int] = []
@@ -33,13 +43,14 @@ class TableRegistry:
         """Register the body of a TABLE_MAP event, from its table id on.
 
         Raises:
-            BinlogFormatError, UnsupportedError: see read_table_map and TableMap.schema; only for captured tables
-            where the schema is concerned.
+            BinlogFormatError, DataError, UnsupportedError: see read_table_map and TableMap.schema; only for captured
+            tables where the schema is concerned.
         """
         table = read_table_map(body)
         number = UNCAPTURED
         if self._captured(table.name):
-            schema, prefixes = table.schema(mariadb=self.mariadb)
+            known = self._known(table.name)
+            schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
             number = len(self.programs)
             self.programs.append(compile_program(schema, prefixes))
         self._bodies.append(body[6:])

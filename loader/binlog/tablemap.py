@@ -7,13 +7,13 @@ optional metadata of type, length, value. `binlog_row_metadata=FULL` brings name
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loader.binlog.charsets import charset_of
 from loader.binlog.codepages import decoded
 from loader.binlog.program import PACKED, label_bytes
 from loader.binlog.wire import Cursor
-from loader.errors import BinlogFormatError, UnsupportedError
+from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import Column, TableName, TableSchema
 
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
@@ -23,6 +23,7 @@ _FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
 _BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
 _ENUM, _SET, _STRING, _VARCHAR, _VAR_STRING, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 253, 252, 242, 255
 _COMPRESSED = {140: _BLOB, 141: _VARCHAR}
+_TEXTS = (_STRING, _VARCHAR, _VAR_STRING, _BLOB, *_COMPRESSED)
 _METADATA_BYTES = {
     1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
     17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
@@ -46,6 +47,9 @@ _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
     255: lambda meta: meta[0] == 4,
 }
 """Whether metadata can be of a column of that type: what is beyond it would be read or written out of bounds."""
+
+# What an ENUM or SET of so many bytes is when its labels are not known.
+_OF_BYTES = {1: "tinyint", 2: "smallint", 3: "mediumint", 4: "int", 8: "bigint"}
 
 
 def _anything(_: bytes) -> bool:
@@ -75,24 +79,37 @@ class TableMap:
     types: tuple[tuple[int, bytes], ...]
     optional: bytes
 
-    def schema(self, *, mariadb: bool = False) -> tuple[TableSchema, tuple[int, ...]]:
+    def schema(
+        self, *, mariadb: bool = False, known: TableSchema | None = None, nameless: bool = False
+    ) -> tuple[TableSchema, tuple[int, ...]]:
         """The table's schema, and for each column the bytes of its values' length prefix (PACKED more if compressed).
 
-        `mariadb`: of a MariaDB server, whose UUID, INET4, INET6 and VECTOR are BINARY and VARBINARY here: its log does
-        not tell them apart.
+        Args:
+            mariadb: of a MariaDB server, whose UUID, INET4, INET6 and VECTOR are BINARY and VARBINARY here: its log
+                does not tell them apart.
+            known: what the table is where the log has no names (binlog_row_metadata=MINIMAL); its types must fit.
+            nameless: without names in the log and a known schema, call the columns `@1`, `@2`, ... as mysqlbinlog does;
+                ENUM and SET are numbers then, and text without a character set is bytes.
 
         Raises:
-            UnsupportedError: no column names in the log, or a type that is not covered.
+            UnsupportedError: no column names, or a type that is not covered.
+            DataError: a known schema that is not the table's.
         """
         optional = _read_optional(self.optional)
-        if len(optional.names) != len(self.types):
+        named = len(optional.names) == len(self.types)
+        if not named and known is not None:
+            return known, tuple(_fitted(self.types, known))
+        if not named and not nameless:
             raise UnsupportedError(
                 "the log has no column names",
                 why="the server writes it with binlog_row_metadata=MINIMAL",
                 hint="SET GLOBAL binlog_row_metadata=FULL on the server, then load the table again",
                 table=self.name,
             )
-        made = list(_columns(self.types, optional, self.name, mariadb))
+        if not named:
+            optional.names = [f"@{number}" for number in range(1, len(self.types) + 1)]
+            optional.key = []
+        made = list(_columns(self.types, optional, self.name, mariadb, not named))
         columns = tuple(column for column, _ in made)
         if not columns or any(index >= len(columns) for index in optional.key):
             raise BinlogFormatError("a table map has no columns, or a key of others than its own", table=self.name)
@@ -175,27 +192,64 @@ def _pairs(cursor: Cursor) -> Iterator[tuple[int, int]]:
         yield cursor.packed(), cursor.packed()
 
 
+def _possible(kind: int, meta: bytes, table: TableName, name: str) -> None:
+    if not _POSSIBLE.get(kind, _anything)(meta):
+        raise BinlogFormatError(
+            f"a table map says {meta.hex()} of a column of type {kind}, which cannot be", table=table, column=name
+        )
+
+
+def _fitted(types: tuple[tuple[int, bytes], ...], known: TableSchema) -> Iterator[int]:
+    """Length prefixes of the columns of a schema that is not from the log, proved to fit a table map."""
+    if len(types) != len(known.columns):
+        raise DataError(
+            "the schema given for a table is not that of the log",
+            why=f"the log has {len(types)} columns, the schema {len(known.columns)}",
+            hint="give the schema that the table had at this position",
+            table=known.name,
+        )
+    for (kind, meta), column in zip(types, known.columns, strict=True):
+        _possible(kind, meta, known.name, column.name)
+        compressed = kind in _COMPRESSED
+        prefix = 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
+        if kind in _TEXTS:
+            found, prefix = _string(column.name, _COMPRESSED.get(kind, kind), meta, column.charset or "binary")
+        elif kind in (_ENUM, _SET):
+            fits = meta[1] == label_bytes(kind == _SET, len(column.labels))
+            found = replace(column, type="enum" if kind == _ENUM else "set") if fits else Column(column.name, "")
+        else:
+            found = _other(column.name, kind, meta, column.unsigned, known.name)
+        if found != column:
+            raise DataError(
+                "the schema given for a table is not that of the log",
+                why=f"the log has {found if found.type else 'other labels'}, the schema {column}",
+                hint="give the schema that the table had at this position",
+                table=known.name,
+                column=column.name,
+            )
+        yield prefix + (PACKED if compressed else 0)
+
+
 def _columns(
-    types: tuple[tuple[int, bytes], ...], optional: _Optional, table: TableName, mariadb: bool
+    types: tuple[tuple[int, bytes], ...], optional: _Optional, table: TableName, mariadb: bool, nameless: bool
 ) -> Iterator[tuple[Column, int]]:
     """Columns with their length prefixes; each class of types counts its own entries of the metadata."""
     numbers = texts = labelled = enums = sets = 0
     for index, (kind, meta) in enumerate(types):
         name = optional.names[index]
-        if not _POSSIBLE.get(kind, _anything)(meta):
-            raise BinlogFormatError(
-                f"a table map says {meta.hex()} of a column of type {kind}, which cannot be", table=table, column=name
-            )
+        _possible(kind, meta, table, name)
         unsigned = False
         if kind in _NUMERIC:
             unsigned = numbers < len(optional.unsigned) and optional.unsigned[numbers]
             numbers += 1
-        if kind in (_STRING, _VARCHAR, _VAR_STRING, _BLOB, *_COMPRESSED):
+        if kind in _TEXTS:
             collation = optional.charsets.get(texts, optional.default_charset)
             texts += 1
-            charset = _charset(collation, name, table)
+            charset = "binary" if nameless and collation is None else _charset(collation, name, table)
             column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
             yield column, prefix + (PACKED if kind in _COMPRESSED else 0)
+        elif kind in (_ENUM, _SET) and nameless:
+            yield Column(name, _OF_BYTES.get(meta[1], "bigint"), unsigned=True), 0
         elif kind in (_ENUM, _SET):
             collation = optional.label_charsets.get(labelled, optional.default_label_charset)
             labelled += 1
