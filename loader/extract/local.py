@@ -30,6 +30,7 @@ from loader.model.position import Interval, Position
 from loader.reader.files import LogFiles, Named
 from loader.reader.window import FIRST, opened, windows
 from loader.staging.documents import Plan, TableFilter
+from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore
 from loader.transport.base import LogFile
 
@@ -184,6 +185,9 @@ class _Extractor(RangeExtractor):
     def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, operations: str) -> None:
         super().__init__(plan, "here", _Opening(files), store)
         self._kinds = [kind for letter in operations for kind in _KINDS[letter]]
+
+    def _writer(self, name: str) -> PartWriter:
+        return PartWriter(self._store, self._folder, self._attempt, name, hashed=False)
 
     def _account(self, span: LogRange, index: LogIndex, result: RangeResult) -> Ints:
         rows = super()._account(span, index, result)
