@@ -1,7 +1,7 @@
 """Staging a stretch of log into a folder, on this machine, without Spark: ranges of it in as many threads as are given.
 
-The kernels release the interpreter's lock. One thread walks ahead and cuts the log into ranges of whole parts, so that
-nothing waits for the whole file to be looked at; with one thread a file is one range and is walked once.
+The kernels release the interpreter's lock. One thread hops over the headers and cuts the log into ranges of whole
+parts, so that nothing waits for the whole file to be looked at; with one thread a file is one range.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.binlog.index import LogIndex
-from loader.binlog.registry import TableRegistry
 from loader.errors import UsageError
 from loader.extract.result import RangeResult
 from loader.extract.span import LogRange, whole_segment
@@ -28,8 +27,10 @@ from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.reader.files import LogFiles, Named
-from loader.reader.window import FIRST, opened, windows
+from loader.reader.kernel import begins
+from loader.reader.window import BLOCK, FIRST, LogBytes, opened
 from loader.staging.documents import Plan, TableFilter
+from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore
 from loader.transport.base import LogFile
 
@@ -146,36 +147,32 @@ def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) 
         yield whole
         return
     with opened(files, file) as log:
-        cutter = _Cutter(whole, wanted.part_bytes)
-        for window in windows(log, TableRegistry(lambda _: False), begin, end, closed=False):
-            yield from cutter.cut(window.index.transactions)
-    yield cutter.rest
+        yield from _cut(log, whole, wanted.part_bytes)
 
 
-class _Cutter:
-    """Cuts a segment at the boundaries of its parts, as its transactions come, by the rule of extract.ranges.split."""
+def _cut(log: LogBytes, rest: LogRange, part_bytes: int) -> Iterator[LogRange]:
+    """Ranges of whole parts that begin and end where GTID events stand; all in one for a log without any.
 
-    def __init__(self, segment: LogRange, part_bytes: int) -> None:
-        self.rest = segment
-        self._part_bytes = part_bytes
-        self._seen = np.zeros((0, 2), np.int64)
-
-    def cut(self, transactions: Ints) -> Iterator[LogRange]:
-        """The ranges that are known with these transactions."""
-        self._seen = np.concatenate([self._seen, transactions[:, [w.T_START, w.T_END]]])
-        while len(self._seen) and self.rest.first_part + 1 < self.rest.end_part:
-            starts, ends = self._seen[:, 0], self._seen[:, 1]
-            until = int(np.searchsorted(starts, (self.rest.first_part + 1) * self._part_bytes))
-            if until == len(starts):
-                return
-            # A transaction over several parts is not cut in several ranges, each of which would walk all of it.
-            part = int(starts[until]) // self._part_bytes
-            before = int(np.searchsorted(ends, part * self._part_bytes, "right"))
-            bounds = {"read_to": int(starts[until]), "end_part": part}
-            yield self.rest.model_copy(update=bounds)
-            read_from = int(ends[before - 1]) if before else self.rest.read_from
-            self.rest = self.rest.model_copy(update={"read_from": read_from, "first_part": part})
-            self._seen = self._seen[before:]
+    A transaction over several parts is one range: of several, each would walk all of it.
+    """
+    at = rest.read_from
+    found = np.array([at, -1], np.int64)
+    block = np.empty(BLOCK, np.uint8)
+    while at < rest.read_to and rest.first_part + 1 < rest.end_part:
+        got = log.fill(block[: min(len(block), rest.read_to - at)], at)
+        used = begins(block, got, at, (rest.first_part + 1) * part_bytes, found)
+        if not used and found[1] < 0:
+            break  # no event: the range's own walk says so
+        at += used
+        if found[1] < 0:
+            continue
+        before, first = (int(place) for place in found)
+        part = first // part_bytes
+        yield rest.model_copy(update={"read_to": first, "end_part": part})
+        read_from = first if first == part * part_bytes else before
+        rest = rest.model_copy(update={"read_from": read_from, "first_part": part})
+        found[:] = first, -1
+    yield rest
 
 
 class _Extractor(RangeExtractor):
@@ -184,6 +181,9 @@ class _Extractor(RangeExtractor):
     def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, operations: str) -> None:
         super().__init__(plan, "here", _Opening(files), store)
         self._kinds = [kind for letter in operations for kind in _KINDS[letter]]
+
+    def _writer(self, name: str) -> PartWriter:
+        return PartWriter(self._store, self._folder, self._attempt, name, hashed=False)
 
     def _account(self, span: LogRange, index: LogIndex, result: RangeResult) -> Ints:
         rows = super()._account(span, index, result)

@@ -18,6 +18,7 @@ from loader.reader.events import (
     GtidEvent,
     GtidListEvent,
     HeartbeatEvent,
+    IncidentEvent,
     IntvarEvent,
     MariadbGtidEvent,
     PreviousGtidsEvent,
@@ -31,6 +32,7 @@ from loader.reader.events import (
     TransactionPayloadEvent,
     UnknownEvent,
     UserVarEvent,
+    XaPrepareEvent,
     XidEvent,
 )
 from loader.reader.gtids import read_gtid, read_gtid_list, read_mariadb_gtid, read_previous_gtids, read_tagged_gtid
@@ -136,6 +138,19 @@ def _xid(header: EventHeader, transaction: Transaction | None, body: bytes) -> E
     return XidEvent(header, transaction, Cursor(body).number(8))
 
 
+def _xa_prepare(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
+    cursor = Cursor(body)
+    one_phase, form, first, second = cursor.number(1), cursor.number(4), cursor.number(4), cursor.number(4)
+    xid = f"X'{cursor.take(first).hex()}',X'{cursor.take(second).hex()}',{form}"
+    return XaPrepareEvent(header, transaction, bool(one_phase), xid)
+
+
+def _incident(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
+    cursor = Cursor(body)
+    kind = cursor.number(2)
+    return IncidentEvent(header, transaction, kind, cursor.text(cursor.number(1)) if cursor.left else "")
+
+
 def _rows_query(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
     # A length byte stands before it, which is wrong for long statements and not needed.
     return RowsQueryEvent(header, transaction, body[1:].decode("utf-8", "backslashreplace"))
@@ -175,6 +190,6 @@ def _heartbeat(header: EventHeader, transaction: Transaction | None, body: bytes
 
 _MAKERS: dict[int, Made] = {
     2: _query, 3: _stop, 4: _rotate, 5: _intvar, 13: _rand, 14: _user_var, 15: _format, 16: _xid, 19: _table_map,
-    27: _heartbeat, 29: _rows_query, 33: _gtid, 34: _anonymous, 35: _previous, 40: _payload, 42: _tagged,
-    160: _annotate, 161: _checkpoint, 162: _mariadb_gtid, 163: _gtid_list,
+    26: _incident, 27: _heartbeat, 29: _rows_query, 33: _gtid, 34: _anonymous, 35: _previous, 38: _xa_prepare,
+    40: _payload, 42: _tagged, 160: _annotate, 161: _checkpoint, 162: _mariadb_gtid, 163: _gtid_list,
 }  # fmt: skip

@@ -242,6 +242,22 @@ class XidEvent(Event):
 
 
 @dataclass(frozen=True)
+class XaPrepareEvent(Event):
+    """The end of the first phase of an XA transaction, or of all of it (`one_phase`); `xid` as XA COMMIT takes it."""
+
+    one_phase: bool
+    xid: str
+
+
+@dataclass(frozen=True)
+class IncidentEvent(Event):
+    """Something that the log does not hold happened on the server; 1: events were lost."""
+
+    incident: int
+    message: str
+
+
+@dataclass(frozen=True)
 class IntvarEvent(Event):
     """A value that the next statement uses: 1 LAST_INSERT_ID, 2 INSERT_ID."""
 

@@ -1,4 +1,4 @@
-"""The counting kernel: events of a block of log and their bytes, by type."""
+"""Kernels that only look at headers: counting events, and finding where transactions begin."""
 
 from __future__ import annotations
 
@@ -20,5 +20,27 @@ def tally(block: Bytes, size: int, counts: NDArray[np.int64]) -> int:
             break
         counts[block[at + 4], 0] += 1
         counts[block[at + 4], 1] += length
+        at += length
+    return at
+
+
+@kernel("int64(uint8[::1], int64, int64, int64, int64[::1])")
+def begins(block: Bytes, size: int, base: int, boundary: int, found: NDArray[np.int64]) -> int:
+    """Go over the events of block[:size], which stands at byte `base` of a file, up to a GTID event beyond `boundary`.
+
+    found[0] becomes the place of the last GTID event before byte `boundary`, found[1] of the first one at it or after.
+    Where events carry checksums these are not looked at. The bytes gone over.
+    """
+    at = 0
+    while at + HEADER <= size:
+        kind = block[at + 4]
+        if kind == 33 or kind == 34 or kind == 42 or kind == 162:
+            if base + at >= boundary:
+                found[1] = base + at
+                return at
+            found[0] = base + at
+        length = np.int64(little(block, at + 9, 4))
+        if length < HEADER:
+            break
         at += length
     return at

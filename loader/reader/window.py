@@ -6,7 +6,6 @@ only the index is in memory: 40 bytes a row event. A log that is damaged is read
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from loader.binlog.index import LogIndex, Outer, Walk
 from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError, LoaderError
 from loader.reader.files import LogFiles, Named
+from loader.transport.base import LogFile
 
 Block = NDArray[np.uint8]
 
@@ -37,18 +37,19 @@ _ENDLESS = 1 << 62
 
 
 class LogBytes:
-    """An open log file, read at any offset by any thread."""
+    """An open log file, read at any offset. Not for several threads."""
 
-    def __init__(self, name: str, descriptor: int, form: LogFormat) -> None:
+    def __init__(self, name: str, log: LogFile, form: LogFormat) -> None:
         self.name = name
         self.form = form
-        self._descriptor = descriptor
+        self._log = log
 
     def fill(self, block: Block, offset: int) -> int:
         """Read into the block; the number of bytes, less than its length only at the end of the file."""
         view, at = block.data, 0
+        self._log.seek(offset)
         while at < len(view):
-            got = os.preadv(self._descriptor, [view[at:]], offset + at)
+            got = self._log.readinto(view[at:])
             if not got:
                 break
             at += got
@@ -92,7 +93,7 @@ def opened(files: LogFiles, file: Named, start: int = FIRST) -> Iterator[LogByte
     with files.open(file.name, start, file.size) as log:
         log.seek(0)
         form = read_format(log.read(HEAD_BYTES) or b"", file.name)
-        yield LogBytes(file.name, log.fileno(), form)  # type: ignore[attr-defined]
+        yield LogBytes(file.name, log, form)
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,9 @@ def long_log() -> bytes:
     return bytes(log.data)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("part_bytes", [700, 4096, 1 << 24])
+@pytest.mark.parametrize(("threads", "part_bytes"), [
+    (1, 700), (2, 700), (5, 700), (1, 4096), (2, 4096), (2, 333), (2, 1111), (2, 2048), (2, 1 << 24),
+])  # fmt: skip
 def test_the_files_are_those_of_the_extraction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, part_bytes: int
 ) -> None:
@@ -97,3 +98,37 @@ def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
         stage(files, segments, tmp_path / "log", Wanted(), lambda _: None)
     assert stage(files, segments, tmp_path / "new" / "folder", Wanted(), lambda _: None)
     assert files_of(tmp_path / "new" / "folder") == {}
+
+
+def test_parts_that_begin_exactly_where_transactions_do(tmp_path: Path) -> None:
+    """The second transaction begins at twice the size of a part, the first one's end."""
+    log = LogBuilder().insert(ORDERS, (1, "x" * 200))
+    size = log.end
+    if size % 2:
+        log = LogBuilder().insert(ORDERS, (1, "x" * 201))
+        size = log.end
+    for number in range(2, 9):
+        log.insert(ORDERS, (number, "y" * 100), number=number)
+    plan = plan_of(bytes(log.data), part_bytes=size // 2)
+    span = whole_segment("binlog.000001", 1, 4, log.end, size // 2)
+    expected = extracted(bytes(log.data), plan, tmp_path / "one", [span])
+    files = resolve(str(tmp_path / "one" / "binlog.000001"))
+    (file,) = files.listed()
+    results = stage(files, [(file, 4, file.size)], tmp_path / "out", Wanted(part_bytes=size // 2, threads=2), print)
+    assert files_of(tmp_path / "out") == {key.split("/", 3)[3]: text for key, text in expected.files.items()}
+    assert sum(result.bytes for result in results) == log.end - 4
+
+
+def test_a_log_without_gtid_events_is_one_range(tmp_path: Path) -> None:
+    log = LogBuilder()
+    for number in range(20):
+        log.query("BEGIN")
+        log.table_map(ORDERS)
+        log.write(ORDERS, (number, "text"))
+        log.xid()
+    (path,) = written(tmp_path / "log", [bytes(log.data)])
+    files = resolve(str(path))
+    (file,) = files.listed()
+    results = count(files, [(file, 4, file.size)], Wanted(part_bytes=500, threads=2), lambda _: None)
+    assert len(results) == 1
+    assert report(results)["tables"][0]["inserts"] == 20

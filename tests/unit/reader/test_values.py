@@ -42,6 +42,8 @@ def value(kind: str, text: str | None, **column: Any) -> Value:
         ("set", "", frozenset()),
         ("blob", "", b""),
         ("varbinary", "00ff", b"\0\xff"),
+        ("geometry", "e6100000", b"\xe6\x10\0\0"),
+        ("vector", "[1,2.5]", "[1,2.5]"),
         ("date", "2026-01-31", date(2026, 1, 31)),
         ("datetime", "2026-01-31 12:00:00.120000", datetime(2026, 1, 31, 12, 0, 0, 120_000)),
         ("datetime", "2026-01-31 12:00:00.1", datetime(2026, 1, 31, 12, 0, 0, 100_000)),
