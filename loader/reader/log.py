@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Self
@@ -11,7 +11,7 @@ from typing import Self
 from loader.binlog.registry import TableRegistry
 from loader.errors import GapError, UsageError
 from loader.model.position import Position
-from loader.model.table import TableName
+from loader.model.table import TableName, TableSchema
 from loader.reader.decode import Decoder
 from loader.reader.events import Event
 from loader.reader.files import LogFiles, Named
@@ -22,6 +22,10 @@ from loader.reader.uri import resolve
 from loader.reader.window import FIRST, LogBytes, opened, windows
 
 AnyPlace = Place | Position | datetime | str
+
+
+def _unknown(_: TableName) -> None:
+    return None
 
 
 class BinaryLog:
@@ -36,12 +40,13 @@ class BinaryLog:
         live: bool | None = None,
         wait: bool = False,
         poll_seconds: float = 0.5,
+        known: Callable[[TableName], TableSchema | None] = _unknown,
     ) -> None:
         self._files = files
         self._patterns = tuple(tables)
         self._chain = Chain(handlers)
         self._live, self._wait, self._poll = live, wait, poll_seconds
-        self._registry = TableRegistry(self._wanted)
+        self._registry = TableRegistry(self._wanted, known=known, nameless=True)
         self._final: set[int] = set()
         self._stop: Position | None = None
         self._until: int | None = None
@@ -225,6 +230,7 @@ def open_log(
     live: bool | None = None,
     wait: bool = False,
     poll_seconds: float = 0.5,
+    known: Callable[[TableName], TableSchema | None] = _unknown,
 ) -> BinaryLog:
     """Open a log.
 
@@ -238,11 +244,13 @@ def open_log(
             where the file says that it is in use.
         wait: wait for a time in the future, given as start or stop, instead of refusing it.
         poll_seconds: how often to look for more while waiting.
+        known: the schema of a table whose names are not in the log (binlog_row_metadata=MINIMAL); without one its
+            columns are called `@1`, `@2`, ..., ENUM and SET are numbers, and it has no key.
 
     Raises:
         UsageError, GapError, SourceUnavailable, AccessDenied, DataError: as BinaryLog.set_position.
     """
-    log = BinaryLog(resolve(uri), tables, handlers, live=live, wait=wait, poll_seconds=poll_seconds)
+    log = BinaryLog(resolve(uri), tables, handlers, live=live, wait=wait, poll_seconds=poll_seconds, known=known)
     log.set_end(stop)
     log.set_position(start)
     return log

@@ -79,10 +79,11 @@ def staged(
     every_update: bool = False,
     room: int = _ROOM,
     shift: int = 0,
+    nameless: bool = False,
 ) -> Staged:
     """All of a log, by way of an output block of `room` bytes."""
     form = read_format(log[:HEAD_BYTES], FILE)
-    registry = TableRegistry(captured)
+    registry = TableRegistry(captured, nameless=nameless)
     result = Staged(_walk(log, blocks, registry))
 
     def write(schema: TableSchema, lines: memoryview) -> None:
@@ -103,12 +104,15 @@ def staged(
     return result
 
 
-def outcome(log: bytes, captured: Callable[[TableName], bool] = everything) -> Staged | LoaderError:
+def outcome(
+    log: bytes, captured: Callable[[TableName], bool] = everything, *, nameless: bool = False
+) -> Staged | LoaderError:
     """What comes of a log that may be damaged, read as the extraction reads a file: only LoaderErrors are caught."""
     span = LogRange(file=FILE, lognum=1, read_from=4, read_to=max(len(log), 4), first_part=0, end_part=1)
     try:
-        index_range(io.BytesIO(log), span, read_format(log[:HEAD_BYTES], FILE), TableRegistry(captured), 1 << 62)
-        return staged(log, captured=captured)
+        registry = TableRegistry(captured, nameless=nameless)
+        index_range(io.BytesIO(log), span, read_format(log[:HEAD_BYTES], FILE), registry, 1 << 62)
+        return staged(log, captured=captured, nameless=nameless)
     except LoaderError as error:
         return error
 
