@@ -101,6 +101,25 @@ def test_values_come_as_the_server_has_them(source: Source) -> None:
     }  # fmt: skip
 
 
+def test_columns_that_are_not_logged_are_absent(source: Source) -> None:
+    source.run("DROP TABLE IF EXISTS m", "CREATE TABLE m (id INT PRIMARY KEY, v VARCHAR(9), w INT)")
+    source.run("INSERT INTO m VALUES (1, 'one', NULL)", "SET SESSION binlog_row_image = 'MINIMAL'")
+    start = source.mark()
+    source.run("UPDATE m SET w = 7 WHERE id = 1", "DELETE FROM m", "SET SESSION binlog_row_image = 'FULL'")
+    found = [event for event in events(source, network(source), start) if isinstance(event, RowsEvent)]
+    (update,), (delete,) = (event.rows for event in found)
+    assert update.before
+    assert update.after
+    assert delete.before
+    assert (update.op, update.before.as_dict(), update.after.as_dict()) == ("U", {"id": 1}, {"id": 1, "w": 7})
+    assert (delete.op, delete.before.as_dict()) == ("D", {"id": 1})
+    assert [(value.is_absent, value.is_null) for value in delete.before] == [
+        (False, False),
+        (True, False),
+        (True, False),
+    ]
+
+
 @pytest.mark.parametrize("over", ["files", "network"])
 def test_places_by_gtid_time_and_position(source: Source, over: str) -> None:
     uri = network(source) if over == "network" else f"file://{source.server.log_dir}"
