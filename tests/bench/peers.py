@@ -54,7 +54,7 @@ class Program:
 
 
 def loader(threads: int = 1) -> Program:
-    """This loader, to staged CSV with its hashes."""
+    """This loader, to staged CSV."""
 
     def argv(file: Path, folder: str) -> Sequence[str]:
         command = [sys.executable, "-m", "loader", "--json", "inspect", str(file), "--format", "csv"]
