@@ -83,30 +83,31 @@ def _lay_out(out: Bytes, pos: int, digits: np.uint64, exponent: np.int64) -> int
     while digits % _U10 == np.uint64(0):
         digits //= _U10
         exponent += 1
-    end = put_unsigned(out, pos, digits)
-    size = end - pos
+    # One place to the right, so that only the digits before the point have to move.
+    end = put_unsigned(out, pos + 1, digits)
+    size = end - pos - 1
     point = size + exponent  # where the decimal point stands, counted from the first digit
     if point < -14 or point > 15:
+        out[pos] = out[pos + 1]
         if size > 1:
-            for i in range(end, pos + 1, -1):
-                out[i] = out[i - 1]
             out[pos + 1] = _DOT
-            end += 1
+        else:
+            end = pos + 1
         out[end] = _E
         return put_signed(out, end + 1, point - 1)
     if point <= 0:
-        shift = 2 - point
-        for i in range(end - 1, pos - 1, -1):
+        shift = 1 - point
+        for i in range(end - 1, pos, -1):
             out[i + shift] = out[i]
-        put_padded(out, pos, np.int64(0), shift)
+        put_padded(out, pos, np.int64(0), shift + 1)
         out[pos + 1] = _DOT
         return end + shift
+    for i in range(pos, pos + min(point, size)):
+        out[i] = out[i + 1]
     if point < size:
-        for i in range(end, pos + point, -1):
-            out[i] = out[i - 1]
         out[pos + point] = _DOT
-        return end + 1
-    return put_padded(out, end, np.int64(0), exponent)
+        return end
+    return put_padded(out, end - 1, np.int64(0), exponent)
 
 
 @part

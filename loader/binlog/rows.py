@@ -15,6 +15,7 @@ from loader.binlog.columns import put_value
 from loader.binlog.digits import Bytes, little, put_fraction, put_hex, put_instant, put_unsigned
 from loader.binlog.jit import kernel, part
 from loader.binlog.jsonb import SLACK
+from loader.binlog.memory import load64, store64
 from loader.binlog.packed import room_of
 from loader.binlog.program import COMPRESSED, MOST, OP, PREFIX, SIZE, X, Y
 from loader.binlog.texts import BAD
@@ -185,6 +186,14 @@ def _put_head(head: Bytes, seqno: np.int64, micros: np.int64) -> tuple[int, int]
 
 
 @part
+def _put_words(out: Bytes, at: int, head: Bytes, start: int, end: int) -> int:
+    """head[start:end] in words; up to seven bytes more are written behind it, and overwritten by what follows."""
+    for i in range(start, end, 8):
+        store64(out, at + i - start, load64(head, i))
+    return at + end - start
+
+
+@part
 def _put_left_out(out: Bytes, at: int, ends: Ints) -> int:
     """Hex of the bitmap of columns that are left out, the first column in the lowest bit; nothing for a whole image."""
     whole = True
@@ -224,12 +233,10 @@ def _put_row(
     """One staged line; BAD with the column noted, or NO_ROOM for JSON that would pass `limit`."""
     out[at] = letter
     at += 1
-    for i in range(middle):
-        out[at + i] = head[i]
-    at = put_unsigned(out, at + middle, np.uint64(row_offset))
-    for i in range(middle, tail):
-        out[at + i - middle] = head[i]
-    at = _put_left_out(out, at + tail - middle, ends)
+    at = _put_words(out, at, head, 0, middle)
+    at = put_unsigned(out, at, np.uint64(row_offset))
+    at = _put_words(out, at, head, middle, tail)
+    at = _put_left_out(out, at, ends)
     for i in range(len(columns)):
         out[at] = _COMMA
         at += 1

@@ -99,6 +99,7 @@ def _is_plain(word: np.uint64) -> bool:
 @part
 def put_utf8(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
     """buf[pos:end] without quotes around it, checked to be UTF-8; BAD when it is not."""
+    whole = end - pos >= 8
     while pos < end:
         if pos + 8 <= end:
             word = load64(buf, pos)
@@ -107,6 +108,14 @@ def put_utf8(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
                 at += 8
                 pos += 8
                 continue
+        elif whole:
+            # The last word overlaps bytes that are written already: plain ones, which are the same in the output.
+            whole = False
+            word = load64(buf, end - 8)
+            if _is_plain(word):
+                at += end - pos
+                store64(out, at - 8, word)
+                return at
         byte = buf[pos]
         kind = _CLASS[byte]
         if kind == _PLAIN:
