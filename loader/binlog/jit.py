@@ -50,8 +50,11 @@ def kernel(signature: str) -> Callable[[_Function], _Function]:
 
 
 def part(function: _Function) -> _Function:
-    """A piece of a kernel: compiled into the kernels that call it, never called from Python."""
-    setattr(function, _PART, lambda numba: numba.njit(**_OPTIONS)(_ready(function, numba)))
+    """A piece of a kernel: compiled into the kernels that call it, never called from Python.
+
+    Always inlined: to numba an array is seven words, and a call that passes a few costs more than most pieces do.
+    """
+    setattr(function, _PART, lambda numba: numba.njit(**_OPTIONS, forceinline=True)(_ready(function, numba)))
     return function
 
 
