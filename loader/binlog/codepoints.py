@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.codepages import LISTED, PAIRS, UNICODE
-from loader.binlog.digits import Bytes, big, little
+from loader.binlog.digits import BAD, Bytes, big, little
 from loader.binlog.jit import part
-from loader.binlog.texts import BAD, QUOTE, put_escaped
+from loader.binlog.texts import QUOTE, put_escaped
 
 Codes = NDArray[np.uint16]
 

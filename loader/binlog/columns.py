@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.codepoints import Codes
-from loader.binlog.digits import Bytes, big, little, put_padded, put_signed, put_unsigned, signed
+from loader.binlog.digits import BAD, Bytes, big, little, put_padded, put_signed, put_unsigned, signed
 from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import part
 from loader.binlog.jsonb import put_json
@@ -31,7 +31,7 @@ from loader.binlog.program import (
     YEAR,
 )
 from loader.binlog.strings import put_string
-from loader.binlog.texts import BAD, QUOTE, put_text
+from loader.binlog.texts import QUOTE, put_text
 from loader.binlog.values import put_datetime2, put_decimal, put_old_date, put_time2, put_timestamp2
 from loader.binlog.vectors import put_vector
 

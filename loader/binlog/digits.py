@@ -14,6 +14,9 @@ from loader.binlog.memory import load16, load32, load64, store16
 
 Bytes = NDArray[np.uint8]
 
+BAD = -1
+"""In place of a position: the bytes are not what they should be."""
+
 # Two digits as one word; as long as a power of two, so that no index need be trusted to be below 100.
 _PAIRS = np.frombuffer("".join(f"{n % 100:02d}" for n in range(128)).encode(), "<u2").astype(np.uint16)
 _HEX = np.frombuffer("".join(f"{n:02x}" for n in range(256)).encode(), np.uint8).copy()
@@ -62,6 +65,20 @@ def signed(value: np.uint64, size: int) -> np.int64:
     """The two's complement number in the low `size` bytes."""
     spare = np.uint64(64 - 8 * size)
     return np.int64(value << spare) >> np.int64(spare)
+
+
+@part
+def packed_length(buf: Bytes, pos: int, end: int) -> tuple[int, np.int64]:
+    """A length-encoded integer: the position after it (BAD when cut) and the value."""
+    if pos >= end:
+        return BAD, np.int64(0)
+    first = buf[pos]
+    if first < 251:
+        return pos + 1, np.int64(first)
+    size = 2 if first == 252 else 3 if first == 253 else 8
+    if pos + 1 + size > end:
+        return BAD, np.int64(0)
+    return pos + 1 + size, np.int64(little(buf, pos + 1, size))
 
 
 @part

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loader.binlog.digits import Bytes
+from loader.binlog.digits import BAD, Bytes
 from loader.binlog.jit import part
-from loader.binlog.texts import BAD
 
 Scratch = NDArray[np.int64]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.digits import (
+    BAD,
     Bytes,
     little,
     put_clock,
@@ -22,7 +23,7 @@ from loader.binlog.digits import (
 )
 from loader.binlog.floats import put_double
 from loader.binlog.jit import part
-from loader.binlog.texts import BACKSLASH, BAD, QUOTE, put_escaped, put_utf8
+from loader.binlog.texts import BACKSLASH, QUOTE, put_escaped, put_utf8
 from loader.binlog.values import decimal_size, put_decimal
 
 NO_ROOM = -2

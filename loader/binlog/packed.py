@@ -10,11 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from loader.binlog.codepoints import Codes
-from loader.binlog.digits import Bytes, big
+from loader.binlog.digits import BAD, Bytes, big
 from loader.binlog.inflate import Scratch, inflate
 from loader.binlog.jit import part
 from loader.binlog.strings import put_string
-from loader.binlog.texts import BAD
 
 ROOM = 4
 """Bytes of text for each byte of the value; the value itself is unpacked behind them."""

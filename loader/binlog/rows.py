@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from loader.binlog.codepoints import Codes
 from loader.binlog.columns import put_value
-from loader.binlog.digits import Bytes, little, put_fraction, put_hex, put_instant, put_unsigned
+from loader.binlog.digits import BAD, Bytes, little, packed_length, put_fraction, put_hex, put_instant, put_unsigned
 from loader.binlog.jit import kernel, part
 from loader.binlog.jsonb import SLACK
 from loader.binlog.memory import load64, store64
 from loader.binlog.packed import room_of
 from loader.binlog.program import COMPRESSED, MOST, OP, PREFIX, SIZE, X, Y
-from loader.binlog.texts import BAD
 
 Ints = NDArray[np.int64]
 
@@ -38,20 +37,6 @@ _COMMA = np.uint8(44)
 _NEWLINE = np.uint8(10)
 _I, _U, _D = np.uint8(73), np.uint8(85), np.uint8(68)
 _N = np.frombuffer(b"\\N", np.uint8).copy()
-
-
-@part
-def packed_length(buf: Bytes, pos: int, end: int) -> tuple[int, np.int64]:
-    """A length-encoded integer: the position after it (BAD when cut) and the value."""
-    if pos >= end:
-        return BAD, np.int64(0)
-    first = buf[pos]
-    if first < 251:
-        return pos + 1, np.int64(first)
-    size = 2 if first == 252 else 3 if first == 253 else 8
-    if pos + 1 + size > end:
-        return BAD, np.int64(0)
-    return pos + 1 + size, np.int64(little(buf, pos + 1, size))
 
 
 @part

@@ -10,11 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loader.binlog.digits import Bytes, put_hex
+from loader.binlog.digits import BAD, Bytes, put_hex
 from loader.binlog.jit import part
 from loader.binlog.memory import load64, store64
 
-BAD = -1
 QUOTE = np.uint8(34)
 BACKSLASH = np.uint8(92)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from loader.binlog.digits import (
+    BAD,
     Bytes,
     big,
     little,
@@ -21,7 +22,6 @@ from loader.binlog.digits import (
     put_unsigned,
 )
 from loader.binlog.jit import part
-from loader.binlog.texts import BAD
 
 BYTES_OF_DIGITS = np.array([0, 1, 1, 2, 2, 3, 3, 4, 4, 4], np.int64)
 _MINUS = np.uint8(45)

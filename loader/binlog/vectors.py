@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from loader.binlog.digits import Bytes, little
+from loader.binlog.digits import BAD, Bytes, little
 from loader.binlog.floats import put_float
 from loader.binlog.jit import part
-from loader.binlog.texts import BAD, QUOTE
+from loader.binlog.texts import QUOTE
 
 VECTOR_ROOM = 4
 """Bytes of text for each byte: `-1.1754944e-38,` is the longest number."""

@@ -6,7 +6,6 @@ only the index is in memory: 40 bytes a row event. A log that is damaged is read
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,13 +15,13 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.binlog.compressed import expand
-from loader.binlog.constants import HEADER
 from loader.binlog.format import HEAD_BYTES, LogFormat, read_format
 from loader.binlog.index import LogIndex, Outer, Walk
 from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError, LoaderError
 from loader.reader.files import LogFiles, Named
 from loader.transport.base import LogFile
+from loader.transport.reading import outer_event, read_exactly
 
 Block = NDArray[np.uint8]
 
@@ -32,7 +31,6 @@ BLOCK = 8 * 1024 * 1024
 FIRST = 4
 """Where the first event of a file stands."""
 
-_PIECE = 1024 * 1024
 _ENDLESS = 1 << 62
 
 
@@ -57,10 +55,7 @@ class LogBytes:
 
     def block(self, offset: int, size: int) -> Block:
         """These bytes. Raises BinlogFormatError when the file became shorter."""
-        block = np.empty(size, np.uint8)
-        if self.fill(block, offset) < size:
-            raise BinlogFormatError("the log became shorter while it was read", file=self.name, position=offset)
-        return block
+        return read_exactly(self._log, offset, size, self.name)
 
     def body(self, outer: Outer) -> Iterator[bytes]:
         """What is between the header and the checksum of an event that holds others, in pieces.
@@ -68,18 +63,7 @@ class LogBytes:
         Raises:
             BinlogFormatError: the checksum, verified at the end, is wrong.
         """
-        found, end = zlib.crc32(outer.header), outer.end - self.form.checksum
-        for at in range(outer.offset + HEADER, end, _PIECE):
-            piece = self.block(at, min(_PIECE, end - at)).tobytes()
-            found = zlib.crc32(piece, found)
-            yield piece
-        if self.form.checksum and found != int.from_bytes(self.block(end, 4).tobytes(), "little"):
-            raise BinlogFormatError(
-                "the checksum of an event is wrong: the log is damaged here",
-                hint="compare with mysqlbinlog --verify-binlog-checksum; restore the file or load the tables again",
-                file=self.name,
-                position=outer.offset,
-            )
+        return outer_event(self._log, outer.offset, self.form, self.name)[1]
 
 
 @contextmanager

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from loader.binlog.codepoints import Codes, put_multibyte, put_single, put_unicode
 from loader.binlog.digits import (
+    BAD,
     Bytes,
     big,
     little,
+    packed_length,
     put_clock,
     put_date,
     put_datetime,
@@ -27,7 +29,7 @@ from loader.binlog.digits import (
 )
 from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import kernel, part
-from loader.binlog.texts import BAD, put_bytes, put_latin1, put_text
+from loader.binlog.texts import put_bytes, put_latin1, put_text
 from loader.binlog.vectors import put_vector
 
 Ints = NDArray[np.int64]
@@ -102,20 +104,6 @@ def _join(block: Bytes, at: int, end: int) -> None:
             block[target + i] = block[source + 4 + i]
         target += length
         source += 4 + length
-
-
-@part
-def _length(block: Bytes, pos: int, end: int) -> tuple[int, np.int64]:
-    """A packed length: the position after it (BAD when cut) and its value."""
-    if pos >= end:
-        return BAD, np.int64(0)
-    first = block[pos]
-    if first < 251:
-        return pos + 1, np.int64(first)
-    size = 2 if first == 252 else 3 if first == 253 else 8
-    if pos + 1 + size > end:
-        return BAD, np.int64(0)
-    return pos + 1 + size, np.int64(little(block, pos + 1, size))
 
 
 @part
@@ -235,7 +223,7 @@ def _put_row(
         op, parameter = columns[i, OP], columns[i, SIZE]
         size = parameter
         if op >= TEXT:
-            pos, size = _length(block, pos, end)
+            pos, size = packed_length(block, pos, end)
         if pos == BAD or size < 0 or size > end - pos:
             return at, DAMAGED
         if op >= LATIN1:

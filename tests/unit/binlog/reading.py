@@ -15,9 +15,10 @@ from loader.binlog.index import LogIndex, Walk
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Counts, Stager
 from loader.errors import LoaderError
-from loader.extract.blocks import Window, index_range, outer_event
+from loader.extract.blocks import Window, index_range
 from loader.extract.span import LogRange
 from loader.model.table import TableName, TableSchema
+from loader.transport.reading import outer_event
 
 FILE = "binlog.000001"
 UNIT = 10**12

@@ -1,0 +1,57 @@
+"""Pieces of an open log file."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog.constants import HEADER
+from loader.binlog.format import LogFormat
+from loader.errors import BinlogFormatError
+from loader.transport.base import LogFile
+
+Bytes = NDArray[np.uint8]
+
+_PIECE = 1024 * 1024
+
+
+def outer_event(log: LogFile, offset: int, form: LogFormat, file: str) -> tuple[bytes, Iterator[bytes]]:
+    """The header of an event, and what is behind it in pieces, without the checksum, which is verified at their end."""
+    header = read_exactly(log, offset, HEADER, file).tobytes()
+    size = int.from_bytes(header[9:13], "little") - form.checksum
+
+    def pieces() -> Iterator[bytes]:
+        found = zlib.crc32(header)
+        for at in range(HEADER, size, _PIECE):
+            piece = read_exactly(log, offset + at, min(_PIECE, size - at), file).tobytes()
+            found = zlib.crc32(piece, found)
+            yield piece
+        if form.checksum and found != int.from_bytes(read_exactly(log, offset + size, 4, file).tobytes(), "little"):
+            raise BinlogFormatError(
+                "the checksum of an event is wrong: the log is damaged here",
+                hint="compare with mysqlbinlog --verify-binlog-checksum; restore the file or load the tables again",
+                file=file,
+                position=offset,
+            )
+
+    return header, pieces()
+
+
+def read_exactly(log: LogFile, offset: int, size: int, file: str) -> Bytes:
+    """So many bytes of the file from an offset.
+
+    Raises:
+        BinlogFormatError: there are fewer.
+    """
+    log.seek(offset)
+    block = np.empty(size, np.uint8)
+    at = 0
+    while at < size:
+        got = log.readinto(block.data[at:])
+        if not got:
+            raise BinlogFormatError("the log became shorter while it was read", file=file, position=offset + at)
+        at += got
+    return block
