@@ -139,10 +139,11 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
-    if run and (before := chain.run(generation.name, run)):
-        return _chosen(before, new=False)
+    if run and (given := chain.run(generation.name, run)):
+        return _chosen(given, new=False)
     head = chain.head(generation.name)
-    if head and (head.run == run != "" or not chain.manifest(generation.name, head.start_seqno)):
+    manifest = chain.manifest(generation.name, head.start_seqno) if head else None
+    if head and (head.run == run != "" or not manifest):
         return _noted(chain, head, run, new=False)
     start = head.interval.stop if head else generation.start_position
     stop = _next_stop(settings, generation, start)
@@ -158,6 +159,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         tables=settings.tables,
         update_rows=settings.update_rows,
         part_bytes=settings.part_bytes,
+        held=manifest.held if manifest else (),
         run=run,
     )
     return _noted(chain, chain.extend(plan), run, new=True)

@@ -241,7 +241,7 @@ class Walk:
         """Raise what a status of the kernel means at `position`, with the bytes from the event on."""
         place: dict[str, Any] = {"file": self._file, "position": self.position}
         if status in {w.STOPPED, w.XA}:
-            what = "an XA transaction" if status == w.XA else event_name(int(event[4]))
+            what = "a statement about an XA transaction" if status == w.XA else event_name(int(event[4]))
             raise UnsupportedError(
                 f"the log holds {what}, which this version does not cover",
                 hint="nothing was applied; use a loader version that covers it, or load the tables again",

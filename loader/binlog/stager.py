@@ -26,7 +26,7 @@ _OUT_MOST = 4 * 1024 * 1024 * 1024
 
 @dataclass
 class Counts:
-    """Records written, by operation, and the seqnos of the first and the last of them."""
+    """Records written, by operation, and the lowest and the highest seqno of them."""
 
     inserts: int = 0
     updates: int = 0
@@ -135,8 +135,10 @@ class Stager:
                 self._refuse(status, rows[int(state[k.EVENT])], program, state)
             if not filled:
                 self._grow()
-        counts = self.counts.setdefault(program.schema, Counts(min_seqno=int(events[3][0])))
-        counts.max_seqno = int(events[3][-1])
+        seqnos = events[3]
+        counts = self.counts.setdefault(program.schema, Counts(min_seqno=int(seqnos[0])))
+        counts.min_seqno = min(counts.min_seqno, int(seqnos.min()))
+        counts.max_seqno = max(counts.max_seqno, int(seqnos.max()))
         counts.inserts += int(state[k.INSERTS])
         counts.updates += int(state[k.UPDATES])
         counts.deletes += int(state[k.DELETES])

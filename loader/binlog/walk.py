@@ -17,14 +17,31 @@ from loader.binlog.constants import (
     FORMAT,
     GTID,
     HEADER,
+    LOADS,
     MAP,
     MARIADB_GTID,
+    PREPARES,
     QUERIES,
+    QUERY,
     REFUSED,
     ROWS,
     SKIPPED,
     TAGGED,
 )
+from loader.binlog.control import (
+    BEGINS,
+    COMMITS,
+    CUT,
+    DECIDES,
+    ENDS_WORK,
+    ROLLS_BACK,
+    STATEMENT,
+    STRANGE,
+    commit_time,
+    control_of,
+    same,
+    tagged_commit_time,
+)  # fmt: skip
 from loader.binlog.crc import crc32
 from loader.binlog.digits import Bytes, little
 from loader.binlog.jit import kernel, part
@@ -46,9 +63,9 @@ Ints = NDArray[np.int64]
     NESTED,
 ) = range(12)
 """What the walk came back with. MORE: the block is used up but for a cut event. NEW_TABLE: the table map at AT is not
-registered. STOPPED: the event at AT is of a type that is refused. XA: it is a statement of an XA transaction. OUTER: it
-holds other events, compressed, and need not be whole in the block. NESTED: it does, inside another. The rest: damage
-at AT."""
+registered. STOPPED: the event at AT is of a type that is refused. XA: it is a statement about an XA transaction that no
+server logs. OUTER: it holds other events, compressed, and need not be whole in the block. NESTED: it does, inside
+another. The rest: damage at AT."""
 
 AT, OPEN, BEGIN, START, COMMITTED, ROW_COUNT, TRANSACTIONS, STATEMENTS, MAPS, FIRST, GROWN = range(11)
 """The walk's state: place in the block; 1 inside a transaction; 1 after its BEGIN; its first byte in the file; its
@@ -63,104 +80,19 @@ R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION, R_EVENT, R_LEAD, R_INNER = ran
 the first to get its place in the file if nothing of the transaction were compressed; 1 if the first is not its place in
 the file but in the expanded bytes of the event at R_EVENT."""
 
-T_START, T_END, T_COMMITTED, T_ROLLED_BACK = range(4)  # of a transaction
+T_START, T_END, T_COMMITTED, T_OUTCOME = range(4)  # of a transaction
+DONE, ROLLED_BACK, PREPARED = range(3)
+"""Outcomes. PREPARED: of an XA transaction, whose rows count from an XA COMMIT further on, if one comes."""
 S_OFFSET, S_SIZE, S_TRANSACTION, S_BODY = range(4)
-"""Of a statement that is not transaction control; S_BODY is -1, or the number of its kept bytes if it was
-compressed."""
+"""Of a statement that is not transaction control, or an XA_PREPARE event of a transaction that awaits its outcome;
+S_BODY is -1, or the number of its kept bytes if it was compressed."""
 
 WIDTHS = (8, 4, 4)
 
 UNCAPTURED = -1
-_U0 = np.uint64(0)
 FIRST_EVENT = 4  # its place in a file, behind the magic
 _STATEMENT_END = 1
 _DUMMY_TABLE = 0xFFFFFF  # a row event of no table that only ends a statement
-_BEGIN, _COMMIT, _ROLLBACK, _XA = (
-    np.frombuffer(word, np.uint8).copy() for word in (b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA ")
-)
-
-
-@part
-def _is(buf: Bytes, start: int, end: int, word: Bytes) -> bool:
-    if end - start != len(word):
-        return False
-    for i in range(len(word)):
-        if buf[start + i] != word[i]:
-            return False
-    return True
-
-
-@part
-def _control(buf: Bytes, start: int, end: int) -> int:
-    """1 BEGIN, 2 COMMIT, 3 ROLLBACK, 4 of an XA transaction, 0 another statement, -1 a damaged event."""
-    body = start + HEADER
-    if body + 13 > end:
-        return -1
-    text = body + 13 + np.int64(buf[body + 8]) + np.int64(little(buf, body + 11, 2)) + 1
-    if text > end:
-        return -1
-    if _is(buf, text, end, _BEGIN):
-        return 1
-    if _is(buf, text, end, _COMMIT):
-        return 2
-    if _is(buf, text, end, _ROLLBACK):
-        return 3
-    return 4 if _is(buf, text, min(text + 3, end), _XA) else 0
-
-
-@part
-def _commit_time(buf: Bytes, start: int, end: int) -> np.int64:
-    """Microseconds of this server's commit from a GTID event, 0 where the server does not log them (before 8.0.1)."""
-    at = start + HEADER + 42
-    if at + 7 > end:
-        return np.int64(0)
-    return np.int64(little(buf, at, 7) & np.uint64((1 << 55) - 1))
-
-
-@part
-def _varint(buf: Bytes, pos: int, end: int) -> tuple[int, np.uint64]:
-    """A number of the server's serialization: a 1-bit first for each byte that follows. And where it ends, 0 if cut."""
-    if pos >= end:
-        return 0, _U0
-    first = buf[pos]
-    more = 0
-    while more < 8 and first >> np.uint8(more) & 1:
-        more += 1
-    if pos + 1 + more > end:
-        return 0, _U0
-    if more == 8:
-        return pos + 9, little(buf, pos + 1, 8)
-    return pos + 1 + more, little(buf, pos, more + 1) >> np.uint64(more + 1)
-
-
-@part
-def _tagged_commit_time(buf: Bytes, start: int, end: int) -> np.int64:
-    """The same from a GTID_TAGGED event; -1 when it is damaged.
-
-    Format: the server's `Gtid_event` ("FORMAT_DESCRIPTION" of its fields): version, size, last field that must be
-    known, then fields of id and value: 0 flags, 1 UUID (16 numbers), 2 number, 3 tag (length, bytes), 4 last committed,
-    5 sequence number, 6 commit time.
-    """
-    pos = start + HEADER
-    value = _U0
-    for _ in range(3):
-        pos, value = _varint(buf, pos, end)
-        if pos == 0:
-            return np.int64(-1)
-    while True:
-        pos, field = _varint(buf, pos, end)
-        if pos == 0 or field > np.uint64(6):
-            return np.int64(-1)
-        for _ in range(16 if field == np.uint64(1) else 1):
-            pos, value = _varint(buf, pos, end)
-            if pos == 0:
-                return np.int64(-1)
-        if field == np.uint64(6):
-            return np.int64(value & np.uint64((1 << 55) - 1))
-        if field == np.uint64(3):
-            if value > np.uint64(end - pos):
-                return np.int64(-1)
-            pos += np.int64(value)
 
 
 @part
@@ -178,9 +110,9 @@ def _begin(buf: Bytes, at: int, end: int, offset: int, action: int, state: Ints)
     if state[OPEN]:
         return BAD_ORDER
     if action == GTID:
-        _start(state, offset, _commit_time(buf, at, end), 0)
+        _start(state, offset, commit_time(buf, at, end), 0)
     elif action == TAGGED:
-        committed = _tagged_commit_time(buf, at, end)
+        committed = tagged_commit_time(buf, at, end)
         if committed < 0:
             return BAD_HEADER
         _start(state, offset, committed, 0)
@@ -203,7 +135,7 @@ def _find_table(
     while slots[slot] >= 0:
         index = slots[slot]
         first = spans[index]
-        if hashes[index] == digest and _is(buf, body, end, known[first : spans[index + 1]]):
+        if hashes[index] == digest and same(buf, body, end, known[first : spans[index + 1]]):
             return index
         slot = (slot + 1) % len(slots)
     return -1
@@ -221,12 +153,12 @@ def _map(buf: Bytes, at: int, program: np.int64, state: Ints, ids: Ints, tables:
 
 
 @part
-def _close(state: Ints, transactions: Ints, end: int, seconds: np.int64, rolled_back: int) -> None:
+def _close(state: Ints, transactions: Ints, end: int, seconds: np.int64, outcome: int) -> None:
     row = transactions[state[TRANSACTIONS] - state[FIRST]]
     row[T_START] = state[START]
     row[T_END] = end
     row[T_COMMITTED] = state[COMMITTED] if state[COMMITTED] else seconds * 1000000
-    row[T_ROLLED_BACK] = rolled_back
+    row[T_OUTCOME] = outcome
     state[TRANSACTIONS] += 1
     state[OPEN] = 0
     state[BEGIN] = 0
@@ -264,38 +196,61 @@ def _row_event(buf: Bytes, at: int, end: int, offset: int, state: Ints, ids: Int
 
 
 @part
-def _query(
-    buf: Bytes, at: int, end: int, offset: int, after: int, state: Ints, transactions: Ints, statements: Ints
-) -> int:
-    """Begin, end or note; a status."""
-    control = _control(buf, at, end)
-    seconds = np.int64(little(buf, at, 4))
-    if control == -1:
-        return BAD_HEADER
-    if control == 4:
-        return XA
-    if control == 1:
-        if state[OPEN] and state[BEGIN]:
-            return BAD_ORDER
-        if not state[OPEN]:
-            _start(state, offset, np.int64(0), 1)
-        state[BEGIN] = 1
-        return MORE
-    if control:
-        if not state[OPEN]:
-            return BAD_ORDER
-        _close(state, transactions, after, seconds, 1 if control == 3 else 0)
-        return MORE
-    if not state[OPEN]:
-        _start(state, offset, np.int64(0), 0)
+def _note(at: int, end: int, offset: int, state: Ints, statements: Ints) -> None:
     row = statements[state[STATEMENTS]]
     row[S_OFFSET] = offset
     row[S_SIZE] = end - at
     row[S_TRANSACTION] = state[TRANSACTIONS]
     row[S_BODY] = -1
     state[STATEMENTS] += 1
-    if not state[BEGIN]:
-        _close(state, transactions, after, seconds, 0)
+
+
+@part
+def _query(
+    buf: Bytes, at: int, end: int, offset: int, after: int, state: Ints, transactions: Ints, statements: Ints
+) -> int:
+    """Begin, end or note; a status."""
+    control = STATEMENT if buf[at + 4] != QUERY else control_of(buf, at, end)
+    seconds = np.int64(little(buf, at, 4))
+    if control == CUT:
+        return BAD_HEADER
+    if control == STRANGE:
+        return XA
+    if control == BEGINS:
+        if state[OPEN] and state[BEGIN]:
+            return BAD_ORDER
+        if not state[OPEN]:
+            _start(state, offset, np.int64(0), 1)
+        state[BEGIN] = 1
+        return MORE
+    if control == COMMITS or control == ROLLS_BACK or control == ENDS_WORK:
+        if not state[OPEN]:
+            return BAD_ORDER
+        if control != ENDS_WORK:
+            _close(state, transactions, after, seconds, ROLLED_BACK if control == ROLLS_BACK else DONE)
+        return MORE
+    if not state[OPEN]:
+        _start(state, offset, np.int64(0), 0)
+    _note(at, end, offset, state, statements)
+    # MariaDB's GTID event of an XA COMMIT says that more follows.
+    if control == DECIDES or not state[BEGIN]:
+        _close(state, transactions, after, seconds, DONE)
+    return MORE
+
+
+@part
+def _prepare(
+    buf: Bytes, at: int, end: int, offset: int, after: int, state: Ints, transactions: Ints, statements: Ints
+) -> int:
+    """End the first phase of an XA transaction, or all of it if its first byte says that there is one phase."""
+    if not state[OPEN] or not state[BEGIN]:
+        return BAD_ORDER
+    if at + HEADER + 13 > end:
+        return BAD_HEADER
+    one_phase = buf[at + HEADER] != 0
+    if not one_phase:
+        _note(at, end, offset, state, statements)
+    _close(state, transactions, after, np.int64(little(buf, at, 4)), DONE if one_phase else PREPARED)
     return MORE
 
 
@@ -357,12 +312,14 @@ def walk(
             status = NEW_TABLE if index < 0 else _map(buf, at, programs[index], state, ids, tables)
         elif action == GTID or action == TAGGED or action == MARIADB_GTID:
             status = _begin(buf, at, end, offset, action, state)
-        elif action == QUERIES:
+        elif action == QUERIES or action == LOADS:
             status = _query(buf, at, end, offset, base + at + length, state, transactions, statements)
+        elif action == PREPARES:
+            status = _prepare(buf, at, end, offset, base + at + length, state, transactions, statements)
         elif action == COMMIT:
             if not state[OPEN]:
                 return BAD_ORDER
-            _close(state, transactions, base + at + length, np.int64(little(buf, at, 4)), 0)
+            _close(state, transactions, base + at + length, np.int64(little(buf, at, 4)), DONE)
         elif action == REFUSED or (action != SKIPPED and action != FORMAT):
             if action == REFUSED or not (np.int64(little(buf, at + 17, 2)) & FLAG_IGNORABLE):
                 return STOPPED

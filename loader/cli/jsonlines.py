@@ -74,7 +74,8 @@ def _transaction(transaction: Transaction) -> dict[str, Any]:
     found: dict[str, Any] = {"seqno": transaction.seqno, "committed": transaction.time.isoformat()}
     if transaction.gtid:
         found["transaction_gtid"] = str(transaction.gtid)
-    return found | ({"rolled_back": True} if transaction.rolled_back else {})
+    outcomes = {"rolled_back": transaction.rolled_back, "prepared": transaction.prepared}
+    return found | {name: True for name, value in outcomes.items() if value}
 
 
 def _row(row: Row | None) -> dict[str, Any] | None:

@@ -67,6 +67,7 @@ class Listing:
             "last_committed": getattr(event, "last_committed", None),
             "sequence_number": getattr(event, "sequence_number", None),
             "rolled_back": transaction.rolled_back or None,
+            "prepared": transaction.prepared or None,
         }
         yield f"SEQ# = {transaction.seqno}"
         yield f"- TIME = {transaction.time:%Y-%m-%d %H:%M:%S.%f}"

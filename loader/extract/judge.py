@@ -17,14 +17,14 @@ def judge(statements: Iterable[LogStatement], tables: TableFilter) -> tuple[Barr
 
     Raises:
         DataError: rows of a captured table changed by a statement, so that the log does not hold them.
-        UnsupportedError: a kind of transaction that is not covered.
+        UnsupportedError: a part of a transaction with rows of captured tables is taken back.
     """
     captured = Captured(tables)
     barriers = []
     for statement in sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2]))):
         found = effect(statement.text, statement.database)
         concerned = tuple(str(name) for name in found.tables if captured(name))
-        if found.kind is Kind.REFUSED:
+        if found.kind is Kind.UNDO and statement.beside_rows:
             raise _refused(statement)
         if found.kind is Kind.ROWS and (concerned or not found.tables):
             raise _statement_format(statement, concerned)
@@ -61,8 +61,8 @@ def _statement_format(statement: LogStatement, concerned: tuple[str, ...]) -> Da
 
 def _refused(statement: LogStatement) -> UnsupportedError:
     return UnsupportedError(
-        f"the log holds {statement.text[:80]!r}, which this version does not cover",
-        why="XA transactions and ROLLBACK TO SAVEPOINT decide later about rows that are logged before",
-        hint="finish such transactions, then load the tables again from a position after this one",
+        f"{statement.text[:80]!r} takes back rows of captured tables that are logged before it",
+        why="a table of an engine without transactions was changed in the transaction, so that the log keeps them all",
+        hint="convert such tables to InnoDB, then load the tables again from a position after this one",
         position=statement.position,
     )

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.binlog.index import LogIndex
-from loader.errors import UsageError
+from loader.errors import GapError, UsageError
+from loader.extract.closing import releases_of, settled_of
 from loader.extract.result import RangeResult
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
@@ -112,28 +112,34 @@ def _extracted(
             results.append(future.result())
             progress(span.read_to - span.read_from)
 
+    if not segments:
+        return results
+    plan = _plan(segments, wanted)
+    extractor = _Extractor(plan, files, store, wanted.operations)
     with ThreadPoolExecutor(wanted.threads) as pool:
         try:
             for file, begin, end in segments:
-                extractor = _Extractor(_plan(file, begin, end, wanted), files, store, wanted.operations)
                 for span in _ranges(files, file, begin, end, wanted):
                     pending.append((span, pool.submit(extractor.extract, span)))
                     collect(2 * wanted.threads)
             collect(0)
+            settled = settled_of(plan, _Opening(files), results)
+            results += pool.map(extractor.release, releases_of(plan, settled))
         finally:
             pool.shutdown(cancel_futures=True)
     return results
 
 
-def _plan(file: Named, begin: int, end: int, wanted: Wanted) -> Plan:
+def _plan(segments: Sequence[tuple[Named, int, int]], wanted: Wanted) -> Plan:
     """A plan of which only what shapes the bytes counts."""
-    base = file.name.removesuffix(f".{file.lognum:06d}")
+    (first, begin, _), (last, _, end) = segments[0], segments[-1]
+    base = first.name.removesuffix(f".{first.lognum:06d}")
     return Plan(
         source="log",
         generation="0",
         identity=Identity(kind="mysql", version="", server_id=0),
-        start=str(Position(base, file.lognum, begin)),
-        stop=str(Position(base, file.lognum, end)),
+        start=str(Position(base, first.lognum, begin)),
+        stop=str(Position(base, last.lognum, end)),
         shift=0,
         tables=TableFilter(include=wanted.tables),
         part_bytes=wanted.part_bytes,
@@ -185,8 +191,7 @@ class _Extractor(RangeExtractor):
     def _writer(self, name: str) -> PartWriter:
         return PartWriter(self._store, self._folder, self._attempt, name, hashed=False)
 
-    def _account(self, span: LogRange, index: LogIndex, result: RangeResult) -> Ints:
-        rows = super()._account(span, index, result)
+    def _chosen(self, rows: Ints) -> Ints:
         return rows if len(self._kinds) == len(_KINDS) * 2 else rows[np.isin(rows[:, w.R_KIND], self._kinds)]
 
 
@@ -199,14 +204,16 @@ class _Opening:
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport."""
         start, stop = interval.start, interval.stop
+        found = [file for file in self._files.listed() if start.lognum <= file.lognum <= stop.lognum]
+        if not found or found[0].lognum != start.lognum:
+            raise GapError("a log file that is still needed is not at hand", file=start.file)
         return [
             (
                 file.name,
                 start.logpos if file.lognum == start.lognum else FIRST,
                 stop.logpos if file.lognum == stop.lognum else file.size,
             )
-            for file in self._files.listed()
-            if start.lognum <= file.lognum <= stop.lognum
+            for file in found
         ]
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:

@@ -1,22 +1,19 @@
-"""Extracting an interval: split it, extract its ranges as Spark tasks, judge its statements, publish the manifest."""
+"""Extracting an interval: split it, extract its ranges and what it releases as Spark tasks, publish the manifest."""
 
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from loader import __version__
-from loader.errors import DataError
-from loader.extract.judge import judge
+from loader.extract.closing import manifest_of, releases_of, settled_of
+from loader.extract.held import Release
 from loader.extract.result import RangeResult
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, TransportSettings, result_of
 from loader.job import carried
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Balance, Manifest, Plan
+from loader.staging.documents import Plan
 from loader.store.opening import open_store
 
 
@@ -40,7 +37,14 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
         .map(lambda span: _extract_range(plan, attempt, transport, root, span))
         .collect()
     )
-    mine = manifest_of(plan, results)
+    settled = settled_of(plan, transport.open(), results)
+    held = releases_of(plan, settled)
+    released = (
+        context.parallelize(held, len(held)).map(lambda run: _release(plan, attempt, transport, root, run)).collect()
+        if held
+        else []
+    )
+    mine = manifest_of(plan, results, settled.held, released)
     published = chain.publish(mine)
     own = published.canonical() == mine.canonical()  # names of the attempt are in it
     return result_of(published, "staged" if own else "already")
@@ -80,50 +84,8 @@ def _extract_range(plan: Plan, attempt: str, transport: TransportSettings, root:
         return RangeExtractor(plan, attempt, transport.open(), open_store(root)).extract(span)
 
 
-def manifest_of(plan: Plan, results: Sequence[RangeResult]) -> Manifest:
-    """The manifest of all ranges of a plan.
+def _release(plan: Plan, attempt: str, transport: TransportSettings, root: str, run: list[Release]) -> RangeResult:
+    from loader.extract.task import RangeExtractor
 
-    Raises:
-        DataError, UnsupportedError: a statement that stops the interval, or accounts that do not close.
-    """
-    files = sorted((file for result in results for file in result.files), key=lambda f: f.key.split("/", 4)[-1])
-    schemas = {key: schema for result in results for key, schema in result.schemas.items()}
-    return Manifest(
-        source=plan.source,
-        generation=plan.generation,
-        identity=plan.identity,
-        start=plan.start,
-        stop=plan.stop,
-        start_seqno=plan.start_seqno,
-        stop_seqno=plan.stop_seqno,
-        files=tuple(files),
-        schemas={key: schemas[key].as_dict() for key in sorted(schemas)},
-        barriers=judge([s for result in results for s in result.statements], plan.tables),
-        balance=_balance(plan, results),
-        loader_version=__version__,
-    )
-
-
-def _balance(plan: Plan, results: Sequence[RangeResult]) -> Balance:
-    kinds: Counter[str] = Counter()
-    for result in results:
-        kinds.update(result.event_types)
-    walked = sum(result.bytes for result in results)
-    staged = sum(result.row_events_staged for result in results)
-    seen = sum(result.row_events for result in results)
-    start, stop = plan.interval.start, plan.interval.stop
-    if start.lognum == stop.lognum and walked != stop.logpos - start.logpos:
-        raise DataError(
-            "the accounts of the interval do not close: not every byte was walked exactly once",
-            why=f"{walked} bytes were walked of {stop.logpos - start.logpos}",
-            hint="this is a fault of the loader; please report it with the plan",
-            interval=plan.start_seqno,
-        )
-    return Balance(
-        events=sum(kinds.values()),
-        bytes=walked,
-        transactions=sum(result.transactions for result in results),
-        event_types=dict(sorted(kinds.items())),
-        row_events_staged=staged,
-        skipped={"row events of tables that are not captured": seen - staged},
-    )
+    with carried():
+        return RangeExtractor(plan, attempt, transport.open(), open_store(root)).release(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.binlog.constants import HEADER, event_name
+from loader.binlog.constants import event_name
 from loader.binlog.format import LogFormat
-from loader.binlog.index import LogIndex, placed
+from loader.binlog.index import LogIndex
 from loader.binlog.registry import TableRegistry
-from loader.binlog.stager import Stager
-from loader.binlog.statement import LogStatement, read_statement
-from loader.errors import UnsupportedError
+from loader.binlog.stager import Stager, Timing
+from loader.binlog.statement import LogStatement
+from loader.errors import BinlogFormatError, UnsupportedError
 from loader.extract.blocks import Window, counted, format_of, windows
+from loader.extract.held import Release
+from loader.extract.notes import notes
 from loader.extract.result import RangeResult
-from loader.extract.span import LogRange
+from loader.extract.span import LogRange, whole_segment
+from loader.reader.files import lognum_of
 from loader.staging.documents import Plan
 from loader.staging.filters import Captured
 from loader.staging.layout import interval_folder
@@ -48,17 +51,56 @@ class RangeExtractor:
         """
         plan = self._plan
         result = RangeResult()
+        mine = counted(span, plan.part_bytes)
         with self._transport.open(span.file, span.read_from, span.read_to) as log:
             form = format_of(log, span.file)
-            registry = TableRegistry(Captured(plan.tables), mariadb=form.mariadb)
-            every = plan.update_rows == "both"
-            stager = Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
+            stager = self._stager(span, form)
             with _Parts(stager, self._writer, result) as parts:
-                for window in windows(log, span, form, registry, plan.part_bytes):
+                for window in windows(log, span, form, stager.registry, plan.part_bytes):
                     rows = self._account(span, window.index, result)
-                    result.statements += self._statements(log, span, form, window)
+                    for note in notes(log, window, form, span.file, (span.lognum + plan.shift) * 10**12, mine):
+                        if isinstance(note, LogStatement):
+                            result.statements.append(note)
+                        else:
+                            result.xa.append(note)
                     self._stage(log, window, rows, form, parts)
         return result
+
+    def release(self, run: Sequence[Release]) -> RangeResult:
+        """Stage held groups of one log file into a part of their own.
+
+        Raises:
+            LoaderError: as `extract`, and when a group is not where it was.
+        """
+        file, first, end = run[0].file, run[0].start, run[-1].end
+        span = whole_segment(file, lognum_of(file), first, end, self._plan.part_bytes)
+        wanted = {release.start: release for release in run}
+        result = RangeResult()
+        with self._transport.open(file, first, end) as log:
+            form = format_of(log, file)
+            stager = self._stager(span, form)
+            with _Parts(stager, self._writer, result) as parts:
+                parts.begin(f"{span.lognum:06d}-xa-{first:012d}")
+                for window in windows(log, span, form, stager.registry, self._plan.part_bytes):
+                    groups = window.index.transactions
+                    found = [wanted.pop(int(start), None) for start in groups[:, w.T_START]]
+                    rows = window.index.rows
+                    chosen = np.array([bool(release) for release in found], np.bool_)[rows[:, w.R_TRANSACTION]]
+                    rows = self._chosen(rows[chosen & (rows[:, w.R_TABLE] != w.UNCAPTURED)])
+                    result.row_events_staged += len(rows)
+                    for block, base, piece in window.holding(log, rows, form, file):
+                        stager.stage(block, base, piece, _timing(groups, found))
+        if wanted:
+            raise BinlogFormatError(
+                "an XA transaction is not where it was prepared", file=file, position=next(iter(wanted))
+            )
+        return result
+
+    def _stager(self, span: LogRange, form: LogFormat) -> Stager:
+        plan = self._plan
+        registry = TableRegistry(Captured(plan.tables), mariadb=form.mariadb)
+        every = plan.update_rows == "both"
+        return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
 
     def _writer(self, name: str) -> PartWriter:
         return PartWriter(self._store, self._folder, self._attempt, name)
@@ -70,38 +112,32 @@ class RangeExtractor:
         offsets = index.rows[:, w.R_EVENT]
         mine = (offsets >= first) & (offsets < end)
         captured = index.rows[:, w.R_TABLE] != w.UNCAPTURED
-        self._refuse_rolled_back(span, index, captured)
+        outcomes = index.transactions[index.rows[:, w.R_TRANSACTION], w.T_OUTCOME]
+        self._refuse_rolled_back(span, index.rows[captured & (outcomes == w.ROLLED_BACK)])
         for kind in np.flatnonzero(index.counts[:256]):
             name = event_name(int(kind))
             result.event_types[name] = result.event_types.get(name, 0) + int(index.counts[kind])
-        rows: Ints = index.rows[mine & captured]
+        rows = self._chosen(index.rows[mine & captured & (outcomes == w.DONE)])
         result.bytes += int(index.counts[256])
         result.transactions += int(((starts >= first) & (starts < end)).sum())
         result.row_events += int(mine.sum())
         result.row_events_staged += len(rows)
+        result.row_events_held += int((mine & captured & (outcomes == w.PREPARED)).sum())
         return rows
 
-    def _refuse_rolled_back(self, span: LogRange, index: LogIndex, captured: NDArray[np.bool_]) -> None:
-        undone = index.transactions[index.rows[:, w.R_TRANSACTION], w.T_ROLLED_BACK] == 1
-        if (undone & captured).any():
+    def _chosen(self, rows: Ints) -> Ints:
+        """Of captured row events, those that are staged: all."""
+        return rows
+
+    def _refuse_rolled_back(self, span: LogRange, undone: Ints) -> None:
+        if len(undone):
             raise UnsupportedError(
                 "a group that ends in ROLLBACK carries rows of a captured table",
                 why="a table of an engine without transactions was changed inside a transaction that was rolled back",
                 hint="convert the table to InnoDB and load it again, or exclude it",
                 file=span.file,
-                position=int(index.rows[undone & captured][0, w.R_EVENT]),
+                position=int(undone[0, w.R_EVENT]),
             )
-
-    def _statements(self, log: LogFile, span: LogRange, form: LogFormat, window: Window) -> Iterator[LogStatement]:
-        first, end = counted(span, self._plan.part_bytes)
-        unit = (span.lognum + self._plan.shift) * 10**12
-        for statement in window.index.statements:
-            offset = int(statement[w.S_OFFSET])
-            if first <= offset < end:
-                body = window.statement(log, statement, span.file)[HEADER:]
-                seqno = int(window.index.transactions[statement[w.S_TRANSACTION], w.T_END]) + unit
-                with placed(span.file, offset):
-                    yield read_statement(body, seqno, f"{span.file}:{offset}", form.mariadb)
 
     def _stage(self, log: LogFile, window: Window, rows: Ints, form: LogFormat, parts: _Parts) -> None:
         if not len(rows):
@@ -109,9 +145,17 @@ class RangeExtractor:
         timing = parts.stager.timing(window.index.transactions)
         numbers = rows[:, w.R_EVENT] // self._plan.part_bytes
         for mine in np.split(rows, np.flatnonzero(np.diff(numbers)) + 1):
-            parts.begin(int(mine[0, w.R_EVENT]) // self._plan.part_bytes)
+            number = int(mine[0, w.R_EVENT]) // self._plan.part_bytes
+            parts.begin(f"{parts.stager.lognum:06d}-{number:06d}")
             for block, base, run in window.holding(log, mine, form, parts.stager.file):
                 parts.stager.stage(block, base, run, timing)
+
+
+def _timing(groups: Ints, releases: Sequence[Release | None]) -> Timing:
+    """Of groups whose rows count as of their releases; 0 for those that are not released."""
+    seqnos = np.array([release.seqno if release else 0 for release in releases], np.int64)
+    commits = np.array([release.committed if release else 0 for release in releases], np.int64)
+    return Timing(seqnos, np.ascontiguousarray(groups[:, w.T_START]), commits)
 
 
 class _Parts:
@@ -121,7 +165,7 @@ class _Parts:
         self.stager = stager
         self._writer = writer
         self._result = result
-        self._number = -1
+        self._name = ""
         self._stack = ExitStack()
 
     def __enter__(self) -> _Parts:
@@ -133,20 +177,20 @@ class _Parts:
         else:
             self._stack.__exit__(kind, error, trace)
 
-    def begin(self, number: int) -> None:
-        """Write to this part from now on."""
-        if number == self._number:
+    def begin(self, name: str) -> None:
+        """Write to the part of this name from now on."""
+        if name == self._name:
             return
         self._end()
-        self._number = number
-        self._open = self._stack.enter_context(self._writer(f"{self.stager.lognum:06d}-{number:06d}"))
+        self._name = name
+        self._open = self._stack.enter_context(self._writer(name))
         self.stager.write = self._open.write
         self.stager.counts = {}
 
     def _end(self) -> None:
-        if self._number < 0:
+        if not self._name:
             return
-        self._number = -1
+        self._name = ""
         self._stack.close()
         for schema, counts in self.stager.counts.items():
             operations = (counts.inserts, counts.updates, counts.deletes)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from loader.binlog.tablemap import read_table_map
 from loader.binlog.wire import Cursor
+from loader.binlog.xa import read_prepare
 from loader.reader.events import (
     AnonymousGtidEvent,
     BinlogCheckpointEvent,
@@ -139,10 +140,7 @@ def _xid(header: EventHeader, transaction: Transaction | None, body: bytes) -> E
 
 
 def _xa_prepare(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
-    cursor = Cursor(body)
-    one_phase, form, first, second = cursor.number(1), cursor.number(4), cursor.number(4), cursor.number(4)
-    xid = f"X'{cursor.take(first).hex()}',X'{cursor.take(second).hex()}',{form}"
-    return XaPrepareEvent(header, transaction, bool(one_phase), xid)
+    return XaPrepareEvent(header, transaction, *read_prepare(body))
 
 
 def _incident(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:

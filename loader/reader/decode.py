@@ -86,12 +86,13 @@ class Decoder:
         self._staged.append(bytes(lines))
 
     def _transaction(self, window: Window, number: int, piece: Piece) -> Transaction:
-        start, end, committed, rolled_back = (int(field) for field in window.index.transactions[number][:4])
+        start, end, committed, outcome = (int(field) for field in window.index.transactions[number][:4])
         place = self._place
         ends = Position(place.basename, place.lognum, end)
         gtid = gtid_of(piece.header, piece.body()) if piece.kind in _GTIDS else None
         begins = Position(place.basename, place.lognum, start)
-        return Transaction(ends.seqno(), begins, ends, committed, bool(rolled_back), gtid)
+        undone, prepared = outcome == w.ROLLED_BACK, outcome == w.PREPARED
+        return Transaction(ends.seqno(), begins, ends, committed, undone, prepared, gtid)
 
     def _rows(self, piece: Piece, transaction: Transaction | None, row: w.Ints, timing: Timing) -> RowsEvent:
         kind = _ROWS[piece.kind]

@@ -62,6 +62,7 @@ class Transaction:
         start, end: its first byte and the byte behind its last one.
         committed: microseconds since 1970, to the second where the server logs no more.
         rolled_back: it ends in ROLLBACK.
+        prepared: it ends in XA_PREPARE: its rows count from the XA COMMIT further on, if one comes.
         gtid: None where the server gave it none.
     """
 
@@ -70,6 +71,7 @@ class Transaction:
     end: Position
     committed: int
     rolled_back: bool
+    prepared: bool
     gtid: Gtid | None
 
     @property

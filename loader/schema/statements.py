@@ -24,7 +24,7 @@ class Kind(Enum):
     NONE = "none"  # no captured row or column can change by it
     BARRIER = "barrier"  # a table is emptied, dropped, renamed or altered
     ROWS = "rows"  # rows change, and the log does not say which
-    REFUSED = "refused"  # a kind of transaction that is not covered
+    UNDO = "undo"  # takes back a part of its transaction
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ _HARMLESS = frozenset(
         "UNINSTALL",
     ]
 )
-_CHANGES_ROWS = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "CALL", "DO", "WITH"])
+_CHANGES_ROWS = frozenset(["INSERT", "REPLACE", "UPDATE", "DELETE", "CALL", "DO", "WITH"])
 _OBJECTS = frozenset(
     [
         "USER",
@@ -97,8 +97,10 @@ def effect(text: str, database: str) -> Effect:
     verb = words[0] if words else ""
     if verb in _HARMLESS:
         return _NOTHING
-    if verb in {"XA", "ROLLBACK"}:
-        return Effect(Kind.REFUSED)
+    if verb == "ROLLBACK":
+        return Effect(Kind.UNDO)
+    if verb == "LOAD":
+        return Effect(Kind.ROWS, _loaded(tokens, words, database))
     if verb in _CHANGES_ROWS:
         return Effect(Kind.ROWS, _mentioned(text, database))
     if verb == "TRUNCATE":
@@ -158,6 +160,14 @@ def _renamed(tokens: list[Token], words: list[str], database: str) -> Effect:
     if words[1:2] not in (["TABLE"], ["TABLES"]):
         return Effect(Kind.BARRIER)
     return Effect(Kind.BARRIER, _names(tokens, 2, database))
+
+
+def _loaded(tokens: list[Token], words: list[str], database: str) -> tuple[TableName, ...]:
+    """The table of LOAD DATA ... INTO TABLE."""
+    for at in range(len(words) - 1):
+        if words[at : at + 2] == ["INTO", "TABLE"] and _bare(tokens[at + 1]):
+            return _names(tokens, at + 2, database)[:1]
+    return ()
 
 
 def _new_name(tokens: list[Token], words: list[str], database: str) -> tuple[TableName, ...]:

@@ -69,8 +69,24 @@ class TableFilter(BaseModel):
     exclude: tuple[str, ...] = ()
 
 
+class HeldGroup(BaseModel):
+    """A prepared XA transaction without an outcome yet: its identifier, and its bytes in a log file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    xid: str
+    file: str
+    start: int
+    end: int
+
+
 class Plan(Document):
-    """The decision of an interval's stop, and all that shapes the bytes of its files."""
+    """The decision of an interval's stop, and all that shapes the bytes of its files.
+
+    Attributes:
+        held: XA transactions that were prepared before the interval and had no outcome yet: should one commit in the
+            interval, its rows are read from there.
+    """
 
     source: str
     generation: str
@@ -81,6 +97,7 @@ class Plan(Document):
     tables: TableFilter
     update_rows: Literal["after", "both"] = "after"
     part_bytes: int = 64 * 1024 * 1024
+    held: tuple[HeldGroup, ...] = ()
     run: str = ""
 
     @property
@@ -128,7 +145,11 @@ class StagedFile(BaseModel):
 
 
 class Balance(BaseModel):
-    """Every event and row of the interval, accounted for: read = staged + skipped under a reason."""
+    """Every event and row of the interval, accounted for: read = staged + held + skipped under a reason.
+
+    `row_events_held` are those of XA transactions that were prepared in the interval; `row_events_released` were held
+    in it or before, and are staged since their XA COMMIT is in it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -137,6 +158,8 @@ class Balance(BaseModel):
     transactions: int
     event_types: dict[str, int]
     row_events_staged: int
+    row_events_held: int = 0
+    row_events_released: int = 0
     skipped: dict[str, int]
 
 
@@ -154,7 +177,8 @@ class Barrier(BaseModel):
 class Manifest(Document):
     """The commit point of an extraction or of an initial load: the list of its files.
 
-    An initial load has `start == stop == ` its position P0, and `exact_at` the log position after its last read.
+    `held`: XA transactions without an outcome at the stop, for the next plan. An initial load has `start == stop == `
+    its position P0, and `exact_at` the log position after its last read.
     """
 
     source: str
@@ -167,6 +191,7 @@ class Manifest(Document):
     files: tuple[StagedFile, ...]
     schemas: dict[str, dict[str, Any]]
     barriers: tuple[Barrier, ...] = ()
+    held: tuple[HeldGroup, ...] = ()
     balance: Balance | None = None
     exact_at: str = ""
     exact_at_seqno: int = 0

@@ -35,7 +35,6 @@ ORDER = "a transaction begins or ends where it cannot"
 OUTSIDE = "a row event stands outside a transaction"
 CHECKSUM = "the checksum of an event is wrong"
 SHORT = "an event ends before its content does"
-XA = "the log holds an XA transaction"
 OPEN = "the range ends inside a transaction"
 
 Found = Rows | Index | str
@@ -79,19 +78,19 @@ FILES: dict[str, tuple[Found, Found]] = {
     f"{SERVER}/ddl_in_transaction.000001": (NAMELESS, ORDER),
     f"{SERVER}/duplicate_xid.000001": (NAMELESS, CHECKSUM),
     f"{SERVER}/duplicate_xid_ddl.000001": (NAMELESS, CHECKSUM),
-    f"{SERVER}/duplicate_xid_xa_commit.000001": (NAMELESS, XA),
-    f"{SERVER}/duplicate_xid_xa_prepare.000001": (XA, XA),
-    f"{SERVER}/duplicate_xid_xa_rollback.000001": (NAMELESS, XA),
-    f"{SERVER}/malformed_xid_xa_commit.000001": (NAMELESS, XA),
-    f"{SERVER}/malformed_xid_xa_rollback.000001": (NAMELESS, XA),
+    f"{SERVER}/duplicate_xid_xa_commit.000001": (NAMELESS, Index(2, 4, 3)),
+    f"{SERVER}/duplicate_xid_xa_prepare.000001": (NAMELESS, CHECKSUM),
+    f"{SERVER}/duplicate_xid_xa_rollback.000001": (NAMELESS, Index(2, 4, 3)),
+    f"{SERVER}/malformed_xid_xa_commit.000001": (NAMELESS, CHECKSUM),
+    f"{SERVER}/malformed_xid_xa_rollback.000001": (NAMELESS, CHECKSUM),
     f"{SERVER}/master-bin.000001": (Rows(0), Index(0, 0, 0)),
     f"{SERVER}/master-bin.000001.alt1": (OLD, OLD),
     f"{SERVER}/orphan_begin_start.000001": (NAMELESS, ORDER),
     f"{SERVER}/orphan_commit.000001": (Rows(0), Index(0, 2, 1)),
     f"{SERVER}/orphan_rollback.000001": (Rows(0), Index(0, 2, 1)),
-    f"{SERVER}/orphan_xa_commit.000001": (NAMELESS, XA),
-    f"{SERVER}/orphan_xa_prepare.000001": ("holds XA_PREPARE", "holds XA_PREPARE"),
-    f"{SERVER}/orphan_xa_rollback.000001": (NAMELESS, XA),
+    f"{SERVER}/orphan_xa_commit.000001": (NAMELESS, ORDER),
+    f"{SERVER}/orphan_xa_prepare.000001": (ORDER, ORDER),
+    f"{SERVER}/orphan_xa_rollback.000001": (NAMELESS, ORDER),
     f"{SERVER}/orphan_xid.000001": (NAMELESS, Index(1, 2, 0)),
     f"{SERVER}/replicated-bin.000001": (NAMELESS, Index(4, 5, 1)),
     f"{SERVER}/replicated-bin.000002": (NAMELESS, Index(3, 4, 1)),
@@ -126,7 +125,7 @@ FILES: dict[str, tuple[Found, Found]] = {
     f"{SERVER}/ver_5_1-wl2325_s.001": ("holds PRE_GA_WRITE_ROWS", "holds PRE_GA_WRITE_ROWS"),
     f"{SERVER}/ver_5_1_17.001": (SHORT, SHORT),
     f"{SERVER}/ver_5_1_23.001": (NAMELESS, OUTSIDE),
-    f"{SERVER}/ver_trunk_row_v2.001": (NAMELESS, "holds BEGIN_LOAD_QUERY"),
+    f"{SERVER}/ver_trunk_row_v2.001": (NAMELESS, Index(3, 12, 9)),
     f"{SERVER}/write-full-row.binlog": (NAMELESS, Index(4, 1, 0)),
     f"{SERVER}/write-full-row.binlog.alt1": (NAMELESS, Index(3, 1, 0)),
     f"{SERVER}/write-partial-row.binlog": (NAMELESS, Index(5, 1, 0)),

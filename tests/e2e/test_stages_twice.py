@@ -52,6 +52,18 @@ def test_a_run_that_asks_again_gets_its_own_interval(loaded: Loaded) -> None:
     loaded.json("run")
 
 
+def test_an_xa_transaction_counts_from_the_interval_of_its_commit(loaded: Loaded) -> None:
+    insert = "INSERT INTO shop.reviews VALUES (200000, 'SKU1', 1, 'xa', NULL)"
+    loaded.execute("XA START 'held'", insert, "XA END 'held'", "XA PREPARE 'held'")
+    held = loaded.json("run")
+    assert held["extract"]["tables"] == []
+    assert loaded.differences() == NOTHING_DIFFERS
+    loaded.execute("XA COMMIT 'held'")
+    decided = loaded.json("run")
+    assert decided["extract"]["tables"] == [{"table": "shop.reviews", "inserts": 1, "updates": 0, "deletes": 0}]
+    assert loaded.differences() == NOTHING_DIFFERS
+
+
 def test_two_deltas_at_once_end_in_one(loaded: Loaded) -> None:
     loaded.execute(*changes(4))
     interval = str(loaded.json("position")["start_seqno"])

@@ -11,7 +11,7 @@ import numpy as np
 import pymysql
 
 from infra.servers import Server
-from loader.extract.run import manifest_of
+from loader.extract.closing import manifest_of, releases_of, settled_of
 from loader.extract.span import whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.position import Interval, Position
@@ -131,7 +131,9 @@ def extracted(source: Source, transport: Transport, folder: Path, interval: Inte
         for file, begin, end in transport.segments(interval)
         if begin < end
     ]
-    manifest = manifest_of(plan, results)
+    settled = settled_of(plan, transport, results)
+    released = [extractor.release(run) for run in releases_of(plan, settled)]
+    manifest = manifest_of(plan, results, settled.held, released)
     return Staged(manifest, {bare(file.key): store.get(file.key) for file in manifest.files})
 
 

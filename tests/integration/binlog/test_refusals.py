@@ -136,13 +136,17 @@ def test_rows_by_statement_are_found_out(source: Source, tmp_path: Path) -> None
     assert found.where["table"] == f"{source.schema}.s"
 
 
-def test_an_xa_transaction_is_refused(source: Source, tmp_path: Path) -> None:
-    source.run("CREATE TABLE IF NOT EXISTS x (id INT PRIMARY KEY)", "DELETE FROM x")
+def test_load_data_by_statement_is_found_out(source: Source, tmp_path: Path) -> None:
+    rows = tmp_path / "rows"
+    rows.write_text("1\n2\n")
+    source.run("CREATE TABLE IF NOT EXISTS l (id INT PRIMARY KEY)", "DELETE FROM l")
     start = source.mark()
-    source.run("XA START 'a'", "INSERT INTO x VALUES (1)", "XA END 'a'", "XA PREPARE 'a'", "XA COMMIT 'a'")
-    found = error(source, source.files, tmp_path, start, source.mark())
-    assert isinstance(found, UnsupportedError), found
-    assert "XA" in found.what
+    source.run("SET SESSION binlog_format = STATEMENT")
+    source.run(f"LOAD DATA INFILE '{rows}' INTO TABLE l", "SET SESSION binlog_format = ROW")
+    found = error(source, source.files, tmp_path / "staged", start, source.mark())
+    assert isinstance(found, DataError)
+    assert "changed by a statement" in found.what
+    assert found.where["table"] == f"{source.schema}.l"
 
 
 def test_a_partial_json_update_is_refused(source: Source, tmp_path: Path) -> None:

@@ -101,6 +101,27 @@ class LogBuilder:
         """The commit of a transaction."""
         return self.event(16, number.to_bytes(8, "little"), seconds=seconds)
 
+    def xa_prepare(self, xid: str = "61", *, one_phase: bool = False) -> int:
+        """The end of the first phase of an XA transaction (hex of its identifier), or of all of it."""
+        raw = bytes.fromhex(xid)
+        return self.event(38, struct.pack("<BIII", one_phase, 1, len(raw), 0) + raw)
+
+    def prepared(self, table: Table, *rows: Sequence[Any], xid: str = "61", one_phase: bool = False) -> Self:
+        """An XA transaction that inserts rows, up to its XA PREPARE."""
+        self.gtid()
+        self.query(f"XA START X'{xid}',X'',1")
+        self.table_map(table)
+        self.write(table, *rows)
+        self.query(f"XA END X'{xid}',X'',1")
+        self.xa_prepare(xid, one_phase=one_phase)
+        return self
+
+    def decided(self, outcome: str = "COMMIT", xid: str = "61", *, micros: int = MICROS) -> Self:
+        """XA COMMIT or XA ROLLBACK."""
+        self.gtid(micros=micros)
+        self.query(f"XA {outcome} X'{xid}',X'',1")
+        return self
+
     def rotate(self, file: str = "binlog.000002") -> int:
         """The end of the file, and the next one's name."""
         return self.event(4, (4).to_bytes(8, "little") + file.encode())

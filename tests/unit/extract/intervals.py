@@ -9,9 +9,9 @@ from pathlib import Path
 
 from loader.binlog.registry import TableRegistry
 from loader.extract.blocks import format_of, index_range
+from loader.extract.closing import manifest_of, releases_of, settled_of
 from loader.extract.ranges import split
 from loader.extract.result import RangeResult
-from loader.extract.run import manifest_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
@@ -56,9 +56,12 @@ def extracted(log: bytes, plan: Plan, folder: Path, ranges: Sequence[LogRange], 
     folder.mkdir(exist_ok=True)
     (folder / FILE).write_bytes(log)
     store = LocalStore(f"file://{folder}/staging")
-    extractor = RangeExtractor(plan, attempt, FileTransport(str(folder)), store)
+    transport = FileTransport(str(folder))
+    extractor = RangeExtractor(plan, attempt, transport, store)
     results = [extractor.extract(span) for span in reversed(ranges)][::-1]
-    manifest = manifest_of(plan, results)
+    settled = settled_of(plan, transport, results)
+    released = [extractor.release(run) for run in releases_of(plan, settled)]
+    manifest = manifest_of(plan, results, settled.held, released)
     files = {file.key.replace(f"/{attempt}/", "/"): store.get(file.key) for file in manifest.files}
     return Extracted(manifest, files, results)
 

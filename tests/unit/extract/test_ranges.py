@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loader.binlog.constants import EVENT_NAMES
 from loader.errors import BinlogFormatError, DataError, GapError, UnsupportedError
-from loader.extract.run import manifest_of
+from loader.extract.closing import manifest_of
 from loader.extract.span import whole_segment
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar

@@ -1,0 +1,49 @@
+"""What a window of log notes beside its rows: statements for the driver to judge, and events of XA transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from loader.binlog import walk as w
+from loader.binlog.constants import HEADER, XA_PREPARE
+from loader.binlog.format import LogFormat
+from loader.binlog.index import placed
+from loader.binlog.statement import LogStatement, read_query
+from loader.binlog.xa import read_decision, read_prepare
+from loader.extract.blocks import Window
+from loader.extract.held import Decided, Prepared, XaEvent
+from loader.transport.base import LogFile
+
+
+def notes(
+    log: LogFile, window: Window, form: LogFormat, file: str, unit: int, mine: tuple[int, int]
+) -> Iterator[LogStatement | XaEvent]:
+    """The notes of a window whose events start in the bytes `mine`; `unit` is added to an offset to make a seqno.
+
+    Raises:
+        BinlogFormatError: a damaged event.
+    """
+    for statement in window.index.statements:
+        offset = int(statement[w.S_OFFSET])
+        if mine[0] <= offset < mine[1]:
+            with placed(file, offset):
+                event = window.statement(log, statement, file)
+                yield _note(event, window, int(statement[w.S_TRANSACTION]), form, (file, offset, unit))
+
+
+def _note(
+    event: bytes, window: Window, number: int, form: LogFormat, place: tuple[str, int, int]
+) -> LogStatement | XaEvent:
+    file, offset, unit = place
+    start, end, committed, _ = (int(field) for field in window.index.transactions[number])
+    rows = window.index.rows
+    first, last = np.searchsorted(rows[:, w.R_TRANSACTION], (number, number + 1))
+    captured = bool((rows[first:last, w.R_TABLE] != w.UNCAPTURED).any())
+    if event[4] == XA_PREPARE:
+        return Prepared(read_prepare(event[HEADER:]).xid, file, start, end, captured)
+    database, text = read_query(event[4], event[HEADER:])
+    if decision := read_decision(text):
+        return Decided(decision.xid, file, end, decision.commit, end + unit, committed)
+    return LogStatement(end + unit, f"{file}:{offset}", database, text, form.mariadb, captured)

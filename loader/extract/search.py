@@ -1,0 +1,62 @@
+"""Finding XA transactions that were prepared before the chain of plans began, in the log before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from loader.binlog.registry import TableRegistry
+from loader.errors import GapError
+from loader.extract.blocks import counted, format_of, windows
+from loader.extract.held import Decided, Prepared, XaEvent, unknown
+from loader.extract.notes import notes
+from loader.extract.span import whole_segment
+from loader.model.position import Interval, Position
+from loader.reader.files import lognum_of
+from loader.staging.documents import HeldGroup
+from loader.transport.base import Transport
+
+_FIRST = 4
+
+
+def find_prepared(transport: Transport, before: Position, missing: Sequence[Decided]) -> list[HeldGroup]:
+    """The groups that these outcomes decide, from the log files up to a position, the newest file first.
+
+    Raises:
+        DataError: a group is in none of the files that are left.
+        LoaderError: what transport and codec raise.
+    """
+    wanted = {event.xid: event for event in missing}
+    found: list[HeldGroup] = []
+    for segment in _backwards(transport, before, next(iter(wanted.values()))):
+        newest = {event.xid: event for event in _xa_events(transport, *segment) if event.xid in wanted}
+        for event in newest.values():
+            if isinstance(event, Decided):
+                raise unknown(wanted[event.xid])
+            found.append(HeldGroup(xid=event.xid, file=event.file, start=event.start, end=event.end))
+            del wanted[event.xid]
+        if not wanted:
+            break
+    return found
+
+
+def _backwards(transport: Transport, before: Position, wanted: Decided) -> Iterator[tuple[str, int, int]]:
+    """File, first byte and end byte of each log file up to a position, the newest first."""
+    stop = before
+    while True:
+        start = Position(stop.basename, stop.lognum - (stop.logpos == _FIRST), _FIRST)
+        try:
+            yield transport.segments(Interval(start, stop))[0]
+        except GapError as error:
+            raise unknown(wanted) from error
+        stop = start
+
+
+def _xa_events(transport: Transport, file: str, begin: int, end: int) -> Iterator[XaEvent]:
+    span = whole_segment(file, lognum_of(file), begin, end, end)
+    with transport.open(file, begin, end) as log:
+        form = format_of(log, file)
+        registry = TableRegistry(lambda _: False, mariadb=form.mariadb)
+        for window in windows(log, span, form, registry, end):
+            for note in notes(log, window, form, file, 0, counted(span, end)):
+                if isinstance(note, Prepared | Decided):
+                    yield note
