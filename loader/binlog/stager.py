@@ -13,6 +13,7 @@ from loader.binlog import rows as k
 from loader.binlog import walk as w
 from loader.binlog.constants import event_name
 from loader.binlog.jsonb import STACK
+from loader.binlog.partial import is_partial, whole_updates
 from loader.binlog.program import Program
 from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
@@ -92,9 +93,15 @@ class Stager:
             numbers = [n for n, other in enumerate(schemas) if other == schema]
             mine = rows[np.isin(rows[:, w.R_TABLE], numbers)]
             # Two table maps can stage alike (they differ in nullability, say): runs keep their common order.
-            cuts = np.flatnonzero(np.diff(mine[:, w.R_TABLE])) + 1
+            partial = is_partial(mine)
+            cuts = np.flatnonzero(np.diff(mine[:, w.R_TABLE]) | np.diff(partial)) + 1
             for run in np.split(mine, cuts):
-                self._run(block, base, run, programs[int(run[0, w.R_TABLE])], timing)
+                program = programs[int(run[0, w.R_TABLE])]
+                if is_partial(run[:1])[0]:
+                    whole, updates = whole_updates(block, base, run, program, self.file)
+                    self._run(whole, 0, updates, program, timing)
+                else:
+                    self._run(block, base, run, program, timing)
 
     def _run(self, block: NDArray[np.uint8], base: int, rows: Ints, program: Program, timing: Timing) -> None:
         which = rows[:, w.R_TRANSACTION]

@@ -37,7 +37,7 @@ from loader.transport.base import LogFile
 Ints = NDArray[np.int64]
 Progress = Callable[[int], object]
 
-_KINDS = {"I": (23, 30), "U": (24, 31), "D": (25, 32)}
+_KINDS = {"I": (23, 30), "U": (24, 31, 39), "D": (25, 32)}
 _FOLDERS = 4  # of a key, which name source, generation, interval and attempt: there is one of each here
 
 
@@ -192,7 +192,8 @@ class _Extractor(RangeExtractor):
         return PartWriter(self._store, self._folder, self._attempt, name, hashed=False)
 
     def _chosen(self, rows: Ints) -> Ints:
-        return rows if len(self._kinds) == len(_KINDS) * 2 else rows[np.isin(rows[:, w.R_KIND], self._kinds)]
+        every = len(self._kinds) == sum(map(len, _KINDS.values()))
+        return rows if every else rows[np.isin(rows[:, w.R_KIND], self._kinds)]
 
 
 class _Opening:

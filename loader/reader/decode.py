@@ -29,7 +29,7 @@ from loader.reader.pieces import Piece, pieces
 from loader.reader.window import LogBytes, Window
 
 _ROWS = {23: WriteRowsEvent, 24: UpdateRowsEvent, 25: DeleteRowsEvent,
-         30: WriteRowsEvent, 31: UpdateRowsEvent, 32: DeleteRowsEvent}  # fmt: skip
+         30: WriteRowsEvent, 31: UpdateRowsEvent, 32: DeleteRowsEvent, 39: UpdateRowsEvent}  # fmt: skip
 _GTIDS = (33, 42, 162)
 _NO_TABLE = TableName("", "")
 

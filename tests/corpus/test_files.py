@@ -134,7 +134,7 @@ FILES: dict[str, tuple[Found, Found]] = {
     f"{RUST}/binlog_transaction_previous_GTID_no_tag.000001": (Rows(0), Index(0, 0, 0)),
     f"{RUST}/binlog_transaction_with_GTID_TAG.000001": (NAMELESS, Index(1, 1, 0)),
     f"{RUST}/json-opaque.binlog": (Rows(8), Index(8, 3, 2)),
-    f"{RUST}/json.binlog.000001": (NAMELESS, "holds PARTIAL_UPDATE_ROWS"),
+    f"{RUST}/json.binlog.000001": (NAMELESS, Index(6, 8, 2)),
     f"{RUST}/mariadb-bin.000001": (Rows(2), Index(2, 2, 0)),
     f"{RUST}/minimal_row_metadata.000001": (NAMELESS, Index(1, 1, 0)),
     f"{RUST}/mysql-enum-string-set.000001": (Rows(4), Index(3, 5, 2)),

@@ -149,7 +149,7 @@ def test_load_data_by_statement_is_found_out(source: Source, tmp_path: Path) -> 
     assert found.where["table"] == f"{source.schema}.l"
 
 
-def test_a_partial_json_update_is_refused(source: Source, tmp_path: Path) -> None:
+def test_a_partial_json_update_without_its_document_is_refused(source: Source, tmp_path: Path) -> None:
     if source.kind == "mariadb":
         pytest.skip("MariaDB has no partial JSON")
     source.run(
@@ -158,12 +158,14 @@ def test_a_partial_json_update_is_refused(source: Source, tmp_path: Path) -> Non
     )
     start = source.mark()
     source.run(
-        "SET SESSION binlog_row_value_options = PARTIAL_JSON", "UPDATE j SET j = JSON_SET(j, '$.a', 2)",
-        "SET SESSION binlog_row_value_options = ''",
-    )  # fmt: skip
+        "SET SESSION binlog_row_value_options = PARTIAL_JSON, SESSION binlog_row_image = MINIMAL",
+        "UPDATE j SET j = JSON_SET(j, '$.a', 2)",
+        "SET SESSION binlog_row_value_options = '', SESSION binlog_row_image = FULL",
+    )
     found = error(source, source.files, tmp_path, start, source.mark())
     assert isinstance(found, UnsupportedError)
-    assert "PARTIAL_UPDATE_ROWS" in found.what
+    assert "does not come with the document" in found.what
+    assert (found.where["table"], found.where["column"]) == (f"{source.schema}.j", "j")
 
 
 def test_savepoints_and_rollbacks_leave_only_what_was_committed(source: Source, tmp_path: Path) -> None:
