@@ -36,6 +36,11 @@ test-fast: $(SYNCED) ## run the unit tests only
 sweep: setup ## kill a delta at every point, with a clean run and a comparison after each kill
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest tests/e2e/test_killed.py
 
+.PHONY: fuzz
+fuzz: setup ## decode random tables for minutes; SECONDS=300 for each server, SEED=... to see a run again
+	@seed="$(or $(SEED),$$RANDOM)"; echo "seed $$seed"; PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_FUZZ_SEED="$$seed" \
+		LOADER_FUZZ_SECONDS="$(or $(SECONDS),300)" .venv/bin/pytest tests/integration/types/test_random.py
+
 .PHONY: bench-codec
 bench-codec: setup ## measure the codec against other readers of the log; QUICK=1 with a tenth of the log
 	@infra/uv.sh sync --frozen --all-extras --group bench --quiet

@@ -92,6 +92,7 @@ class Source(_Section):
     transport: Literal["network", "file"] = "network"
     log_folder: str = ""
     update_rows: Literal["after", "both"] = "after"
+    undecodable: Literal["error", "hex"] = "error"
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
     chunk_rows: Annotated[int, Field(ge=1)] = 100_000
 
@@ -139,6 +140,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         transport=TransportSettings(kind=source.transport, server=server, folder=source.log_folder),
         tables=TableFilter(include=source.tables.include, exclude=source.tables.exclude),
         update_rows=source.update_rows,
+        undecodable=source.undecodable,
         part_bytes=source.part_bytes,
         chunk_rows=source.chunk_rows,
         staging_root=config.staging.root,

@@ -158,6 +158,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         shift=generation.shift,
         tables=settings.tables,
         update_rows=settings.update_rows,
+        undecodable=settings.undecodable,
         part_bytes=settings.part_bytes,
         held=manifest.held if manifest else (),
         run=run,
@@ -239,6 +240,7 @@ def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = ()) -> Job:
         staging_root=settings.staging_root,
         tables=settings.tables,
         only=tables,
+        undecodable=settings.undecodable,
         chunk_rows=settings.chunk_rows,
     )
     return Job("snapshot", _PACKAGE / "snapshot" / "job.py", spec)

@@ -16,7 +16,8 @@ from loader.transport.address import ServerAddress
 class SourceSettings(BaseModel):
     """One source, resolved: its server, what is captured of it, its staging root, its warehouse, its Spark.
 
-    `part_bytes` cuts staged files by the log; it goes into each plan.
+    `part_bytes` cuts staged files by the log; it goes into each plan, and so do `update_rows` and `undecodable`: what
+    becomes of bytes that are no text of their column's character set.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +27,7 @@ class SourceSettings(BaseModel):
     transport: TransportSettings
     tables: TableFilter
     update_rows: Literal["after", "both"]
+    undecodable: Literal["error", "hex"]
     part_bytes: int
     chunk_rows: int
     staging_root: str

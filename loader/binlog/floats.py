@@ -1,7 +1,7 @@
 """FLOAT and DOUBLE as the shortest decimal text that reads back to the same bits.
 
 The digits come from Raffaello Giulietti's "The Schubfach way to render doubles" (2021); the layout is the server's
-own (`my_gcvt`): plain for a decimal point within 15 places, else `1.5e-20`.
+own (`my_gcvt`): plain for a decimal point within 15 places, or before the last digit, else `1.5e-20`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _lay_out(out: Bytes, pos: int, digits: np.uint64, exponent: np.int64) -> int
     end = put_unsigned(out, pos + 1, digits)
     size = end - pos - 1
     point = size + exponent  # where the decimal point stands, counted from the first digit
-    if point < -14 or point > 15:
+    if point < -14 or (point > 15 and point >= size):
         out[pos] = out[pos + 1]
         if size > 1:
             out[pos + 1] = _DOT

@@ -39,6 +39,7 @@ entry (0 in arrays), bytes of an offset."""
 _DEPTH = 101  # JSON_DOCUMENT_MAX_DEPTH is 100
 STACK = (_DEPTH, 8)
 _ROOM = 96  # the longest scalar that is not a string
+_DIGITS = 81  # of a DECIMAL here: its digits before the point count in whole groups of nine, so they can be over 65
 _COMMA = np.uint8(44)
 _COLON = np.uint8(58)
 _SPACE = np.uint8(32)
@@ -173,7 +174,7 @@ def _put_opaque(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int)
         return BAD
     if kind == 246 and size >= 2:
         precision, scale = np.int64(buf[data]), np.int64(buf[data + 1])
-        if precision > 65 or scale > precision or decimal_size(precision, scale) + 2 > size:
+        if precision > _DIGITS or scale > precision or decimal_size(precision, scale) + 2 > size:
             return BAD
         return put_decimal(out, at, buf, data + 2, precision, scale)
     if kind == 7 or 10 <= kind <= 12:
@@ -272,7 +273,6 @@ def put_json(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int, st
     """The document in buf[pos:end] as a quoted field; BAD when damaged, NO_ROOM when it would pass `limit`.
 
     Up to SLACK bytes beyond `limit` may be written. `stack` is scratch of shape STACK.
-
 
     An empty document (a NULL forced into a NOT NULL column) is the server's `null`.
     """

@@ -46,6 +46,9 @@ variable one is written as, or the operation of what is compressed; two argument
 of a byte of a variable one."""
 
 PACKED = 16
+HEXED = 32
+"""Added to the operation of a text: bytes that are none of its character set are written as hex."""
+
 _LONGEST_FIXED = 96
 _INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
 _TEMPORAL = {"datetime": (DATETIME, 5), "timestamp": (TIMESTAMP, 4), "time": (TIME, 3)}
@@ -73,10 +76,10 @@ class Program:
     tables: NDArray[np.uint16]
 
 
-def compile_program(schema: TableSchema, prefixes: tuple[int, ...]) -> Program:
+def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bool = False) -> Program:
     """The program of a table whose variable columns have length prefixes of so many bytes (0 for fixed ones).
 
-    PACKED is added to the bytes for a column that the server compresses.
+    PACKED is added to the bytes for a column that the server compresses. `hexed`: see HEXED; else such bytes are bad.
 
     Raises:
         UnsupportedError: a column type or character set that is not covered.
@@ -84,7 +87,8 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...]) -> Program:
     texts: list[bytes] = []
     first = table_places(schema.columns)
     rows = [
-        _fields(schema, column, prefix, texts, first) for column, prefix in zip(schema.columns, prefixes, strict=True)
+        _fields(schema, column, prefix, texts, first, hexed)
+        for column, prefix in zip(schema.columns, prefixes, strict=True)
     ]
     order = {column.name: index for index, column in enumerate(schema.columns)}
     blob = b"".join(texts)
@@ -130,7 +134,9 @@ def text_operation(charset: str, first: dict[str, int]) -> tuple[int, int, int, 
     return MULTIBYTE, first[charset], longest, 3
 
 
-def _fields(schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int]) -> list[int]:
+def _fields(
+    schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int], hexed: bool
+) -> list[int]:
     kind = column.type
     if kind in _INTEGER_BYTES:
         return [UINT if column.unsigned else INT, 0, _INTEGER_BYTES[kind], 0, 0, _LONGEST_FIXED]
@@ -152,9 +158,9 @@ def _fields(schema: TableSchema, column: Column, prefix: int, texts: list[bytes]
     if kind == "json":
         return [JSON, prefix, 0, 0, 0, 0]
     if prefix > PACKED:
-        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first)
+        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first, hexed)
         return [COMPRESSED, prefix - PACKED, op, x, y, 0]
-    return _variable(schema, column, prefix, first)
+    return _variable(schema, column, prefix, first, hexed)
 
 
 def _labelled(column: Column, texts: list[bytes]) -> list[int]:
@@ -174,7 +180,7 @@ def label_bytes(many: bool, count: int) -> int:
     return 8 if size > 4 else size
 
 
-def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int]) -> list[int]:
+def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hexed: bool) -> list[int]:
     if column.type.endswith(("blob", "binary")) or column.type == "geometry":
         return [HEX, prefix, column.size, column.size, 0, 2]
     if column.type == "vector":
@@ -182,7 +188,7 @@ def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str,
     operation = text_operation(column.charset, first)
     if operation:
         op, x, y, most = operation
-        return [op, prefix, 0, x, y, most]
+        return [op + HEXED if hexed else op, prefix, 0, x, y, most]
     raise UnsupportedError(
         f"column type {column} with character set {column.charset or 'unknown'} is not covered by this version",
         hint="exclude the table from the captured tables, or convert the column to utf8mb4",

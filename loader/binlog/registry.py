@@ -19,7 +19,7 @@ class TableRegistry:
     """Knows each distinct table map by its bytes, so that it is read once, however often the log repeats it.
 
     `programs` holds one program per captured table map, in order of arrival. `mariadb`: the log is of MariaDB. `known`
-    and `nameless`: for table maps without column names, see TableMap.schema.
+    and `nameless`: for table maps without column names, see TableMap.schema. `hexed`: see compile_program.
     """
 
     def __init__(
@@ -29,10 +29,12 @@ class TableRegistry:
         mariadb: bool = False,
         known: Callable[[TableName], TableSchema | None] = lambda _: None,
         nameless: bool = False,
+        hexed: bool = False,
     ) -> None:
         self._captured = captured
         self._known = known
         self._nameless = nameless
+        self._hexed = hexed
         self.mariadb = mariadb
         self._bodies: list[bytes] = []
         self._programs: list[int] = []
@@ -52,7 +54,7 @@ class TableRegistry:
             known = self._known(table.name)
             schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
             number = len(self.programs)
-            self.programs.append(compile_program(schema, prefixes))
+            self.programs.append(compile_program(schema, prefixes, hexed=self._hexed))
         self._bodies.append(body[6:])
         self._programs.append(number)
         self._build()

@@ -21,6 +21,7 @@ from loader.model.table import TableSchema
 
 Ints = NDArray[np.int64]
 
+HEX_HINT = '; or set undecodable = "hex" for the source, and load the table again'
 _OUT_BYTES = 4 * 1024 * 1024
 _OUT_MOST = 4 * 1024 * 1024 * 1024
 
@@ -172,7 +173,8 @@ class Stager:
             column = program.schema.columns[int(state[k.COLUMN])]
             raise DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
-                hint="look at the row with mysqlbinlog -vv; mend it at the source and load the table again",
+                hint="look at the row with mysqlbinlog -vv; mend it at the source and load the table again"
+                + (HEX_HINT if column.charset else ""),
                 **place,
                 column=column.name,
             )

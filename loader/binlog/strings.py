@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from loader.binlog.codepoints import Codes, put_multibyte, put_single, put_unicode
-from loader.binlog.digits import Bytes
+from loader.binlog.digits import BAD, Bytes
 from loader.binlog.jit import part
-from loader.binlog.program import HEX, LATIN1, MULTIBYTE, SINGLE, UTF8
-from loader.binlog.texts import put_bytes, put_latin1, put_text
+from loader.binlog.program import HEX, HEXED, LATIN1, MULTIBYTE, SINGLE, UTF8
+from loader.binlog.texts import put_bytes, put_latin1, put_text, put_undecodable
 
 
 @part
-def put_string(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
-    """The field of buf[pos:end]; BAD for bytes that are no text of the set. HEX has `x` bytes at least."""
+def _put_decoded(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
     if op == UTF8:
         return put_text(out, at, buf, pos, end)
     if op == LATIN1:
@@ -23,3 +22,11 @@ def put_string(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x: 
     if op == SINGLE:
         return put_single(out, at, buf, pos, end, tables, x)
     return put_unicode(out, at, buf, pos, end, x)
+
+
+@part
+def put_string(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
+    """The field of buf[pos:end]; BAD for bytes that are no text of it, unless HEXED. HEX has `x` bytes at least."""
+    hexed = op >= HEXED
+    done = _put_decoded(out, at, buf, pos, end, op - HEXED if hexed else op, x, y, tables)
+    return put_undecodable(out, at, buf, pos, end) if hexed and done == BAD else done

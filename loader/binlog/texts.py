@@ -2,7 +2,7 @@ r"""Strings and bytes as quoted fields of the staging dialect.
 
 Inside quotes: `"` is doubled; backslash, newline, CR and NUL become `\\`, `\n`, `\r`, `\0`. Writers return the
 position after the closing quote, or BAD when the bytes are not text of the column's character set. Room needed:
-2 bytes per input byte for UTF-8 and hex, 3 for latin1, and 2 for the quotes.
+2 bytes per input byte for UTF-8 and hex, 3 for latin1, and 2 for the quotes; 2 more for bytes that are no text.
 """
 
 from __future__ import annotations
@@ -175,5 +175,18 @@ def put_bytes(out: Bytes, at: int, buf: Bytes, pos: int, end: int, width: int) -
         at = put_hex(out, at, buf[i])
     for _ in range(width - (end - pos)):
         at = put_hex(out, at, np.uint8(0))
+    out[at] = QUOTE
+    return at + 1
+
+
+@part
+def put_undecodable(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
+    r"""A quoted field of bytes that are no text: `\x` and hex. No text starts so: its backslashes are doubled."""
+    out[at] = QUOTE
+    out[at + 1] = BACKSLASH
+    out[at + 2] = np.uint8(120)
+    at += 3
+    for i in range(pos, end):
+        at = put_hex(out, at, buf[i])
     out[at] = QUOTE
     return at + 1

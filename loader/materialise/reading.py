@@ -85,14 +85,15 @@ def may_not_fit(column: Column) -> bool:
 
 
 def unescaped(raw: Expression) -> Expression:
-    r"""Text with `\\`, `\n`, `\r` and `\0` undone.
+    r"""Text with `\\`, `\n`, `\r` and `\0` undone; `\x` and hex digits, which are bytes and no text, stay as they are.
 
     Staged text holds no newline, so one can stand for the escaped backslash meanwhile; once `\0`, `\r` and `\n` are
     done, every backslash left stands for a newline and every newline for a backslash, and they change places.
     """
     steps = (("\\\\", "\n"), ("\\0", "\x00"), ("\\r", "\r"), ("\\n", "\\"))
     undone = reduce(lambda text, step: sf.replace(text, sf.lit(step[0]), sf.lit(step[1])), steps, raw)
-    return sf.when(sf.instr(raw, "\\") > 0, sf.translate(undone, "\n\\", "\\\n")).otherwise(raw)
+    escaped = (sf.instr(raw, "\\") > 0) & ~sf.startswith(raw, sf.lit("\\x"))
+    return sf.when(escaped, sf.translate(undone, "\n\\", "\\\n")).otherwise(raw)
 
 
 def unreadable(error: Exception, table: TableName) -> StagedDataError | None:

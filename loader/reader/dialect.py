@@ -1,7 +1,8 @@
 r"""Staged lines, read back: the fields of a record by the rules of the dialect that the codec writes.
 
 A field is bare, or quoted with `"` doubled inside; `\N` that is bare is NULL; inside quotes a backslash stands before
-`n`, `r`, `0` or a backslash. A record is one line, whatever its texts hold.
+`n`, `r`, `0` or a backslash, or at the start before `x` and the hex digits of bytes that are no text, which stay so.
+A record is one line, whatever its texts hold.
 """
 
 from __future__ import annotations
@@ -49,4 +50,4 @@ def lines_of(staged: bytes) -> list[str]:
 
 
 def _plain(found: re.Match[str]) -> str:
-    return _PLAIN.get(found[0], found[0][1:])
+    return _PLAIN.get(found[0], found[0])

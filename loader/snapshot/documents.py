@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -40,6 +40,7 @@ class LoadPlan(Document):
         index: the index of the key.
         bounds: last key of each chunk but the last one, which has no end; see snapshot.keys.
         select: the expressions that are read, in the order of the table's columns.
+        undecodable: see SourceSettings.
     """
 
     source: str
@@ -53,6 +54,7 @@ class LoadPlan(Document):
     key: tuple[KeyColumn, ...]
     bounds: tuple[Bound, ...]
     select: tuple[str, ...]
+    undecodable: Literal["error", "hex"] = "error"
 
     @cached_property
     def definition(self) -> TableSchema:

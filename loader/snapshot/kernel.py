@@ -29,7 +29,8 @@ from loader.binlog.digits import (
 )
 from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import kernel, part
-from loader.binlog.texts import put_bytes, put_latin1, put_text
+from loader.binlog.program import HEXED
+from loader.binlog.texts import put_bytes, put_latin1, put_text, put_undecodable
 from loader.binlog.vectors import put_vector
 
 Ints = NDArray[np.int64]
@@ -53,7 +54,7 @@ Ints = NDArray[np.int64]
     UNICODE,
     VECTOR,
 ) = range(17)
-"""Operations. From TEXT on, a value comes with its length before it."""
+"""Operations. From TEXT on, a value comes with its length before it. HEXED is added to a text's as for the log."""
 
 OP, SIZE, X, Y, MOST = range(5)
 """Fields of a column: operation; bytes of a fixed value, or fractional digits of a temporal one; two arguments of a
@@ -151,8 +152,9 @@ def _put_time(out: Bytes, at: int, block: Bytes, pos: int, size: int, digits: in
 
 
 @part
-def _put_foreign(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
-    """A text that is not UTF-8, or a vector."""
+def _put_decoded(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
+    if op == TEXT:
+        return put_text(out, at, block, pos, end)
     if op == LATIN1:
         return put_latin1(out, at, block, pos, end)
     if op == SINGLE:
@@ -162,6 +164,14 @@ def _put_foreign(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int,
     if op == UNICODE:
         return put_unicode(out, at, block, pos, end, x)
     return put_vector(out, at, block, pos, end)
+
+
+@part
+def _put_foreign(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
+    """A text that is not UTF-8, one that may be no text, or a vector."""
+    hexed = op >= HEXED
+    done = _put_decoded(out, at, block, pos, end, op - HEXED if hexed else op, x, y, tables)
+    return put_undecodable(out, at, block, pos, end) if hexed and done == BAD else done
 
 
 @part

@@ -48,6 +48,7 @@ def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName)
         key=tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts),
         bounds=(),
         select=tuple(selected(column) for column in schema.columns),
+        undecodable=spec.undecodable,
     )
     # An index on the beginnings of values does not order the values: such a table is one chunk.
     ordered = not any(part.prefix for part in key.parts)

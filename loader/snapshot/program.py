@@ -58,8 +58,8 @@ class Program:
     tables: NDArray[np.uint16]
 
 
-def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPacket]) -> Program:
-    """For the binary result rows of the table, with text in the character sets of its columns.
+def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPacket], *, hexed: bool = False) -> Program:
+    """For the binary result rows of the table, with text in the character sets of its columns; see HEXED for `hexed`.
 
     Raises:
         DataError: the server describes other columns than the schema has: the table was altered.
@@ -74,12 +74,12 @@ def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPack
             raise _altered(schema, f"{field.name} has type {field.type_code} of the protocol now", column)
         rows.append((VECTOR, 0, 0, 0, VECTOR_ROOM) if column.type == "vector" else (operation, size, 0, 0, 2))
         if operation == TEXT and column.charset not in {"", "binary"}:
-            rows[-1] = _text(schema, column, field, first)
+            rows[-1] = _text(schema, column, field, first, hexed)
     return Program(np.array(rows, np.int64).reshape(len(rows), 5), joined_tables(tuple(first)))
 
 
 def _text(
-    schema: TableSchema, column: Column, field: FieldDescriptorPacket, first: dict[str, int]
+    schema: TableSchema, column: Column, field: FieldDescriptorPacket, first: dict[str, int], hexed: bool
 ) -> tuple[int, int, int, int, int]:
     """The fields of a text, which comes in the column's own character set."""
     found = charset_of(field.charsetnr)
@@ -87,7 +87,7 @@ def _text(
     if found != column.charset or known is None:
         raise _altered(schema, f"{field.name} has character set {found} now", column)
     operation, x, y, most = known
-    return _TEXTS[operation], 0, x, y, most
+    return _TEXTS[operation] + (log.HEXED if hexed else 0), 0, x, y, most
 
 
 def _program(column: Column, field: FieldDescriptorPacket) -> tuple[int, int, bool]:

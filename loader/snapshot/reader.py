@@ -16,6 +16,7 @@ from pymysql.err import OperationalError
 from pymysql.protocol import FieldDescriptorPacket
 
 from loader.binlog.digits import Bytes
+from loader.binlog.stager import HEX_HINT
 from loader.errors import DataError
 from loader.model.table import TableSchema
 from loader.resources import sql
@@ -46,11 +47,15 @@ def line_head(seqno: int, committed_at: str) -> bytes:
 
 
 class ResultReader:
-    """Reads results on one connection. `schema` is of the columns that its statements select."""
+    """Reads results on one connection. `schema` is of the columns that its statements select.
 
-    def __init__(self, connection: Connection[Any], schema: TableSchema, head: bytes) -> None:
+    `hexed`: bytes that are no text of their character set are written as hex; else they are an error.
+    """
+
+    def __init__(self, connection: Connection[Any], schema: TableSchema, head: bytes, *, hexed: bool = False) -> None:
         self._connection = connection
         self._schema = schema
+        self._hexed = hexed
         self._head = np.frombuffer(head, np.uint8).copy()
         self._block: Bytes = np.empty(_BLOCK, np.uint8)
         self._out: Bytes = np.empty(_OUT_BYTES, np.uint8)
@@ -63,7 +68,7 @@ class ResultReader:
             DataError: a result that does not fit the schema.
         """
         number = self._prepare(statement)
-        program = compile_program(self._schema, self._execute(number))
+        program = compile_program(self._schema, self._execute(number), hexed=self._hexed)
         state = np.zeros(4, np.int64)
         size = self._buffered()
         while True:
@@ -143,7 +148,7 @@ class ResultReader:
             column = self._schema.columns[int(state[k.COLUMN])]
             raise DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
-                hint="mend the value at the source and start the load again",
+                hint="mend the value at the source and start the load again" + (HEX_HINT if column.charset else ""),
                 table=self._schema.name,
                 column=column.name,
             )

@@ -16,7 +16,7 @@ class SnapshotSpec(BaseModel):
 
     Attributes:
         identity, shift: of the generation.
-        chunk_rows: rows of a chunk; a load that was begun keeps the chunks it has.
+        chunk_rows, undecodable: rows of a chunk, and see SourceSettings; a load that was begun keeps what it has.
         not_before: a position; loads begun before it do not count, so that each table is read anew.
     """
 
@@ -30,6 +30,7 @@ class SnapshotSpec(BaseModel):
     staging_root: str
     tables: TableFilter
     only: tuple[str, ...] = ()
+    undecodable: Literal["error", "hex"] = "error"
     chunk_rows: int = Field(default=100_000, gt=0)
     not_before: str = ""
 

@@ -35,7 +35,8 @@ def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt:
     with connected(server) as connection, PartWriter(store, plan.folder, attempt, part) as writer:
         check_identity(connection, plan.identity)
         prepare_session(connection)
-        reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at))
+        hexed = plan.undecodable == "hex"
+        reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hexed=hexed)
         rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
     file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None
     _LOG.info("table %s: chunk %d has %d rows", plan.name, number, rows)

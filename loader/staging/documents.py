@@ -96,6 +96,7 @@ class Plan(Document):
     shift: int
     tables: TableFilter
     update_rows: Literal["after", "both"] = "after"
+    undecodable: Literal["error", "hex"] = "error"
     part_bytes: int = 64 * 1024 * 1024
     held: tuple[HeldGroup, ...] = ()
     run: str = ""

@@ -53,11 +53,9 @@ def test_a_small_configuration_and_what_it_leaves_to_defaults(write: Path) -> No
     )  # fmt: skip
     assert settings.tables == TableFilter(include=("shop.*",), exclude=("shop.tmp_*",))
     assert settings.staging_root == "file:///data/staging"
-    assert (settings.transport.kind, settings.update_rows, settings.part_bytes) == (
-        "network",
-        "after",
-        64 * 1024 * 1024,
-    )
+    assert (settings.transport.kind, settings.update_rows, settings.undecodable, settings.part_bytes) == (
+        "network", "after", "error", 64 * 1024 * 1024
+    )  # fmt: skip
     assert (settings.catalog.name, settings.catalog.type, settings.catalog.warehouse) == (
         "lake", "hadoop", "file:///data/warehouse"
     )  # fmt: skip
@@ -85,6 +83,7 @@ WRONG = {
         ('host = "x"\nhots = "y"', "sources.shop.hots: there is no such key"),
         ('host = "x"\nport = "many"', "sources.shop.port: Input should be a valid integer"),
         ('host = "x"\nupdate_rows = "all"', "sources.shop.update_rows: Input should be 'after' or 'both'"),
+        ('host = "x"\nundecodable = "skip"', "sources.shop.undecodable: Input should be 'error' or 'hex'"),
         ('host = "x"\npart_bytes = 100', "sources.shop.part_bytes: Input should be greater than or equal to 4096"),
         ('host = "x"\nchunk_rows = 0', "sources.shop.chunk_rows: Input should be greater than or equal to 1"),
         ('host = "x"\ntransport = "ftp"', "sources.shop.transport: Input should be 'network' or 'file'"),

@@ -88,46 +88,6 @@ def test_inserts_updates_key_changes_and_deletes_of_every_type(source: Source, n
     assert differences(images(lines), before, columns) == []
 
 
-def test_every_fraction_of_the_types_of_time(source: Source, tmp_path: Path) -> None:
-    columns = [
-        f"`{kind}{digits}` {kind}({digits}) NULL" for kind in ("datetime", "timestamp", "time") for digits in range(7)
-    ]
-    source.run("DROP TABLE IF EXISTS fractions", f"CREATE TABLE fractions (id INT PRIMARY KEY, {', '.join(columns)})")
-    moments = [
-        "2024-02-29 12:34:56.987654",
-        "1970-01-01 00:00:01.000001",
-        "2037-12-31 23:59:58.999999",
-        "2000-01-01 00:00:00",
-    ]
-    times = ["-838:59:58.999999", "-00:00:00.999999", "12:00:00.000001", "-100:00:00.5"]
-    start = source.mark()
-    for number, (moment, time) in enumerate(zip(moments, times, strict=True)):
-        values = [moment] * 14 + [time] * 7
-        source.run(f"INSERT INTO fractions VALUES ({number}, {', '.join(repr(value) for value in values)})")
-    staged = source.staged(tmp_path, start)
-    schema = staged.schema(f"{source.schema}.fractions")
-    found = [tuple(line[5:]) for line in staged.records(f"{source.schema}.fractions")]
-    assert differences(found, table_rows(source, schema), [column.name for column in schema.columns]) == []
-
-
-def test_decimals_of_many_shapes(source: Source, tmp_path: Path) -> None:
-    shapes = [
-        (p, s) for p in (1, 2, 5, 8, 9, 10, 17, 18, 19, 28, 38, 64, 65) for s in (0, 1, 8, 9, 10, 29, 30) if s <= p
-    ]
-    columns = ", ".join(f"d{p}_{s} DECIMAL({p},{s})" for p, s in shapes)
-    source.run("DROP TABLE IF EXISTS decimals", f"CREATE TABLE decimals (id INT PRIMARY KEY, {columns})")
-    start = source.mark()
-    for number, sign in enumerate(("", "-")):
-        edges = [f"{sign}{'9' * (p - s) or '0'}.{'9' * s or '0'}" for p, s in shapes]
-        small = [f"{sign}0.{'0' * (s - 1)}1" if s else f"{sign}1" for _, s in shapes]
-        for row, values in enumerate((edges, small)):
-            source.run(f"INSERT INTO decimals VALUES ({2 * number + row}, {', '.join(values)})")
-    staged = source.staged(tmp_path, start)
-    schema = staged.schema(f"{source.schema}.decimals")
-    found = [tuple(line[5:]) for line in staged.records(f"{source.schema}.decimals")]
-    assert differences(found, table_rows(source, schema), [column.name for column in schema.columns]) == []
-
-
 def test_nested_json_and_opaque_values_are_the_server_s_own_text(source: Source, tmp_path: Path) -> None:
     depth = 90 if source.kind == "mysql" else 30  # MariaDB takes 32
     deep = "[" * depth + "]" * depth
@@ -154,16 +114,6 @@ def test_nested_json_and_opaque_values_are_the_server_s_own_text(source: Source,
     assert last == dict(source.rows("SELECT CAST(id AS CHAR), CAST(j AS CHAR) FROM documents"))
 
 
-def test_long_opaque_values_are_the_server_s_own_text(source: Source, tmp_path: Path) -> None:
-    if source.kind == "mariadb":
-        pytest.skip("MariaDB's JSON is text")
-    source.run("DROP TABLE IF EXISTS opaque", "CREATE TABLE opaque (id INT PRIMARY KEY, j JSON)")
-    start = source.mark()
-    source.run("INSERT INTO opaque VALUES (1, JSON_OBJECT('b', CAST(REPEAT('x', 100) AS BINARY)))")
-    (line,) = source.staged(tmp_path, start).records(f"{source.schema}.opaque")
-    assert [(line[6],)] == source.rows("SELECT CAST(j AS CHAR) FROM opaque")
-
-
 def test_every_collation_and_character_set_of_the_server_is_known(source: Source) -> None:
     table = "information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
     query = f"SELECT ID, CHARACTER_SET_NAME FROM {table} WHERE ID IS NOT NULL"
@@ -174,21 +124,6 @@ def test_every_collation_and_character_set_of_the_server_is_known(source: Source
     assert len(found) > 200
     assert [one for one in found if charset_of(one[0]) != one[1]] == []
     assert {charset for _, charset in found if not covered(charset)} == {"binary"}
-
-
-def test_a_vector_s_text_is_the_vector(source: Source, tmp_path: Path) -> None:
-    if source.kind == "mariadb":
-        pytest.skip("MariaDB's log does not tell VECTOR from VARBINARY")
-    source.run("DROP TABLE IF EXISTS vectors", "CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(4))")
-    start = source.mark()
-    source.run(
-        "INSERT INTO vectors VALUES (1, STRING_TO_VECTOR('[1, 2.5, -0.1, 1e-30]')),"
-        " (2, STRING_TO_VECTOR('[3.4028235e38, 16777217, 0, 123456.789]'))"
-    )
-    lines = source.staged(tmp_path, start).records(f"{source.schema}.vectors")
-    assert [line[6] for line in lines] == ["[1,2.5,-0.1,1e-30]", "[3.4028235e38,16777216,0,123456.79]"]
-    for line in lines:
-        assert source.rows(f"SELECT STRING_TO_VECTOR('{line[6]}') = v FROM vectors WHERE id = {line[5]}") == [(1,)]
 
 
 def test_addresses_and_ids_of_mariadb_are_their_bytes(source: Source, tmp_path: Path) -> None:

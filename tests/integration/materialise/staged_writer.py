@@ -34,12 +34,14 @@ class Change:
 
 
 def field_text(column: Column, value: Any) -> str:
-    """A value in the dialect of staged files."""
+    """A value in the dialect of staged files; bytes in a text column are such that are no text."""
     if value is None:
         return "\\N"
     shape = form(column)
     if shape is Form.HEX:
         return f'"{value.hex()}"'
+    if isinstance(value, bytes):
+        return f'"\\x{value.hex()}"'
     if shape is Form.TEXT:
         escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0")
         return '"' + escaped.replace('"', '""') + '"'

@@ -82,6 +82,16 @@ def test_empty_is_not_null(lake: Lake) -> None:
     assert lake.rows(TEXTS) == {(row[0],): row for row in rows}
 
 
+def test_bytes_that_are_no_text_stay_hex(lake: Lake) -> None:
+    raw = bytes([0x00, 0x5C, 0x6E, 0xFF])
+    rows = [(b"\xff", raw, b"", 1), ("\\xff", "\\x005c6eff", b"", 2)]
+    lake.one(lake.loaded(lake.staging.load(TEXTS, rows[:1], P0)))
+    assert lake.rows(TEXTS) == {("\\xff",): ("\\xff", "\\x005c6eff", b"", 1)}
+    lake.staging.interval(P0, position(1, 2000), [(TEXTS, [Change("D", number(1, 1100), 1, rows[0])])])
+    lake.one(lake.merged())
+    assert lake.rows(TEXTS) == {}
+
+
 def test_keys_are_bytes_and_not_a_collation(lake: Lake) -> None:
     rows = [("a", "x", b"", 1), ("é", "x", b"", 2), ("b ", "x", b"", 3)]
     lake.one(lake.loaded(lake.staging.load(TEXTS, rows, P0)))

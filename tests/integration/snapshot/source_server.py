@@ -70,9 +70,9 @@ class SourceServer:
         _, registry, *_ = self._walked(start, stop)
         return {program.schema.name: program.schema for program in registry.programs}
 
-    def logged_lines(self, start: Position, stop: Position) -> dict[TableName, bytes]:
+    def logged_lines(self, start: Position, stop: Position, *, hexed: bool = False) -> dict[TableName, bytes]:
         """What the log's row kernel stages, by table."""
-        data, registry, index, checksum = self._walked(start, stop)
+        data, registry, index, checksum = self._walked(start, stop, hexed)
         found: dict[TableName, bytes] = {}
 
         def write(schema: TableSchema, lines: memoryview) -> None:
@@ -82,9 +82,9 @@ class SourceServer:
         stager.stage(data, start.logpos, index.rows, stager.timing(index.transactions))
         return found
 
-    def _walked(self, start: Position, stop: Position) -> tuple[Any, TableRegistry, Any, int]:
+    def _walked(self, start: Position, stop: Position, hexed: bool = False) -> tuple[Any, TableRegistry, Any, int]:
         assert start.lognum == stop.lognum, "the log was rotated meanwhile"
-        registry = TableRegistry(lambda name: name.schema == self.schema, mariadb=self.kind == "mariadb")
+        registry = TableRegistry(lambda name: name.schema == self.schema, mariadb=self.kind == "mariadb", hexed=hexed)
         with FileTransport(str(self.server.log_dir)).open(start.file, start.logpos, stop.logpos) as log:
             checksum = format_of(log, start.file).checksum
             log.seek(start.logpos)

@@ -81,10 +81,11 @@ def staged(
     room: int = _ROOM,
     shift: int = 0,
     nameless: bool = False,
+    hexed: bool = False,
 ) -> Staged:
     """All of a log, by way of an output block of `room` bytes."""
     form = read_format(log[:HEAD_BYTES], FILE)
-    registry = TableRegistry(captured, nameless=nameless)
+    registry = TableRegistry(captured, nameless=nameless, hexed=hexed)
     result = Staged(_walk(log, blocks, registry))
 
     def write(schema: TableSchema, lines: memoryview) -> None:

@@ -53,14 +53,14 @@ def floats(*numbers: float) -> list[str]:
 
 
 def laid_out(scientific: str) -> str:
-    """`d.ddde±xx` in the server's layout: plain while the point is at most 15 places away."""
+    """`d.ddde±xx` in the server's layout: plain while the point is at most 15 places away, or before the last digit."""
     mantissa, exponent = scientific.split("e")
     sign, mantissa = ("-", mantissa[1:]) if mantissa[0] == "-" else ("", mantissa)
     digits = mantissa.replace(".", "").rstrip("0")
     point = int(exponent) + 1
     if not digits:
         return sign + "0"
-    if not -14 <= point <= 15:
+    if point < -14 or (point > 15 and point >= len(digits)):
         return f"{sign}{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''}e{point - 1}"
     if point <= 0:
         return f"{sign}0.{'0' * -point}{digits}"
@@ -140,7 +140,7 @@ def test_all_float_powers_of_two_read_back() -> None:
         (1e-15, "0.000000000000001"), (1.5e-15, "0.0000000000000015"), (1e-16, "1e-16"), (1.5e-16, "1.5e-16"),
         (123456789012345.6, "123456789012345.6"), (1.7976931348623157e308, "1.7976931348623157e308"),
         (2.2250738585072014e-308, "2.2250738585072014e-308"), (5e-324, "5e-324"), (-1e100, "-1e100"),
-        (9007199254740993.0, "9.007199254740992e15"), (0.3, "0.3"), (2 / 3, "0.6666666666666666"),
+        (9007199254740993.0, "9.007199254740992e15"), (1157129286019149.2, "1157129286019149.2"), (0.3, "0.3"), (2 / 3, "0.6666666666666666"),
     ],
 )  # fmt: skip
 def test_layout_of_doubles(number: float, text: str) -> None:

@@ -86,6 +86,7 @@ def test_integers_of_every_width_inlined_and_not(kind: int, large: bool) -> None
         ('q"\\/\b\f\n\r\t', '"q\\"\\\\/\\b\\f\\n\\r\\t"'), ("\0\x01\x1f\x7f", '"\\u0000\\u0001\\u001f\x7f"'),
         ("é€😀\u2028", '"é€😀\u2028"'), ({"\n": 1}, '{"\\n": 1}'),
         (Opaque.decimal(Decimal("-12345.6789"), 20, 4), "-12345.6789"), (Opaque.decimal(Decimal("7"), 5, 0), "7"),
+        (Opaque.decimal(Decimal(10**65 - 1), 72, 0), "9" * 65), (Opaque.decimal(Decimal("-0.25"), 66, 30), f"-0.25{'0' * 28}"),
         (Opaque.date(2012, 3, 18), '"2012-03-18"'), (Opaque.date(0, 0, 0), '"0000-00-00"'),
         (Opaque.datetime((2012, 3, 18, 11, 30, 45, 0)), '"2012-03-18 11:30:45.000000"'),
         (Opaque.datetime((9999, 12, 31, 23, 59, 59, 999_999), 7), '"9999-12-31 23:59:59.999999"'),

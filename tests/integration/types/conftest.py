@@ -1,0 +1,18 @@
+"""Each server in turn, with a schema of the test module's own, and its settings of the log as they were afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.binlog.source import Source
+
+
+@pytest.fixture(scope="module", params=["mysql", "mariadb"])
+def source(request: pytest.FixtureRequest) -> Iterator[Source]:
+    module = request.module.__name__.rpartition(".")[2]
+    made = Source(request.getfixturevalue(f"{request.param}_server"), f"types_{module}")
+    yield made
+    made.run("SET GLOBAL binlog_row_metadata = FULL")
+    made.close()
