@@ -19,6 +19,7 @@ from loader.settings import SourceSettings
 from loader.staging.documents import TableFilter
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
+from loader.transport.keys import KeyFiles
 
 VARIABLE = "LOADER_CONFIG"
 _DEFAULT = "loader.toml"
@@ -81,7 +82,13 @@ class Tables(_Section):
 
 
 class Source(_Section):
-    """A MySQL or MariaDB server."""
+    """A MySQL or MariaDB server.
+
+    Attributes:
+        log_folder: with `transport = "file"`, the folder of the log files, which every executor sees.
+        keyring: and where MySQL encrypts them, the path of its keyring file there.
+        keys: where MariaDB does, the path of its file of keys.
+    """
 
     host: str
     port: int = 3306
@@ -91,6 +98,8 @@ class Source(_Section):
     tables: Tables
     transport: Literal["network", "file"] = "network"
     log_folder: str = ""
+    keyring: str = ""
+    keys: str = ""
     update_rows: Literal["after", "both"] = "after"
     undecodable: Literal["error", "hex"] = "error"
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
@@ -100,6 +109,8 @@ class Source(_Section):
     def _folder_given(self) -> Source:
         if self.transport == "file" and not self.log_folder:
             raise ValueError('transport = "file" needs log_folder, the folder of the log files')
+        if self.transport == "network" and (self.keyring or self.keys):
+            raise ValueError('keyring and keys are of transport = "file": a server sends its log in clear')
         return self
 
 
@@ -137,7 +148,12 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
     return SourceSettings(
         name=name,
         server=server,
-        transport=TransportSettings(kind=source.transport, server=server, folder=source.log_folder),
+        transport=TransportSettings(
+            kind=source.transport,
+            server=server,
+            folder=source.log_folder,
+            keys=KeyFiles(keyring=source.keyring, keys=source.keys),
+        ),
         tables=TableFilter(include=source.tables.include, exclude=source.tables.exclude),
         update_rows=source.update_rows,
         undecodable=source.undecodable,

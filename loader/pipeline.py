@@ -27,7 +27,7 @@ from loader.source import inspect
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, Published
 from loader.store.opening import open_store
-from loader.transport.connection import connected
+from loader.transport.connection import connected, log_sizes
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -329,6 +329,6 @@ def _bytes_between(settings: SourceSettings, start: Position, stop: Position) ->
     if start.lognum == stop.lognum:
         return stop.logpos - start.logpos
     with connected(settings.server) as connection:
-        sizes = {str(row[0]): int(row[1]) for row in inspect.query(connection, "SHOW BINARY LOGS")}
+        sizes = log_sizes(connection)
     whole = sum(sizes.get(f"{start.basename}.{number:06d}", 0) for number in range(start.lognum, stop.lognum))
     return whole - start.logpos + stop.logpos

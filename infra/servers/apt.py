@@ -82,12 +82,19 @@ class PrivateApt:
         self._run("apt-get", "install", "--yes", "--download-only", *packages)
         return sorted((self._folder / "cache" / "archives").glob("*.deb"))
 
+    def download_alone(self, package: str) -> list[Path]:
+        """Fetch one package and nothing that it depends on; returns its file."""
+        folder = self._folder / "alone"
+        folder.mkdir()
+        self._run("apt-get", "download", package, folder=folder)
+        return list(folder.glob("*.deb"))
+
     def remove(self) -> None:
         """Delete its lists and the downloaded files."""
         shutil.rmtree(self._folder)
 
-    def _run(self, program: str, *arguments: str) -> str:
-        return _run([program, "-q", "-c", str(self._folder / "apt.conf"), *arguments])
+    def _run(self, program: str, *arguments: str, folder: Path | None = None) -> str:
+        return _run([program, "-q", "-c", str(self._folder / "apt.conf"), *arguments], folder)
 
 
 def unpack(archives: list[Path], root: Path) -> None:
@@ -103,7 +110,7 @@ def _version_in(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", name)]
 
 
-def _run(command: list[str]) -> str:
+def _run(command: list[str], folder: Path | None = None) -> str:
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
     try:
         done = subprocess.run(
@@ -112,6 +119,7 @@ def _run(command: list[str]) -> str:
             capture_output=True,
             text=True,
             env=environment,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:

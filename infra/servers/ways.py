@@ -19,6 +19,7 @@ _MYSQL = (
     r"mysql-client(-\d+\.\d+)?",
 )
 _MARIADB = (r"mariadb-server-core(-\d+\.\d+)?", r"mariadb-client(-\d+\.\d+)?")
+_MARIADB_PLUGINS = "mariadb-server"  # the plugins of the server are in it, such as that of encryption keys
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def ways() -> list[Way]:
         *map(_on_path, servers_on_path()),
         Way(
             "mariadb",
-            "distribution-mariadb",
-            lambda home: _from_distribution("mariadb", home, _MARIADB),
+            "distribution-mariadb-plugins",
+            lambda home: _from_distribution("mariadb", home, _MARIADB, _MARIADB_PLUGINS),
         ),
     ]
 
@@ -118,19 +119,22 @@ def _debian_unstable(home: Path) -> Programs:
     return _download("mysql", home, _MYSQL, [official[0].stanza(("unstable",), ("main",))])
 
 
-def _from_distribution(kind: Kind, home: Path, patterns: tuple[str, ...]) -> Programs:
+def _from_distribution(kind: Kind, home: Path, patterns: tuple[str, ...], alone: str = "") -> Programs:
     _, codename = distribution()
     official = distribution_sources(machine_sources(), codename)
     if not official:
         raise ServerError(f"apt on this machine names no source of the distribution {codename!r}")
-    return _download(kind, home, patterns, [source.stanza() for source in official])
+    return _download(kind, home, patterns, [source.stanza() for source in official], alone)
 
 
-def _download(kind: Kind, home: Path, patterns: tuple[str, ...], stanzas: list[str]) -> Programs:
+def _download(kind: Kind, home: Path, patterns: tuple[str, ...], stanzas: list[str], alone: str = "") -> Programs:
     apt = PrivateApt(home / "apt", stanzas)
     server, *clients = [apt.newest(pattern) for pattern in patterns]
     if server is None:
         raise ServerError(f"the mirror has no {kind} server package")
-    unpack(apt.download([server, *filter(None, clients)]), home / "root")
+    archives = apt.download([server, *filter(None, clients)])
+    if alone and (package := apt.newest(alone)):
+        archives += apt.download_alone(package)
+    unpack(archives, home / "root")
     apt.remove()
     return unpacked(kind, home, home / "root")

@@ -201,6 +201,7 @@ def intervals(context: typer.Context, source: SourceOption = "") -> None:
 @app.command()
 def warm(context: typer.Context) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
+    import loader.binlog.cipherblocks
     import loader.extract.task
     import loader.reader.tally
     import loader.snapshot.reader

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from loader.staging.documents import Manifest
 from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
+from loader.transport.keys import NO_KEYS, KeyFiles
 
 
 class TransportSettings(BaseModel):
@@ -19,6 +20,7 @@ class TransportSettings(BaseModel):
     kind: Literal["network", "file"]
     server: ServerAddress | None = None
     folder: str = ""
+    keys: KeyFiles = NO_KEYS
 
     def open(self) -> Transport:
         """The transport."""
@@ -27,7 +29,7 @@ class TransportSettings(BaseModel):
         from loader.transport.network import NetworkTransport
 
         if self.kind == "file":
-            return FileTransport(self.folder)
+            return FileTransport(self.folder, self.keys)
         if self.server is None:
             raise ValueError("a network transport needs a server")
         return NetworkTransport(self.server)

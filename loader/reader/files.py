@@ -12,7 +12,8 @@ from typing import Protocol
 
 from loader.errors import GapError, SourceUnavailable, UsageError
 from loader.transport.base import LogFile
-from loader.transport.file import FileTransport
+from loader.transport.file import FileTransport, refuse_pages, size_of
+from loader.transport.keys import NO_KEYS, KeyFiles
 
 _NAME = re.compile(r"(?P<base>.+)\.(?P<num>\d{6,})(\.\w+)?")
 
@@ -52,17 +53,19 @@ class OneFile:
 
     at_hand = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keys: KeyFiles = NO_KEYS) -> None:
         self._path = path
+        self._keys = keys
 
     def listed(self) -> list[Named]:
         """See LogFiles."""
+        refuse_pages(self._path.name)
         with _disk(self._path):
-            return [Named(self._path.name, lognum_of(self._path.name), self._path.stat().st_size)]
+            return [Named(self._path.name, lognum_of(self._path.name), size_of(self._path))]
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """See LogFiles."""
-        return FileTransport(str(self._path.parent)).open(file, start, stop)
+        return FileTransport(str(self._path.parent), self._keys).open(file, start, stop)
 
 
 class IndexedFiles:
@@ -74,9 +77,10 @@ class IndexedFiles:
 
     at_hand = True
 
-    def __init__(self, index: Path, datadir: Path | None = None) -> None:
+    def __init__(self, index: Path, datadir: Path | None = None, keys: KeyFiles = NO_KEYS) -> None:
         self._index = index
         self._datadir = datadir or index.parent
+        self._keys = keys
 
     def listed(self) -> list[Named]:
         """See LogFiles."""
@@ -84,13 +88,13 @@ class IndexedFiles:
         for path in self._paths():
             if not path.is_file():
                 raise _missing(path.name, f"{self._index} lists it")
-            found.append(Named(path.name, lognum_of(path.name), path.stat().st_size))
+            found.append(Named(path.name, lognum_of(path.name), size_of(path)))
         return continuous(found, str(self._index))
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """See LogFiles."""
         folders = [path.parent for path in self._paths() if path.name == file]
-        return FileTransport(str(folders[0] if folders else self._index.parent)).open(file, start, stop)
+        return FileTransport(str(folders[0] if folders else self._index.parent), self._keys).open(file, start, stop)
 
     def _paths(self) -> list[Path]:
         with _disk(self._index):
@@ -104,18 +108,20 @@ class FolderFiles:
 
     at_hand = True
 
-    def __init__(self, folder: Path, basename: str = "") -> None:
+    def __init__(self, folder: Path, basename: str = "", keys: KeyFiles = NO_KEYS) -> None:
         self._folder = folder
         self._basename = basename
+        self._keys = keys
 
     def listed(self) -> list[Named]:
         """See LogFiles."""
         found: dict[str, list[Named]] = {}
         with _disk(self._folder):
             for path in self._folder.iterdir():
+                refuse_pages(path.name)
                 name = _NAME.fullmatch(path.name)
                 if name and not name[3] and path.is_file() and self._basename in {"", name["base"]}:
-                    found.setdefault(name["base"], []).append(Named(path.name, int(name["num"]), path.stat().st_size))
+                    found.setdefault(name["base"], []).append(Named(path.name, int(name["num"]), size_of(path)))
         if len(found) != 1:
             raise UsageError(
                 f"the folder holds {'several logs' if found else 'no binary log'}",
@@ -127,10 +133,10 @@ class FolderFiles:
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """See LogFiles."""
-        return FileTransport(str(self._folder)).open(file, start, stop)
+        return FileTransport(str(self._folder), self._keys).open(file, start, stop)
 
 
-def in_folder(folder: Path) -> LogFiles:
+def in_folder(folder: Path, keys: KeyFiles = NO_KEYS) -> LogFiles:
     """The log in a folder: by its index file where there is one, else by the names of its files.
 
     Raises:
@@ -141,7 +147,7 @@ def in_folder(folder: Path) -> LogFiles:
     if len(indexes) > 1:
         names = ", ".join(path.name for path in indexes)
         raise UsageError("the folder has several index files", why=names, hint="name one of them", folder=folder)
-    return IndexedFiles(indexes[0]) if indexes else FolderFiles(folder)
+    return IndexedFiles(indexes[0], keys=keys) if indexes else FolderFiles(folder, keys=keys)
 
 
 def lognum_of(file: str) -> int:

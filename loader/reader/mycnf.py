@@ -13,6 +13,7 @@ from pathlib import Path
 
 from loader.errors import UsageError
 from loader.reader.files import FolderFiles, IndexedFiles, LogFiles
+from loader.transport.keys import NO_KEYS, KeyFiles
 
 _SECTIONS = re.compile(r"mysqld(-\d+\.\d+)?|server|mariadbd?(-\d+\.\d+)?|mysqld\d*|galera")
 _ESCAPES = {r"\b": "\b", r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\\": "\\", r"\s": " "}
@@ -33,7 +34,7 @@ def read_options(path: Path) -> dict[str, str]:
     return found
 
 
-def log_of(path: Path) -> LogFiles:
+def log_of(path: Path, keys: KeyFiles = NO_KEYS) -> LogFiles:
     """The log that the server with this option file writes.
 
     Raises:
@@ -52,7 +53,7 @@ def log_of(path: Path) -> LogFiles:
     indexed = datadir / index if index else stem.with_name(f"{stem.name}.index")
     if index and not indexed.suffix:
         indexed = indexed.with_name(f"{indexed.name}.index")
-    return IndexedFiles(indexed, datadir) if indexed.exists() else FolderFiles(stem.parent, stem.name)
+    return IndexedFiles(indexed, datadir, keys) if indexed.exists() else FolderFiles(stem.parent, stem.name, keys)
 
 
 def _default_base(datadir: Path, options: dict[str, str]) -> str:

@@ -6,10 +6,10 @@ import time
 from contextlib import AbstractContextManager
 
 from loader.reader.files import Named, continuous, lognum_of
-from loader.source.inspect import log_end, query
+from loader.source.inspect import log_end
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile
-from loader.transport.connection import connected
+from loader.transport.connection import connected, log_sizes
 from loader.transport.network import NetworkTransport
 
 _FRESH_SECONDS = 0.2
@@ -31,7 +31,7 @@ class ServerFiles:
         if time.monotonic() - self._asked >= _FRESH_SECONDS:
             with connected(self._address) as connection:
                 end = log_end(connection)
-                sizes = {str(row[0]): int(row[1]) for row in query(connection, "SHOW BINARY LOGS")}
+                sizes = log_sizes(connection)
             # A file that was started between the two statements is left for the next time.
             found = [Named(name, lognum_of(name), size) for name, size in sizes.items() if lognum_of(name) < end.lognum]
             self._known = continuous([*found, Named(end.file, end.lognum, end.logpos)], str(self._address))

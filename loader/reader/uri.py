@@ -1,7 +1,8 @@
 """From an address to the log files behind it.
 
 `file:///path/binlog.000054`, `file:///folder` (with or without an index file), `file:///folder/binlog.index`,
-`file:///etc/mysql/my.cnf`, a plain path of any of these, or `mysql://user[:password]@host[:port]/`.
+`file:///etc/mysql/my.cnf`, a plain path of any of these, or `mysql://user[:password]@host[:port]/`. Behind a path,
+`?keyring=/path` or `?keys=/path` names the key file of a log that MySQL or MariaDB encrypted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from loader.errors import UsageError
 from loader.reader.files import IndexedFiles, LogFiles, OneFile, in_folder
 from loader.reader.mycnf import log_of
 from loader.transport.address import ServerAddress
+from loader.transport.keys import KeyFiles
 
 _REFERENCES = ("env:", "file:", "airflow:")
 _HINT = (
@@ -47,21 +49,41 @@ def resolve(uri: str) -> LogFiles:
         return ServerFiles(_address(parts))
     if parts.scheme not in {"", "file"} or (parts.scheme and parts.netloc not in {"", "localhost"}):
         raise UsageError(f"{parts.scheme}:// is not an address of a log", hint=_HINT)
-    path = Path(unquote(parts.path) if parts.scheme else uri)
+    path = Path(unquote(parts.path) if parts.scheme else parts.path)
+    keys = _keys(parts)
     if path.is_dir():
-        return in_folder(path)
+        return in_folder(path, keys)
     if not path.exists():
         raise UsageError("there is no such file or folder", hint=_HINT, path=path)
     if path.suffix == ".index":
-        return IndexedFiles(path)
-    return log_of(path) if path.suffix in {".cnf", ".ini"} else OneFile(path)
+        return IndexedFiles(path, keys=keys)
+    return log_of(path, keys) if path.suffix in {".cnf", ".ini"} else OneFile(path, keys)
 
 
 def _split(uri: str) -> SplitResult:
     try:
-        return urlsplit(uri) if "://" in uri else SplitResult("", "", uri, "", "")
+        return urlsplit(uri) if "://" in uri else _plain_path(uri)
     except ValueError as error:
         raise UsageError("the address cannot be read", why=str(error), hint=_HINT) from error
+
+
+def _plain_path(text: str) -> SplitResult:
+    """A path with or without key files behind it; a path itself may hold any character."""
+    path, mark, query = text.rpartition("?")
+    if mark and query.partition("=")[0] in KeyFiles.model_fields:
+        return SplitResult("", "", path, query, "")
+    return SplitResult("", "", text, "", "")
+
+
+def _keys(parts: SplitResult) -> KeyFiles:
+    options = dict(parse_qsl(parts.query))
+    if unknown := set(options) - set(KeyFiles.model_fields):
+        raise UsageError(
+            "the address of the log cannot be read",
+            why=f"unknown: {', '.join(sorted(unknown))}",
+            hint="behind a path stands ?keyring=/path or ?keys=/path, or nothing",
+        )
+    return KeyFiles.model_validate(options)
 
 
 def _address(parts: SplitResult) -> ServerAddress:

@@ -9,6 +9,8 @@ from pymysql.connections import Connection
 from loader.errors import GapError, LoaderError, UsageError
 from loader.model.identity import Identity
 from loader.model.position import Position
+from loader.transport.connection import log_sizes
+from loader.transport.file import refuse_pages
 
 _NEW_STATUS = (8, 2)  # MySQL from here on says SHOW BINARY LOG STATUS
 
@@ -38,6 +40,7 @@ def log_end(connection: Connection[Any]) -> Position:
 
     Raises:
         WrongSettings: the server keeps no log.
+        UnsupportedError: it keeps it inside InnoDB.
     """
     identity = read_identity(connection)
     numbers = tuple(int(part) for part in identity.version.split("-")[0].split(".")[:2])
@@ -45,6 +48,7 @@ def log_end(connection: Connection[Any]) -> Position:
     rows = query(connection, "SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS")
     if not rows:
         raise WrongSettings("the server keeps no binary log", hint="set log_bin in its configuration and restart it")
+    refuse_pages(str(rows[0][0]))
     return Position.at(str(rows[0][0]), int(rows[0][1]))
 
 
@@ -77,7 +81,7 @@ def check_identity(connection: Connection[Any], expected: Identity) -> None:
 
 def check_log_holds(connection: Connection[Any], position: Position) -> None:
     """Raise GapError when the log no longer holds, or does not reach, a position that was read up to."""
-    sizes = {str(row[0]): int(row[1]) for row in query(connection, "SHOW BINARY LOGS")}
+    sizes = log_sizes(connection)
     if position.file not in sizes:
         raise GapError(
             "the log file of the last applied position is gone from the server",

@@ -11,6 +11,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CR, ER
 
+from loader.binlog.encryption import MYSQL_HEADER
 from loader.errors import LoaderError, SourceUnavailable, UsageError
 from loader.transport.address import ServerAddress
 
@@ -55,6 +56,17 @@ def connected(address: ServerAddress) -> Iterator[Connection[Any]]:
         finally:
             if connection.open:
                 connection.close()
+
+
+def log_sizes(connection: Connection[Any]) -> dict[str, int]:
+    """The server's log files and the bytes of log in them, as positions count them, oldest first.
+
+    SHOW BINARY LOGS tells the size of the file, which has a header more where MySQL encrypted it (third column).
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        rows = [(str(name), int(size), rest[:1]) for name, size, *rest in cursor.fetchall()]
+    return {name: size - MYSQL_HEADER if encrypted == ["Yes"] else size for name, size, encrypted in rows}
 
 
 def _tls(address: ServerAddress) -> ssl.SSLContext | None:

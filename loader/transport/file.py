@@ -6,16 +6,40 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from loader.errors import BinlogFormatError, GapError, SourceUnavailable
+from loader.binlog.constants import MAGIC
+from loader.errors import BinlogFormatError, GapError, SourceUnavailable, UnsupportedError
 from loader.model.position import Interval
 from loader.transport.base import LogFile
+from loader.transport.decrypted import log_size, plain
+from loader.transport.keys import NO_KEYS, KeyFiles
+
+
+def refuse_pages(file: str) -> None:
+    """Raise UnsupportedError for a file of InnoDB pages, which MariaDB can keep its log in from 12.3 on (MDEV-34705).
+
+    No byte offset is a position there: such a log is followed by GTIDs alone.
+    """
+    if file.endswith(".ibb"):
+        raise UnsupportedError(
+            "the server keeps its log inside InnoDB, not in files of events",
+            why="its binlog_storage_engine is set",
+            hint="take that option away, so that the server writes log files again, and load the tables again",
+            file=file,
+        )
+
+
+def size_of(path: Path) -> int:
+    """Bytes of the log in a file, as the positions in it count them. Raises OSError."""
+    with path.open("rb") as handle:
+        return log_size(path.stat().st_size, handle.read(len(MAGIC)))
 
 
 class FileTransport:
-    """Reads `<folder>/<basename>.<number>`."""
+    """Reads `<folder>/<basename>.<number>`, with the keys of those that are encrypted."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, keys: KeyFiles = NO_KEYS) -> None:
         self._folder = Path(folder)
+        self._keys = keys
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport."""
@@ -35,10 +59,14 @@ class FileTransport:
 
     @contextmanager
     def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:
-        """See Transport: the file itself."""
+        """See Transport: the file itself, decrypted.
+
+        Raises:
+            UsageError: it is encrypted, and the key is not given, not found, or wrong.
+        """
         try:
             with (self._folder / file).open("rb", buffering=0) as handle:
-                yield handle  # unbuffered: reads go straight into the caller's block
+                yield plain(handle, file, self._keys, start)  # unbuffered: reads go straight into the caller's block
         except FileNotFoundError as error:
             raise self._gone(file) from error
         except OSError as error:
@@ -46,7 +74,7 @@ class FileTransport:
 
     def _size(self, file: str) -> int:
         try:
-            return (self._folder / file).stat().st_size
+            return size_of(self._folder / file)
         except FileNotFoundError as error:
             raise self._gone(file) from error
 

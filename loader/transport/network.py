@@ -20,12 +20,12 @@ from pymysql.connections import Connection
 from pymysql.err import OperationalError, raise_mysql_exception
 
 from loader.binlog import packets
-from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER, HEARTBEATS, MAGIC, ROTATE
+from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER, HEARTBEATS, MAGIC, ROTATE, START_ENCRYPTION
 from loader.errors import BinlogFormatError, GapError, UnsupportedError
 from loader.model.position import Interval
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile
-from loader.transport.connection import connected, server_errors
+from loader.transport.connection import connected, log_sizes, server_errors
 from loader.transport.spool import Spool
 
 _COM_BINLOG_DUMP = 0x12
@@ -44,9 +44,8 @@ class NetworkTransport:
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport: by SHOW BINARY LOGS."""
-        with connected(self._address) as connection, connection.cursor() as cursor:
-            cursor.execute("SHOW BINARY LOGS")
-            sizes = {str(row[0]): int(row[1]) for row in cursor.fetchall()}
+        with connected(self._address) as connection:
+            sizes = log_sizes(connection)
         start, stop = interval.start, interval.stop
         found = []
         for lognum in range(start.lognum, stop.lognum + 1):
@@ -96,7 +95,7 @@ class NetworkTransport:
         with server_errors(self._address):
             stream = _Events(connection)
             head = b""
-            while not (skip := _head_length(head)):
+            while not (skip := _head_length(head, inside=len(MAGIC) < start < stop)):
                 head += self._more(stream, file, start)
             form = MAGIC + _format_event(head, file)
             # The format event at the file's start is one of its own events, and is written with the magic.
@@ -201,23 +200,29 @@ def raise_error(reply: bytes) -> NoReturn:
 
 
 def _events_of(head: bytes) -> Iterator[tuple[int, int, int]]:
-    """Type, start and end of each whole event at the start of a dump."""
+    """Type, start and end of each event at the start of a dump whose header is there; the last one may be cut."""
     at = 0
     while at + HEADER <= len(head):
         end = at + int.from_bytes(head[at + 9 : at + 13], "little")
-        if end > len(head):
-            return
         yield head[at + 4], at, end
         at = end
 
 
-def _head_length(head: bytes) -> int:
-    """Bytes before the first event of the file itself: a made-up ROTATE and the format; 0 while not all is there."""
-    for kind, _, end in _events_of(head):
+def _head_length(head: bytes, *, inside: bool) -> int:
+    """Bytes before the first event that was asked for: a made-up ROTATE and the format; 0 while not all is there.
+
+    Of an encrypted log MariaDB sends START_ENCRYPTION too, when it is asked for events inside the file.
+    """
+    formatted = 0
+    for kind, start, end in _events_of(head):
+        if formatted and kind != START_ENCRYPTION:
+            return start
         if kind == FORMAT_DESCRIPTION:
-            return end
-        if kind != ROTATE and kind not in HEARTBEATS:
+            formatted = end
+        elif not formatted and kind != ROTATE and kind not in HEARTBEATS:
             break
+        if formatted and end <= len(head) and (kind == START_ENCRYPTION or not inside):
+            return end
     return 0
 
 

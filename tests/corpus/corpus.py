@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
 
 import pytest
 
 from loader.binlog.registry import TableRegistry
 from loader.binlog.tablemap import read_table_map
+from loader.transport.decrypted import plain
+from loader.transport.keys import KeyFiles
 from tests.unit.binlog.builder import packed
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "corpus"
@@ -17,6 +20,9 @@ needs_corpus = pytest.mark.skipif(
 )
 SERVER, MARIADB, RUST = "mysql-server-std_data", "mariadb-server-std_data", "rust_mysql_common"
 JAVA, GO = "mysql-binlog-connector-java", "go-mysql-history"
+KEYS = KeyFiles(
+    keyring=str(FOLDER / SERVER / "rpl_nogtid_encryption_keyring_master"), keys=str(FOLDER / MARIADB / "keys.txt")
+)
 _OTHER_FILES = {".txt", ".json", ".zst"}  # keys, vectors, a compressed payload
 
 
@@ -27,9 +33,13 @@ def names() -> list[str]:
 
 
 def read(name: str) -> bytes:
-    """The log in that file."""
+    """The log in that file, decompressed or decrypted."""
     data = (FOLDER / name).read_bytes()
-    return gzip.decompress(data) if name.endswith(".gz") else data
+    if name.endswith(".gz"):
+        return gzip.decompress(data)
+    log = plain(io.BytesIO(data), name, KEYS, 4)
+    log.seek(0)
+    return b"".join(iter(lambda: log.read(len(data)) or b"", b""))
 
 
 class NamingRegistry(TableRegistry):

@@ -17,6 +17,8 @@ from tests.unit.binlog.reading import FILE, Staged, outcome, staged
 pytestmark = needs_corpus
 CUT = {"the interval does not end where an event does": "the log ends inside an event"}
 
+PLAIN = {165: 2, 166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
+
 
 def viewed(log: bytes, folder: Path, tables: tuple[str, ...] = ()) -> tuple[list[Event], LoaderError | None]:
     """The events of a log as a closed file, and what stopped them."""
@@ -48,6 +50,8 @@ def test_the_view_gives_what_staging_gives(name: str, captured: bool, tmp_path: 
     assert sum(event.header.size for event in events if event.header.inner < 0) == len(log) - 4
     assert _texts(events) == _staged(log, expected, captured)
     counted = Counter(event.header.type for event in events)
+    for compressed, plain in PLAIN.items():
+        counted[plain] += counted[compressed]  # which the walk counts as both
     assert [counted[kind] for kind in range(256)] == expected.index.counts[:256].tolist()
 
 

@@ -46,6 +46,15 @@ def complaint(file: Path, text: str) -> str:
     return caught.value.why
 
 
+def test_the_key_files_of_encrypted_logs(write: Path) -> None:
+    files = GOOD + 'transport = "file"\nlog_folder = "/logs"\n'
+    transport = loaded(write, files + 'keyring = "/keys/keyring"\n').source().transport
+    assert (transport.keys.keyring, transport.keys.keys) == ("/keys/keyring", "")
+    assert type(transport).model_validate_json(transport.model_dump_json()) == transport
+    assert loaded(write, files + 'keys = "/keys/list"\n').source().transport.keys.keys == "/keys/list"
+    assert "a server sends its log in clear" in complaint(write, GOOD + 'keys = "/keys/list"\n')
+
+
 def test_a_small_configuration_and_what_it_leaves_to_defaults(write: Path) -> None:
     settings = loaded(write, GOOD).source()
     assert (settings.name, str(settings.server), settings.server.password) == (

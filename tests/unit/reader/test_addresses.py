@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from loader.errors import LoaderError, UsageError
+from loader.errors import LoaderError, UnsupportedError, UsageError
 from loader.reader.files import FolderFiles, IndexedFiles, LogFiles, OneFile
+from loader.reader.log import open_log
 from loader.reader.mycnf import log_of, read_options
 from loader.reader.server import ServerFiles
 from loader.reader.uri import resolve
 from loader.transport.address import ServerAddress
 from tests.unit.reader.logs import busy, read, written
+from tests.unit.transport.encrypting import mysql_encrypted
 
 LOG = bytes(busy(1).data)
 
@@ -86,6 +88,33 @@ def test_numbers_beyond_six_digits_are_ordered_as_numbers(tmp_path: Path) -> Non
 def test_addresses_that_are_refused(uri: str, what: str) -> None:
     with pytest.raises(UsageError, match=what):
         resolve(uri)
+
+
+def test_key_files_behind_a_path(tmp_path: Path) -> None:
+    hidden = mysql_encrypted(LOG, bytes(32), "key")
+    paths = written(tmp_path, [hidden] * 2)
+    (tmp_path / "my.cnf").write_text(f"[mysqld]\ndatadir={tmp_path}\nlog_bin=binlog\n")
+    keyring = tmp_path / "keyring.json"
+    keyring.write_text(f'{{"elements":[{{"data_id":"key","data":"{bytes(32).hex()}"}}]}}')
+    expected = len(read(written(tmp_path / "plain", [LOG])[0]))
+    for path in (paths[0], tmp_path, tmp_path / "my.cnf"):
+        for address in (f"file://{path}?keyring={keyring}", f"{path}?keyring={keyring}"):
+            assert {file.size for file in resolve(address).listed()} == {len(LOG)}
+            with open_log(address) as log:
+                assert len(list(log)) == expected * len(resolve(address).listed())
+    with pytest.raises(UsageError, match="cannot be read") as raised:
+        resolve(f"file://{tmp_path}?key={keyring}")
+    assert raised.value.why == "unknown: key"
+    odd = tmp_path / "what?"
+    odd.mkdir()
+    assert listed(resolve(str(written(odd, [LOG])[0]))) == ["binlog.000001"]
+
+
+def test_a_log_inside_innodb_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "binlog-000000.ibb").write_bytes(bytes(100))
+    for address in (tmp_path, tmp_path / "binlog-000000.ibb"):
+        with pytest.raises(UnsupportedError, match="inside InnoDB"):
+            resolve(str(address)).listed()
 
 
 def address(uri: str) -> ServerAddress:
