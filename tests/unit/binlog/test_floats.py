@@ -16,7 +16,7 @@ from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import kernel
 
 Ints = NDArray[np.uint64]
-_LONGEST = 32
+_LONGEST = 48
 
 
 @kernel("int64(uint64[::1], uint8[::1])")
