@@ -33,8 +33,8 @@ test-fast: $(SYNCED) ## run the unit tests only
 	@.venv/bin/pytest -m "not integration and not e2e"
 
 .PHONY: sweep
-sweep: setup ## kill a delta at every point, with a clean run and a comparison after each kill
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest tests/e2e/test_killed.py
+sweep: setup ## the long tests: a delta killed at every point with a comparison after each, logs of gigabytes
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest tests/memory tests/e2e/test_killed.py
 
 .PHONY: fuzz
 fuzz: setup ## decode random tables for minutes; SECONDS=300 for each server, SEED=... to see a run again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -27,6 +27,9 @@ _DAMAGE = {
 }
 _TABLE_IDS = 1024
 
+LONG = 500_000
+"""Row events of a transaction that are kept at most: 32 MB."""
+
 
 @dataclass(frozen=True)
 class LogIndex:
@@ -38,6 +41,7 @@ class LogIndex:
         statements: int64 (statements, 4), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
         counts: events by type, and their bytes at 256, int64 (257); of the counted bytes only.
         bodies: statements that were compressed, as whole events.
+        long: which of the transactions have so many row events that they are not among `rows`, and must be walked again.
     """
 
     rows: Ints
@@ -45,6 +49,13 @@ class LogIndex:
     statements: Ints
     counts: Ints
     bodies: list[bytes]
+    long: tuple[int, ...] = ()
+
+    def only(self, first: int, end: int) -> LogIndex:
+        """Of its row events those of the transactions from `first` to before `end`, and nothing else to account for."""
+        start, stop = np.searchsorted(self.rows[:, w.R_TRANSACTION], (first, end))
+        none = np.zeros((0, w.WIDTHS[2]), np.int64)
+        return LogIndex(self.rows[start:stop], self.transactions, none, np.zeros_like(self.counts), [])
 
 
 @dataclass(frozen=True)
@@ -71,9 +82,21 @@ def _kept(rows: Ints, statements: Ints) -> tuple[list[Ints], list[Ints], list[In
 
 
 class Walk:
-    """Walks consecutive blocks of one file, named `file` in errors; events starting in the bytes `counted` count."""
+    """Walks consecutive blocks of one file, named `file` in errors; events starting in the bytes `counted` count.
 
-    def __init__(self, registry: TableRegistry, file: str, start: int, checksum: int, counted: tuple[int, int]) -> None:
+    Of a transaction of more than LONG row events none are kept, unless `drained`: the caller calls `drain` often.
+    """
+
+    def __init__(
+        self,
+        registry: TableRegistry,
+        file: str,
+        start: int,
+        checksum: int,
+        counted: tuple[int, int],
+        *,
+        drained: bool = False,
+    ) -> None:
         self._registry = registry
         self._file = file
         self._checksum = checksum
@@ -85,6 +108,8 @@ class Walk:
         self._room = 0
         self._taken = 0
         self._bodies: list[bytes] = []
+        self._drained = drained
+        self._long: list[int] = []
         self._kept = _kept(np.zeros((0, w.WIDTHS[0]), np.int64), np.zeros((0, w.WIDTHS[2]), np.int64))
         self.position = start
         """Offset of the next event."""
@@ -114,6 +139,11 @@ class Walk:
         Raises:
             BinlogFormatError, UnsupportedError: see `feed`; and what `pieces` raises.
         """
+        for _ in self.expanding(pieces):
+            pass
+
+    def expanding(self, pieces: Iterable[bytes]) -> Iterator[tuple[NDArray[np.uint8], int]]:
+        """The same, giving after each step the bytes that it walked, and their place in the expanded bytes."""
         outer = self.outer
         if outer is None:
             raise ValueError("no event is waiting to be expanded")
@@ -124,6 +154,7 @@ class Walk:
             for piece in pieces:
                 data = np.frombuffer(bytearray(rest + piece), np.uint8)
                 used = self._walk_inner(data, base, outer, mine)
+                yield data[:used], base
                 rest, base = data[used:].tobytes(), base + used
         if rest:
             self._refuse(w.BAD_HEADER, np.frombuffer(rest, np.uint8))
@@ -186,16 +217,26 @@ class Walk:
         closed_statements = int(np.searchsorted(statements[:, w.S_TRANSACTION], until))
         open_rows, open_statements = rows[closed_rows:].copy(), statements[closed_statements:].copy()
         rows, statements = rows[:closed_rows], statements[:closed_statements]
+        long = [number for number in self._long if number < until]
+        if long:
+            rows = rows[~np.isin(rows[:, w.R_TRANSACTION], long)]
         rows[:, w.R_TRANSACTION] -= first
         statements[:, w.S_TRANSACTION] -= first
         counts = self._counts.copy()
         self._counts[:] = 0
         self._taken = until
         self._kept = _kept(open_rows, open_statements)
+        self._long = self._long[len(long) :]
         bodies = self._bodies
         if not len(open_statements):
             self._bodies = []
-        return LogIndex(rows, transactions, statements, counts, bodies)
+        return LogIndex(rows, transactions, statements, counts, bodies, tuple(number - first for number in long))
+
+    def drain(self) -> Ints:
+        """The row events met since the last call, of transactions that are closed or not."""
+        rows = np.concatenate(self._kept[0])
+        self._kept = _kept(rows[:0], np.zeros((0, w.WIDTHS[2]), np.int64))
+        return rows
 
     def finish(self) -> LogIndex:
         """The same at the end.
@@ -230,6 +271,19 @@ class Walk:
         ):
             if count:
                 kept.append(array[:count].copy())
+        if not self._drained and sum(map(len, self._kept[0])) > LONG:
+            self._shed()
+
+    def _shed(self) -> None:
+        """Let go of the row events of the open transaction when they are too many."""
+        rows = np.concatenate(self._kept[0])
+        number = int(self._state[w.TRANSACTIONS])
+        closed = int(np.searchsorted(rows[:, w.R_TRANSACTION], number))
+        if len(rows) - closed > LONG // 2:
+            rows = rows[:closed]
+            if number not in self._long:
+                self._long.append(number)
+        self._kept[0][:] = [rows]
 
     def _register(self, block: NDArray[np.uint8], at: int, checksum: int) -> None:
         size = int.from_bytes(block[at + 9 : at + 13].tobytes(), "little")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +28,29 @@ _BLOCK = 4 * 1024 * 1024
 class Window:
     """What one block of log brought to an end.
 
+    A transaction of very many row events comes in windows of its own, before the one that it closes in.
+
     Attributes:
         index: the transactions that closed in it; the first may have begun in blocks before.
         block: the block's bytes; they are overwritten by the next one.
         base: offset in the file of the block's first byte.
+        more: it only adds row events; everything else of its transactions is in a window that follows.
+        inner: the block is not of the file but of the expanded bytes of an event.
     """
 
     index: LogIndex
     block: Bytes
     base: int
+    more: bool = False
+    inner: bool = False
 
     def holding(self, log: LogFile, rows: Ints, form: LogFormat, file: str) -> Iterator[tuple[Bytes, int, Ints]]:
         """The row events `rows` in runs, each with bytes that hold it and the place of the first of them."""
+        if not len(rows):
+            return
+        if self.inner:
+            yield self.block, self.base, rows
+            return
         outer = np.where(rows[:, w.R_INNER] == 1, rows[:, w.R_EVENT], -1)
         for run in np.split(rows, np.flatnonzero(np.diff(outer)) + 1):
             if run[0, w.R_INNER]:
@@ -98,7 +109,28 @@ def windows(
     """
     walk = Walk(registry, span.file, span.read_from, form.checksum, counted(span, part_bytes))
     for block, base in _blocks(log, span, form, walk):
-        yield Window(walk.finish() if walk.position == span.read_to else walk.take(), block, base)
+        index = walk.finish() if walk.position == span.read_to else walk.take()
+        first = 0
+        for number in index.long:
+            if number > first:
+                yield Window(index.only(first, number), block, base, more=True)
+            yield from _long(log, span, form, registry, index.transactions[number : number + 1])
+            first = number
+        rest = index.only(first, len(index.transactions)).rows if first else index.rows
+        yield Window(replace(index, rows=rest), block, base)
+
+
+def _long(
+    log: LogFile, span: LogRange, form: LogFormat, registry: TableRegistry, transaction: Ints
+) -> Iterator[Window]:
+    """The row events of a transaction of which no index was kept, in as many windows as it takes."""
+    bounds = {"read_from": int(transaction[0, w.T_START]), "read_to": int(transaction[0, w.T_END])}
+    walk = Walk(registry, span.file, bounds["read_from"], form.checksum, (0, 0), drained=True)
+    for block, base, inner in _steps(log, span.model_copy(update=bounds), form, walk):
+        rows = walk.drain()
+        rows[:, w.R_TRANSACTION] = 0
+        index = LogIndex(rows, transaction, np.zeros((0, w.WIDTHS[2]), np.int64), np.zeros(257, np.int64), [])
+        yield Window(index, block, base, more=True, inner=inner)
 
 
 def _blocks(log: LogFile, span: LogRange, form: LogFormat, walk: Walk) -> Iterator[tuple[Bytes, int]]:
@@ -106,8 +138,7 @@ def _blocks(log: LogFile, span: LogRange, form: LogFormat, walk: Walk) -> Iterat
     buffer = np.empty(_BLOCK, np.uint8)
     kept = 0
     while walk.position < span.read_to:
-        if kept == len(buffer):
-            buffer = np.concatenate([buffer, np.empty(len(buffer), np.uint8)])
+        buffer = _with_room(buffer, kept)
         kept += _read_more(log, span, walk.position, buffer, kept)
         base = walk.position
         walk.feed(buffer[:kept])
@@ -120,6 +151,33 @@ def _blocks(log: LogFile, span: LogRange, form: LogFormat, walk: Walk) -> Iterat
         yield buffer[:used], base
         kept -= used
         buffer[:kept] = buffer[used : used + kept].copy()
+
+
+def _steps(log: LogFile, span: LogRange, form: LogFormat, walk: Walk) -> Iterator[tuple[Bytes, int, bool]]:
+    """Each block and its base once it is walked, and each piece of an expanded event (the flag) in its turn."""
+    buffer = np.empty(_BLOCK, np.uint8)
+    kept = 0
+    while walk.position < span.read_to:
+        buffer = _with_room(buffer, kept)
+        kept += _read_more(log, span, walk.position, buffer, kept)
+        base = walk.position
+        used = walk.feed(buffer[:kept])
+        yield buffer[:used], base, False
+        kept -= used
+        buffer[:kept] = buffer[used : used + kept].copy()
+        if walk.outer:
+            header, pieces = outer_event(log, walk.outer.offset, form, span.file)
+            for piece, at in walk.expanding(expand(walk.outer.kind, pieces, header)):
+                yield piece, at, True
+            kept = 0
+
+
+def _with_room(buffer: Bytes, kept: int) -> Bytes:
+    """The buffer, or one that holds all of the event that fills it."""
+    if kept < len(buffer):
+        return buffer
+    size = int.from_bytes(buffer[9:13].tobytes(), "little")
+    return np.concatenate([buffer, np.empty(max(size - kept, _BLOCK), np.uint8)])
 
 
 def _read_more(log: LogFile, span: LogRange, position: int, buffer: Bytes, kept: int) -> int:

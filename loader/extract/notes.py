@@ -40,7 +40,7 @@ def _note(
     start, end, committed, _ = (int(field) for field in window.index.transactions[number])
     rows = window.index.rows
     first, last = np.searchsorted(rows[:, w.R_TRANSACTION], (number, number + 1))
-    captured = bool((rows[first:last, w.R_TABLE] != w.UNCAPTURED).any())
+    captured = number in window.index.long or bool((rows[first:last, w.R_TABLE] != w.UNCAPTURED).any())
     if event[4] == XA_PREPARE:
         return Prepared(read_prepare(event[HEADER:]).xid, file, start, end, captured)
     database, text = read_query(event[4], event[HEADER:])

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from loader.binlog import walk as w
 from loader.binlog.constants import event_name
 from loader.binlog.format import LogFormat
-from loader.binlog.index import LogIndex
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.statement import LogStatement
@@ -57,7 +56,7 @@ class RangeExtractor:
             stager = self._stager(span, form)
             with _Parts(stager, self._writer, result) as parts:
                 for window in windows(log, span, form, stager.registry, plan.part_bytes):
-                    rows = self._account(span, window.index, result)
+                    rows = self._account(span, window, result)
                     for note in notes(log, window, form, span.file, (span.lognum + plan.shift) * 10**12, mine):
                         if isinstance(note, LogStatement):
                             result.statements.append(note)
@@ -75,6 +74,7 @@ class RangeExtractor:
         file, first, end = run[0].file, run[0].start, run[-1].end
         span = whole_segment(file, lognum_of(file), first, end, self._plan.part_bytes)
         wanted = {release.start: release for release in run}
+        missing = set(wanted)
         result = RangeResult()
         with self._transport.open(file, first, end) as log:
             form = format_of(log, file)
@@ -82,18 +82,17 @@ class RangeExtractor:
             with _Parts(stager, self._writer, result) as parts:
                 parts.begin(f"{span.lognum:06d}-xa-{first:012d}")
                 for window in windows(log, span, form, stager.registry, self._plan.part_bytes):
-                    groups = window.index.transactions
-                    found = [wanted.pop(int(start), None) for start in groups[:, w.T_START]]
+                    found = [wanted.get(int(start)) for start in window.index.transactions[:, w.T_START]]
+                    missing -= {release.start for release in found if release}
                     rows = window.index.rows
                     chosen = np.array([bool(release) for release in found], np.bool_)[rows[:, w.R_TRANSACTION]]
                     rows = self._chosen(rows[chosen & (rows[:, w.R_TABLE] != w.UNCAPTURED)])
                     result.row_events_staged += len(rows)
+                    timing = _timing(window.index.transactions, found)
                     for block, base, piece in window.holding(log, rows, form, file):
-                        stager.stage(block, base, piece, _timing(groups, found))
-        if wanted:
-            raise BinlogFormatError(
-                "an XA transaction is not where it was prepared", file=file, position=next(iter(wanted))
-            )
+                        stager.stage(block, base, piece, timing)
+        if missing:
+            raise BinlogFormatError("an XA transaction is not where it was prepared", file=file, position=min(missing))
         return result
 
     def _stager(self, span: LogRange, form: LogFormat) -> Stager:
@@ -105,8 +104,9 @@ class RangeExtractor:
     def _writer(self, name: str) -> PartWriter:
         return PartWriter(self._store, self._folder, self._attempt, name)
 
-    def _account(self, span: LogRange, index: LogIndex, result: RangeResult) -> Ints:
+    def _account(self, span: LogRange, window: Window, result: RangeResult) -> Ints:
         """Add a window to the range's accounts; its row events that are the range's and captured."""
+        index = window.index
         first, end = counted(span, self._plan.part_bytes)
         starts = index.transactions[:, w.T_START]
         offsets = index.rows[:, w.R_EVENT]
@@ -119,7 +119,7 @@ class RangeExtractor:
             result.event_types[name] = result.event_types.get(name, 0) + int(index.counts[kind])
         rows = self._chosen(index.rows[mine & captured & (outcomes == w.DONE)])
         result.bytes += int(index.counts[256])
-        result.transactions += int(((starts >= first) & (starts < end)).sum())
+        result.transactions += 0 if window.more else int(((starts >= first) & (starts < end)).sum())
         result.row_events += int(mine.sum())
         result.row_events_staged += len(rows)
         result.row_events_held += int((mine & captured & (outcomes == w.PREPARED)).sum())

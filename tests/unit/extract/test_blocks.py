@@ -1,17 +1,23 @@
-"""The size of the blocks in which a range is read changes nothing, also for transactions that are longer."""
+"""How much of a range is held at a time changes nothing: neither the size of blocks nor what is kept of transactions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from loader.binlog import index
 from loader.extract import blocks
 from loader.extract.span import whole_segment
 from tests.unit.binlog.builder import LogBuilder
-from tests.unit.extract.intervals import FILE, extracted, plan_of
+from tests.unit.binlog.fields import Table, integer, varchar
+from tests.unit.binlog.test_compressed import payload
+from tests.unit.extract.intervals import FILE, extracted, pieces_of, plan_of
 from tests.unit.extract.test_ranges import built
+
+ITEMS = Table("shop", "items", (integer("id"), integer("line"), varchar("text")), key=(0, 1))
 
 _STEPS: list[object] = [
     [(0, 3, 100), (1, 5, 0), (2, 1, 300)],
@@ -39,3 +45,42 @@ def test_the_size_of_blocks_changes_nothing(size: int, tmp_path: Path) -> None:
         found = extracted(log, plan, tmp_path / "small", [whole])
     assert found.files == expected.files
     assert found.manifest == expected.manifest
+
+
+def compressed_log() -> bytes:
+    """Transactions in payloads, some of several, among plain ones and XA transactions."""
+    log = LogBuilder()
+    for number in range(1, 5):
+        inner = LogBuilder(checksum=False)
+        start = inner.end
+        inner.query("BEGIN")
+        for line in range(7 * number):
+            inner.table_map(ITEMS)
+            inner.write(ITEMS, (number, line, "x" * line))
+        inner.xid()
+        log.gtid(number)
+        log.event(40, payload(bytes(inner.data[start:])))
+        log.insert(ITEMS, *((number, line, "y") for line in range(100, 100 + 3 * number)), number=10 + number)
+        log.prepared(ITEMS, (number, 500, "z"), (number, 501, "z"), xid=f"{number:02x}")
+    for number in range(1, 5):
+        log.decided(xid=f"{number:02x}")
+    return bytes(log.data)
+
+
+@pytest.mark.parametrize("make", [log_of, compressed_log])
+@pytest.mark.parametrize("most", [1, 2, 5, 30])
+@pytest.mark.parametrize("size", [64, 5_000, 100_000])
+def test_how_many_row_events_of_a_transaction_are_kept_changes_nothing(
+    make: Callable[[], bytes], most: int, size: int, tmp_path: Path
+) -> None:
+    log = make()
+    plan = plan_of(log, include=["shop.*"], part_bytes=4096)
+    whole = whole_segment(FILE, 1, 4, len(log), plan.part_bytes)
+    expected = extracted(log, plan, tmp_path / "default", [whole])
+    assert expected.files
+    with patch.object(index, "LONG", most), patch.object(blocks, "_BLOCK", size):
+        found = extracted(log, plan, tmp_path / "small", [whole])
+        split = extracted(log, plan, tmp_path / "split", pieces_of(log, plan, tmp_path / "split", 9))
+    assert found.files == split.files == expected.files
+    assert found.manifest == expected.manifest
+    assert split.manifest.balance == expected.manifest.balance
