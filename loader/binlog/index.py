@@ -41,7 +41,7 @@ class LogIndex:
         statements: int64 (statements, 4), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
         counts: events by type, and their bytes at 256, int64 (257); of the counted bytes only.
         bodies: statements that were compressed, as whole events.
-        long: which of the transactions have so many row events that they are not among `rows`, and must be walked again.
+        long: which of the transactions have so many row events that they are not in `rows` but must be walked again.
     """
 
     rows: Ints

@@ -46,6 +46,14 @@ def staged(log: Path) -> tuple[int, int]:
     return int(rows), int(peak)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Kernels that are not compiled yet are compiled here, which takes memory of its own."""
+    log = tmp_path_factory.mktemp("warm") / "binlog.000001"
+    log.write_bytes(bytes(LogBuilder().insert(ITEMS, (1, "x")).data))
+    staged(log)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Iterator[Path]:
     log = tmp_path / "binlog.000001"
