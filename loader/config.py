@@ -85,7 +85,7 @@ class Source(_Section):
     """A MySQL or MariaDB server.
 
     Attributes:
-        log_folder: with `transport = "file"`, the folder of the log files, which every executor sees.
+        log_folder: with `transport = "file"`, the folder of the log files, which every executor sees, or `s3://bucket/folder`.
         keyring: and where MySQL encrypts them, the path of its keyring file there.
         keys: where MariaDB does, the path of its file of keys.
     """

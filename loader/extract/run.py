@@ -51,14 +51,14 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
 
 
 def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
-    """The interval's ranges: one per log file over the network, of whole parts for files at hand."""
+    """The interval's ranges: one per log file over the network or on S3, of whole parts for files at hand."""
     source = transport.open()
     found: list[LogRange] = []
     for file, begin, end in source.segments(plan.interval):
         if begin == end:
             continue
         segment = whole_segment(file, int(file.rpartition(".")[2]), begin, end, plan.part_bytes)
-        if transport.kind == "file" and segment.end_part - segment.first_part > 1 and pieces > 1:
+        if transport.at_hand and segment.end_part - segment.first_part > 1 and pieces > 1:
             found += _split(segment, plan, transport, pieces)
         else:
             found.append(segment)

@@ -11,9 +11,16 @@ from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
 from loader.transport.keys import NO_KEYS, KeyFiles
 
+_S3 = "s3://"
+
 
 class TransportSettings(BaseModel):
-    """Where log bytes come from: the server over the network, or a folder of log files every executor sees."""
+    """Where log bytes come from: the server over the network, or a folder of log files every executor sees.
+
+    Attributes:
+        folder: a path, or `s3://bucket/folder`.
+        keys: the key files of encrypted logs, as every executor sees them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,12 +29,20 @@ class TransportSettings(BaseModel):
     folder: str = ""
     keys: KeyFiles = NO_KEYS
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether reading a file twice, or a piece of it, costs nothing."""
+        return self.kind == "file" and not self.folder.startswith(_S3)
+
     def open(self) -> Transport:
         """The transport."""
         # Not at the top: the network's loads the codec's kernels, for which a second is a long time to wait.
         from loader.transport.file import FileTransport
         from loader.transport.network import NetworkTransport
+        from loader.transport.s3 import S3Transport
 
+        if self.kind == "file" and self.folder.startswith(_S3):
+            return S3Transport(self.folder, self.keys)
         if self.kind == "file":
             return FileTransport(self.folder, self.keys)
         if self.server is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,8 +12,9 @@ from typing import Protocol
 
 from loader.errors import GapError, SourceUnavailable, UsageError
 from loader.transport.base import LogFile
-from loader.transport.file import FileTransport, refuse_pages, size_of
+from loader.transport.file import PAGES, FileTransport, refuse_pages, size_of
 from loader.transport.keys import NO_KEYS, KeyFiles
+from loader.transport.s3 import S3Transport
 
 _NAME = re.compile(r"(?P<base>.+)\.(?P<num>\d{6,})(\.\w+)?")
 
@@ -115,25 +116,64 @@ class FolderFiles:
 
     def listed(self) -> list[Named]:
         """See LogFiles."""
-        found: dict[str, list[Named]] = {}
         with _disk(self._folder):
-            for path in self._folder.iterdir():
-                refuse_pages(path.name)
-                name = _NAME.fullmatch(path.name)
-                if name and not name[3] and path.is_file() and self._basename in {"", name["base"]}:
-                    found.setdefault(name["base"], []).append(Named(path.name, int(name["num"]), size_of(path)))
-        if len(found) != 1:
-            raise UsageError(
-                f"the folder holds {'several logs' if found else 'no binary log'}",
-                why=f"found {', '.join(sorted(found)) or 'no file named like binlog.000001'}",
-                hint="name one file, or an index file, in the address",
-                folder=self._folder,
-            )
-        return continuous(sorted(*found.values(), key=lambda one: one.lognum), str(self._folder))
+            paths = (path for path in self._folder.iterdir() if is_log(path.name) and path.is_file())
+            found = ((path.name, size_of(path)) for path in paths)
+            return one_log(found, str(self._folder), self._basename)
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """See LogFiles."""
         return FileTransport(str(self._folder), self._keys).open(file, start, stop)
+
+
+class ArchivedFiles:
+    """Those of a folder on S3, or one of them alone."""
+
+    at_hand = False
+
+    def __init__(self, folder: str, keys: KeyFiles, file: str = "") -> None:
+        self._folder = folder
+        self._file = file
+        self._transport = S3Transport(folder, keys)
+
+    def listed(self) -> list[Named]:
+        """See LogFiles."""
+        if self._file:
+            return [Named(self._file, lognum_of(self._file), self._transport.size(self._file))]
+        return one_log(self._transport.listed(is_log), self._folder)
+
+    def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
+        """See LogFiles."""
+        return self._transport.open(file, start, stop)
+
+
+def is_log(file: str) -> bool:
+    """Whether a file is named like a log, also like one inside InnoDB."""
+    name = _NAME.fullmatch(file)
+    return bool(name and not name[3]) or file.endswith(PAGES)
+
+
+def one_log(files: Iterable[tuple[str, int]], folder: str, basename: str = "") -> list[Named]:
+    """The files of a folder, by name and size, in the order of their log.
+
+    Raises:
+        UsageError: there are none, or those of several logs. GapError: one is missing.
+        UnsupportedError: a log inside InnoDB.
+    """
+    found: dict[str, list[Named]] = {}
+    for file, size in files:
+        refuse_pages(file)
+        name = _NAME.fullmatch(file)
+        if name and basename in {"", name["base"]}:
+            found.setdefault(name["base"], []).append(Named(file, int(name["num"]), size))
+    if len(found) != 1:
+        raise UsageError(
+            f"the folder holds {'several logs' if found else 'no binary log'}",
+            why=f"found {', '.join(sorted(found)) or 'no file named like binlog.000001'}",
+            hint="name one file, or an index file, in the address",
+            folder=folder,
+        )
+    return continuous(sorted(*found.values(), key=lambda one: one.lognum), folder)
 
 
 def in_folder(folder: Path, keys: KeyFiles = NO_KEYS) -> LogFiles:

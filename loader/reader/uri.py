@@ -1,7 +1,8 @@
 """From an address to the log files behind it.
 
 `file:///path/binlog.000054`, `file:///folder` (with or without an index file), `file:///folder/binlog.index`,
-`file:///etc/mysql/my.cnf`, a plain path of any of these, or `mysql://user[:password]@host[:port]/`. Behind a path,
+`file:///etc/mysql/my.cnf`, a plain path of any of these, `s3://bucket/folder` or `s3://bucket/folder/binlog.000054`
+with the credentials of the machine, or `mysql://user[:password]@host[:port]/`. Behind all but the last,
 `?keyring=/path` or `?keys=/path` names the key file of a log that MySQL or MariaDB encrypted.
 """
 
@@ -13,14 +14,14 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import PrivateAttr
 
 from loader.errors import UsageError
-from loader.reader.files import IndexedFiles, LogFiles, OneFile, in_folder
+from loader.reader.files import ArchivedFiles, IndexedFiles, LogFiles, OneFile, in_folder, is_log
 from loader.reader.mycnf import log_of
 from loader.transport.address import ServerAddress
 from loader.transport.keys import KeyFiles
 
 _REFERENCES = ("env:", "file:", "airflow:")
 _HINT = (
-    "write file:///folder, file:///folder/binlog.000054, file:///etc/mysql/my.cnf or"
+    "write file:///folder, file:///folder/binlog.000054, file:///etc/mysql/my.cnf, s3://bucket/folder or"
     " mysql://user@host:3306/?password=env:NAME"
 )
 
@@ -47,6 +48,8 @@ def resolve(uri: str) -> LogFiles:
         from loader.reader.server import ServerFiles
 
         return ServerFiles(_address(parts))
+    if parts.scheme == "s3":
+        return _archived(parts)
     if parts.scheme not in {"", "file"} or (parts.scheme and parts.netloc not in {"", "localhost"}):
         raise UsageError(f"{parts.scheme}:// is not an address of a log", hint=_HINT)
     path = Path(unquote(parts.path) if parts.scheme else parts.path)
@@ -65,6 +68,14 @@ def _split(uri: str) -> SplitResult:
         return urlsplit(uri) if "://" in uri else _plain_path(uri)
     except ValueError as error:
         raise UsageError("the address cannot be read", why=str(error), hint=_HINT) from error
+
+
+def _archived(parts: SplitResult) -> ArchivedFiles:
+    """A folder on S3, or a file in it where the address ends with the name of one."""
+    folder, _, name = f"s3://{parts.netloc}{unquote(parts.path)}".rstrip("/").rpartition("/")
+    if not is_log(name):
+        folder, name = f"{folder}/{name}", ""
+    return ArchivedFiles(folder, _keys(parts), name)
 
 
 def _plain_path(text: str) -> SplitResult:

@@ -13,13 +13,15 @@ from loader.transport.base import LogFile
 from loader.transport.decrypted import log_size, plain
 from loader.transport.keys import NO_KEYS, KeyFiles
 
+PAGES = ".ibb"
+
 
 def refuse_pages(file: str) -> None:
     """Raise UnsupportedError for a file of InnoDB pages, which MariaDB can keep its log in from 12.3 on (MDEV-34705).
 
     No byte offset is a position there: such a log is followed by GTIDs alone.
     """
-    if file.endswith(".ibb"):
+    if file.endswith(PAGES):
         raise UnsupportedError(
             "the server keeps its log inside InnoDB, not in files of events",
             why="its binlog_storage_engine is set",

@@ -76,7 +76,8 @@ def test_numbers_beyond_six_digits_are_ordered_as_numbers(tmp_path: Path) -> Non
     ("uri", "what"),
     [
         ("/nowhere/at/all", "no such file"),
-        ("s3://bucket/log", "s3:// is not an address"),
+        ("ftp://host/log", "ftp:// is not an address"),
+        ("s3:///log", "not an address on S3"),
         ("file://host/path", "not an address"),
         ("mysql://db.example.org/", "cannot be read"),
         ("mysql://user@db:x/", "port"),

@@ -1,0 +1,119 @@
+"""A real S3 server on this machine, for the tests: versitygw over a folder, built from its Go module into the cache.
+
+with start_s3(folder) as server:
+    os.environ.update(server.environment)
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from infra.servers.apt import PrivateApt, unpack
+from infra.servers.cache import build_once, cache_folder
+from infra.servers.errors import ServerError, tail
+from infra.servers.process import HOST, free_port, wait_until
+from infra.servers.sources import distribution_sources, machine_sources
+
+_MODULE = "github.com/versity/versitygw/cmd/versitygw"
+_VERSION = "v1.8.0"
+_START_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """A running server and its only user."""
+
+    port: int
+    access_key: str
+    secret_key: str
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes every client of S3 on this machine use this server."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+
+
+@contextmanager
+def start_s3(folder: Path) -> Iterator[S3Server]:
+    """A server whose buckets are folders in an empty folder, until the end of the block.
+
+    Raises:
+        ServerError: it could not be built, or did not come up.
+    """
+    program = fetch_s3()
+    server = S3Server(free_port(), "loader", secrets.token_hex(16))
+    environment = {**os.environ, "ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
+    command = [str(program), "--port", f"{HOST}:{server.port}", "--quiet", "posix", str(folder)]
+    log = folder.with_name(f"{folder.name}.log")
+    with log.open("wb") as output:
+        child = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
+    try:
+        if not wait_until(lambda: child.poll() is not None or _answers(server), _START_SECONDS) or child.poll():
+            raise ServerError(f"the S3 server did not come up:\n{tail(log.read_text())}")
+        yield server
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def fetch_s3() -> Path:
+    """The program, built if it is not in the cache.
+
+    Raises:
+        ServerError: neither a Go compiler nor the module can be had.
+    """
+    return build_once(cache_folder() / f"versitygw-{_VERSION}", _build) / "versitygw"
+
+
+def _build(folder: Path) -> None:
+    work = folder / "work"
+    work.mkdir()
+    places = {"GOPATH": work / "path", "GOCACHE": work / "cache", "GOBIN": folder}
+    environment = {**os.environ, **{name: str(path) for name, path in places.items()}, "GOFLAGS": "-modcacherw"}
+    done = subprocess.run(
+        [_go(work), "install", f"{_MODULE}@{_VERSION}"], check=False, capture_output=True, text=True, env=environment
+    )
+    if done.returncode:
+        raise ServerError(f"the S3 server could not be built:\n{tail(done.stdout + done.stderr)}")
+    shutil.rmtree(work)
+
+
+def _go(work: Path) -> str:
+    """The Go compiler of the machine, or else one that is unpacked for this alone."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/go/bin"])
+    if found := shutil.which("go", path=path):
+        return found
+    official = distribution_sources(machine_sources(), "unstable") or machine_sources()
+    apt = PrivateApt(work / "apt", [source.stanza(("unstable",), ("main",)) for source in official[:1]])
+    unpack(apt.download(["golang-go"]), work / "root")
+    compilers = sorted((work / "root" / "usr" / "lib").glob("go-*/bin/go"))
+    if not compilers:
+        raise ServerError("no Go compiler on this machine, and none in its package mirror; install one")
+    return str(compilers[-1])
+
+
+def _answers(server: S3Server) -> bool:
+    with suppress(OSError):
+        try:
+            urlopen(server.endpoint, timeout=1).close()  # noqa: S310 - on loopback
+        except HTTPError:
+            return True  # it wants a signature, so it is there
+    return False
