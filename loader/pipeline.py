@@ -201,7 +201,7 @@ def _chosen(plan: Plan, new: bool) -> IntervalChosen:
     )
 
 
-def extract_job(settings: SourceSettings, start_seqno: int, ranges: int = 0) -> Job:
+def extract_job(settings: SourceSettings, start_seqno: int) -> Job:
     """The extraction of the interval that starts there."""
     generation = chain_of(settings).require_generation()
     spec = ExtractSpec(
@@ -210,7 +210,6 @@ def extract_job(settings: SourceSettings, start_seqno: int, ranges: int = 0) -> 
         staging_root=settings.staging_root,
         start_seqno=start_seqno,
         transport=settings.transport,
-        ranges=ranges,
     )
     return Job("extract", _PACKAGE / "extract" / "job.py", spec)
 

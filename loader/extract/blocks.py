@@ -87,22 +87,10 @@ def counted(span: LogRange, part_bytes: int) -> tuple[int, int]:
     return span.first_part * part_bytes, span.end_part * part_bytes
 
 
-def index_range(log: LogFile, span: LogRange, form: LogFormat, registry: TableRegistry, part_bytes: int) -> LogIndex:
-    """The index of a whole range.
-
-    Raises:
-        BinlogFormatError: damage, or ends that are no transaction boundaries.
-    """
-    walk = Walk(registry, span.file, span.read_from, form.checksum, counted(span, part_bytes))
-    for _ in _blocks(log, span, form, walk):
-        pass
-    return walk.finish()
-
-
 def windows(
     log: LogFile, span: LogRange, form: LogFormat, registry: TableRegistry, part_bytes: int
 ) -> Iterator[Window]:
-    """The same in pieces as they come, so that memory does not grow with the range but with its longest transaction.
+    """The windows of a range, one after the other, in memory that grows with its longest row only.
 
     Raises:
         BinlogFormatError: damage, or ends that are no transaction boundaries.

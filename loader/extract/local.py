@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from loader.binlog import walk as w
 from loader.errors import GapError, UsageError
 from loader.extract.closing import releases_of, settled_of
+from loader.extract.ranges import cut
 from loader.extract.result import RangeResult
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.reader.files import LogFiles, Named
-from loader.reader.kernel import begins
-from loader.reader.window import BLOCK, FIRST, LogBytes, opened
+from loader.reader.window import FIRST, opened
 from loader.staging.documents import Plan, TableFilter
 from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore
@@ -153,32 +153,7 @@ def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) 
         yield whole
         return
     with opened(files, file) as log:
-        yield from _cut(log, whole, wanted.part_bytes)
-
-
-def _cut(log: LogBytes, rest: LogRange, part_bytes: int) -> Iterator[LogRange]:
-    """Ranges of whole parts that begin and end where GTID events stand; all in one for a log without any.
-
-    A transaction over several parts is one range: of several, each would walk all of it.
-    """
-    at = rest.read_from
-    found = np.array([at, -1], np.int64)
-    block = np.empty(BLOCK, np.uint8)
-    while at < rest.read_to and rest.first_part + 1 < rest.end_part:
-        got = log.fill(block[: min(len(block), rest.read_to - at)], at)
-        used = begins(block, got, at, (rest.first_part + 1) * part_bytes, found)
-        if not used and found[1] < 0:
-            break  # no event: the range's own walk says so
-        at += used
-        if found[1] < 0:
-            continue
-        before, first = (int(place) for place in found)
-        part = first // part_bytes
-        yield rest.model_copy(update={"read_to": first, "end_part": part})
-        read_from = first if first == part * part_bytes else before
-        rest = rest.model_copy(update={"read_from": read_from, "first_part": part})
-        found[:] = first, -1
-    yield rest
+        yield from cut(log, whole, wanted.part_bytes, wanted.threads)
 
 
 class _Extractor(RangeExtractor):

@@ -29,7 +29,7 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     if existing:
         return result_of(existing, "already")
     context = spark.sparkContext
-    ranges = ranges_of(plan, spec.transport, spec.ranges or context.defaultParallelism)
+    ranges = ranges_of(plan, spec.transport, context.defaultParallelism)
     attempt = uuid.uuid4().hex[:12]
     root, transport = spec.staging_root, spec.transport
     results = (
@@ -67,14 +67,13 @@ def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[Log
 
 def _split(segment: LogRange, plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
     # The codec compiles or loads its kernels on import; a driver that does not split has no use for them.
-    from loader.binlog.registry import TableRegistry
-    from loader.extract.blocks import format_of, index_range
-    from loader.extract.ranges import split
+    from loader.extract.blocks import format_of
+    from loader.extract.ranges import cut
+    from loader.reader.window import LogBytes
 
     with transport.open().open(segment.file, segment.read_from, segment.read_to) as log:
         form = format_of(log, segment.file)
-        index = index_range(log, segment, form, TableRegistry(lambda _: False), plan.part_bytes)
-    return split(segment, index, plan.part_bytes, pieces)
+        return list(cut(LogBytes(segment.file, log, form), segment, plan.part_bytes, pieces))
 
 
 def _extract_range(plan: Plan, attempt: str, transport: TransportSettings, root: str, span: LogRange) -> RangeResult:

@@ -51,7 +51,7 @@ class TransportSettings(BaseModel):
 
 
 class ExtractSpec(BaseModel):
-    """Extract the planned interval that starts at `start_seqno`, in about `ranges` ranges (0: one per core)."""
+    """Extract the planned interval that starts at `start_seqno`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,6 @@ class ExtractSpec(BaseModel):
     staging_root: str
     start_seqno: int
     transport: TransportSettings
-    ranges: int = 0
 
 
 class TableRows(BaseModel):

@@ -15,7 +15,7 @@ from loader.binlog.index import LogIndex, Walk
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Counts, Stager
 from loader.errors import LoaderError
-from loader.extract.blocks import Window, index_range
+from loader.extract.blocks import Window, windows
 from loader.extract.span import LogRange
 from loader.model.table import TableName, TableSchema
 from loader.transport.reading import outer_event
@@ -113,7 +113,8 @@ def outcome(
     span = LogRange(file=FILE, lognum=1, read_from=4, read_to=max(len(log), 4), first_part=0, end_part=1)
     try:
         registry = TableRegistry(captured, nameless=nameless)
-        index_range(io.BytesIO(log), span, read_format(log[:HEAD_BYTES], FILE), registry, 1 << 62)
+        for _ in windows(io.BytesIO(log), span, read_format(log[:HEAD_BYTES], FILE), registry, 1 << 62):
+            pass
         return staged(log, captured=captured, nameless=nameless)
     except LoaderError as error:
         return error

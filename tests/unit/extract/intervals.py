@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loader.binlog.registry import TableRegistry
-from loader.extract.blocks import format_of, index_range
+from loader.extract.blocks import format_of
 from loader.extract.closing import manifest_of, releases_of, settled_of
-from loader.extract.ranges import split
+from loader.extract.ranges import cut
 from loader.extract.result import RangeResult
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
+from loader.reader.window import LogBytes
 from loader.staging.documents import Manifest, Plan, TableFilter
 from loader.store.local import LocalStore
 from loader.transport.file import FileTransport
@@ -73,8 +73,7 @@ def pieces_of(log: bytes, plan: Plan, folder: Path, pieces: int) -> list[LogRang
     start, stop = plan.interval.start.logpos, plan.interval.stop.logpos
     segment = whole_segment(FILE, 1, start, stop, plan.part_bytes)
     with FileTransport(str(folder)).open(FILE, start, stop) as file:
-        index = index_range(file, segment, format_of(file, FILE), TableRegistry(lambda _: False), plan.part_bytes)
-    return split(segment, index, plan.part_bytes, pieces)
+        return list(cut(LogBytes(FILE, file, format_of(file, FILE)), segment, plan.part_bytes, pieces))
 
 
 def event_counts(

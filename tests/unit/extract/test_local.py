@@ -119,7 +119,7 @@ def test_parts_that_begin_exactly_where_transactions_do(tmp_path: Path) -> None:
     assert sum(result.bytes for result in results) == log.end - 4
 
 
-def test_a_log_without_gtid_events_is_one_range(tmp_path: Path) -> None:
+def test_a_log_without_gtid_events_has_a_range_per_thread(tmp_path: Path) -> None:
     log = LogBuilder()
     for number in range(20):
         log.query("BEGIN")
@@ -130,5 +130,5 @@ def test_a_log_without_gtid_events_is_one_range(tmp_path: Path) -> None:
     files = resolve(str(path))
     (file,) = files.listed()
     results = count(files, [(file, 4, file.size)], Wanted(part_bytes=500, threads=2), lambda _: None)
-    assert len(results) == 1
+    assert [result.row_events for result in results] == [12, 8]
     assert report(results)["tables"][0]["inserts"] == 20
