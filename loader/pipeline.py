@@ -20,12 +20,14 @@ from loader.extract.spec import ExtractSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 from loader.model.identity import Identity
 from loader.model.position import Position
-from loader.model.table import TableName
+from loader.model.table import TableName, TableSchema
 from loader.settings import SourceSettings
 from loader.snapshot.spec import SnapshotSpec
 from loader.source import inspect
+from loader.source.schemas import read_untold
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, Published
+from loader.staging.filters import Captured
 from loader.store.opening import open_store
 from loader.transport.connection import connected, log_sizes
 
@@ -146,7 +148,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     if head and (head.run == run != "" or not manifest):
         return _noted(chain, head, run, new=False)
     start = head.interval.stop if head else generation.start_position
-    stop = _next_stop(settings, generation, start)
+    stop, untold = _next_stop(settings, generation, start)
     if stop == start:
         return _noted(chain, head, run, new=False) if head else None
     plan = Plan(
@@ -161,17 +163,19 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         undecodable=settings.undecodable,
         part_bytes=settings.part_bytes,
         held=manifest.held if manifest else (),
+        untold=tuple(schema.as_dict() for schema in untold),
         run=run,
     )
     return _noted(chain, chain.extend(plan), run, new=True)
 
 
-def _next_stop(settings: SourceSettings, generation: Generation, start: Position) -> Position:
-    """The end of the log, proved to continue from `start`."""
+def _next_stop(settings: SourceSettings, generation: Generation, start: Position) -> tuple[Position, list[TableSchema]]:
+    """The end of the log, proved to continue from `start`; and what the plan is to know of tables, read before it."""
     with connected(settings.server) as connection:
         inspect.check_identity(connection, generation.identity)
         inspect.check_settings(connection)
         inspect.check_log_holds(connection, start)
+        untold = read_untold(connection, Captured(settings.tables))
         stop = inspect.log_end(connection)
     if stop < start:
         raise DataError(
@@ -180,7 +184,7 @@ def _next_stop(settings: SourceSettings, generation: Generation, start: Position
             hint="load the tables again",
             position=start,
         )
-    return stop
+    return stop, untold
 
 
 def _noted(chain: PlanChain, plan: Plan, run: str, new: bool) -> IntervalChosen:

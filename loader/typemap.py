@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 
 from loader.errors import UnsupportedError
-from loader.model.table import Column, TableName
+from loader.model.table import ADDRESS_BYTES, Column, TableName
 
 
 class Form(Enum):
@@ -22,6 +22,7 @@ class Form(Enum):
 
 _INTEGERS = {"tinyint": "int", "smallint": "int", "mediumint": "int", "int": "int", "bigint": "bigint"}
 _TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json", "vector"}
+_TEXTS |= set(ADDRESS_BYTES)
 _BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "geometry"}
 _TEMPORALS = {"date": "date", "datetime": "timestamp_ntz", "timestamp": "timestamp", "time": "string"}
 

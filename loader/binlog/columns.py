@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from loader.binlog.addresses import put_inet4, put_inet6, put_uuid
 from loader.binlog.codepoints import Codes
 from loader.binlog.digits import BAD, Bytes, big, little, put_padded, put_signed, put_unsigned, signed
 from loader.binlog.floats import put_double, put_float
 from loader.binlog.jit import part
 from loader.binlog.jsonb import put_json
+from loader.binlog.oldtimes import put_old_time
 from loader.binlog.packed import put_packed
 from loader.binlog.program import (
     BIT,
@@ -20,13 +22,17 @@ from loader.binlog.program import (
     DOUBLE,
     ENUM,
     FLOAT,
+    INET4,
+    INET6,
     INT,
     JSON,
+    OLD,
     SET,
     TIME,
     TIMESTAMP,
     UINT,
     UTF8,
+    UUID,
     VECTOR,
     YEAR,
 )
@@ -136,4 +142,12 @@ def put_value(
         return put_vector(out, at, buf, start, end)
     if op == COMPRESSED:
         return put_packed(out, at, buf, start, end, size, x, y, tables, stack)
+    if op == OLD:
+        return put_old_time(out, at, buf, start, size, x, y)
+    if op == UUID:
+        return put_uuid(out, at, buf, start, end)
+    if op == INET4:
+        return put_inet4(out, at, buf, start, end)
+    if op == INET6:
+        return put_inet6(out, at, buf, start, end)
     return put_string(out, at, buf, start, end, op, x, y, tables)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from loader.binlog import codepages
 from loader.binlog.codepoints import FOUR, SHIFTED_THREE, TWO
+from loader.binlog.oldtimes import SIZES
 from loader.binlog.values import BYTES_OF_DIGITS
 from loader.binlog.vectors import VECTOR_ROOM
 from loader.errors import UnsupportedError
-from loader.model.table import Column, TableSchema
+from loader.model.table import ADDRESS_BYTES, Column, TableSchema
 
 (
     INT,
@@ -38,7 +39,11 @@ from loader.model.table import Column, TableSchema
     UNICODE,
     VECTOR,
     COMPRESSED,
-) = range(22)
+    UUID,
+    INET4,
+    INET6,
+    OLD,
+) = range(26)
 
 OP, PREFIX, SIZE, X, Y, MOST = range(6)
 """Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one, the fewest that a
@@ -46,12 +51,14 @@ variable one is written as, or the operation of what is compressed; two argument
 of a byte of a variable one."""
 
 PACKED = 16
+OLD_FORMAT = 32
 HEXED = 32
 """Added to the operation of a text: bytes that are none of its character set are written as hex."""
 
 _LONGEST_FIXED = 96
 _INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
 _TEMPORAL = {"datetime": (DATETIME, 5), "timestamp": (TIMESTAMP, 4), "time": (TIME, 3)}
+_ADDRESSES = {"uuid": UUID, "inet4": INET4, "inet6": INET6}
 _UTF8_CHARSETS = {"utf8mb4", "utf8mb3", "utf8"}
 
 
@@ -79,7 +86,8 @@ class Program:
 def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bool = False) -> Program:
     """The program of a table whose variable columns have length prefixes of so many bytes (0 for fixed ones).
 
-    PACKED is added to the bytes for a column that the server compresses. `hexed`: see HEXED; else such bytes are bad.
+    PACKED is added to the bytes for a column that the server compresses, OLD_FORMAT for one of
+    binlog.oldtimes. `hexed`: see HEXED; else such bytes are bad.
 
     Raises:
         UnsupportedError: a column type or character set that is not covered.
@@ -146,6 +154,8 @@ def _fields(
         whole, scale = column.size - column.scale, column.scale
         size = sum(digits // 9 * 4 + int(BYTES_OF_DIGITS[digits % 9]) for digits in (whole, scale))
         return [DECIMAL, 0, size, column.size, scale, _LONGEST_FIXED]
+    if prefix == OLD_FORMAT:
+        return [OLD, 0, SIZES[kind][column.size], column.size, list(SIZES).index(kind), _LONGEST_FIXED]
     if kind in _TEMPORAL:
         op, whole = _TEMPORAL[kind]
         return [op, 0, whole + (column.size + 1) // 2, column.size, 0, _LONGEST_FIXED]
@@ -183,6 +193,8 @@ def label_bytes(many: bool, count: int) -> int:
 def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hexed: bool) -> list[int]:
     if column.type.endswith(("blob", "binary")) or column.type == "geometry":
         return [HEX, prefix, column.size, column.size, 0, 2]
+    if column.type in _ADDRESSES:
+        return [_ADDRESSES[column.type], prefix, ADDRESS_BYTES[column.type], 0, 0, 4]
     if column.type == "vector":
         return [VECTOR, prefix, 0, 0, 0, VECTOR_ROOM]
     operation = text_operation(column.charset, first)

@@ -19,7 +19,7 @@ class TableRegistry:
     """Knows each distinct table map by its bytes, so that it is read once, however often the log repeats it.
 
     `programs` holds one program per captured table map, in order of arrival. `mariadb`: the log is of MariaDB. `known`
-    and `nameless`: for table maps without column names, see TableMap.schema. `hexed`: see compile_program.
+    and `nameless`: see TableMap.schema. `hexed`: see compile_program.
     """
 
     def __init__(

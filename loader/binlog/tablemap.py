@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from loader.binlog.charsets import charset_of
 from loader.binlog.codepages import decoded
-from loader.binlog.program import PACKED, label_bytes
+from loader.binlog.program import OLD_FORMAT, PACKED, label_bytes
 from loader.binlog.wire import Cursor
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
-from loader.model.table import Column, TableName, TableSchema
+from loader.model.table import ADDRESS_BYTES, Column, TableName, TableSchema
 
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
 _INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
@@ -29,8 +29,7 @@ _METADATA_BYTES = {
     17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
     140: 1, 141: 2,
 }  # fmt: skip
-_OLD_TEMPORALS = {7: "old TIMESTAMP", 11: "old TIME", 12: "old DATETIME"}  # fmt: skip
-
+_OLD_TEMPORALS = {7: "timestamp", 11: "time", 12: "datetime"}
 
 _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
     4: lambda meta: meta[0] == 4,
@@ -85,9 +84,10 @@ class TableMap:
         """The table's schema, and for each column the bytes of its values' length prefix (PACKED more if compressed).
 
         Args:
-            mariadb: of a MariaDB server, whose UUID, INET4, INET6 and VECTOR are BINARY and VARBINARY here: its log
-                does not tell them apart.
-            known: what the table is where the log has no names (binlog_row_metadata=MINIMAL); its types must fit.
+            mariadb: of a MariaDB server. Its log does not tell UUID, INET4, INET6 and VECTOR from BINARY and VARBINARY,
+                nor how many digits the fractions of times in an old format have.
+            known: what the table is as its server says. It tells a column of that name what the log does not tell of
+                it; where the log has no names (binlog_row_metadata=MINIMAL), it is the schema, and its types must fit.
             nameless: without names in the log and a known schema, call the columns `@1`, `@2`, ... as mysqlbinlog does;
                 ENUM and SET are numbers then, and text without a character set is bytes.
 
@@ -109,7 +109,8 @@ class TableMap:
         if not named:
             optional.names = [f"@{number}" for number in range(1, len(self.types) + 1)]
             optional.key = []
-        made = list(_columns(self.types, optional, self.name, mariadb, not named))
+        told = {column.name: column for column in known.columns} if known else {}
+        made = list(_columns(self.types, optional, self.name, mariadb, not named, told))
         columns = tuple(column for column, _ in made)
         if not columns or any(index >= len(columns) for index in optional.key):
             raise BinlogFormatError("a table map has no columns, or a key of others than its own", table=self.name)
@@ -210,13 +211,16 @@ def _fitted(types: tuple[tuple[int, bytes], ...], known: TableSchema) -> Iterato
         )
     for (kind, meta), column in zip(types, known.columns, strict=True):
         _possible(kind, meta, known.name, column.name)
-        compressed = kind in _COMPRESSED
+        compressed, old = kind in _COMPRESSED, kind in _OLD_TEMPORALS
         prefix = 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
         if kind in _TEXTS:
             found, prefix = _string(column.name, _COMPRESSED.get(kind, kind), meta, column.charset or "binary")
+            found = _as_told(found, column)
         elif kind in (_ENUM, _SET):
             fits = meta[1] == label_bytes(kind == _SET, len(column.labels))
             found = replace(column, type="enum" if kind == _ENUM else "set") if fits else Column(column.name, "")
+        elif old:
+            found = Column(column.name, _OLD_TEMPORALS[kind], size=column.size)
         else:
             found = _other(column.name, kind, meta, column.unsigned, known.name)
         if found != column:
@@ -227,11 +231,16 @@ def _fitted(types: tuple[tuple[int, bytes], ...], known: TableSchema) -> Iterato
                 table=known.name,
                 column=column.name,
             )
-        yield prefix + (PACKED if compressed else 0)
+        yield prefix + (PACKED if compressed else OLD_FORMAT if old else 0)
 
 
 def _columns(
-    types: tuple[tuple[int, bytes], ...], optional: _Optional, table: TableName, mariadb: bool, nameless: bool
+    types: tuple[tuple[int, bytes], ...],
+    optional: _Optional,
+    table: TableName,
+    mariadb: bool,
+    nameless: bool,
+    told: dict[str, Column],
 ) -> Iterator[tuple[Column, int]]:
     """Columns with their length prefixes; each class of types counts its own entries of the metadata."""
     numbers = texts = labelled = enums = sets = 0
@@ -247,7 +256,7 @@ def _columns(
             texts += 1
             charset = "binary" if nameless and collation is None else _charset(collation, name, table)
             column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
-            yield column, prefix + (PACKED if kind in _COMPRESSED else 0)
+            yield _as_told(column, told.get(name)), prefix + (PACKED if kind in _COMPRESSED else 0)
         elif kind in (_ENUM, _SET) and nameless:
             yield Column(name, _OF_BYTES.get(meta[1], "bigint"), unsigned=True), 0
         elif kind in (_ENUM, _SET):
@@ -258,6 +267,8 @@ def _columns(
             if at >= len(lists) or meta[1] != label_bytes(kind == _SET, len(lists[at])):
                 raise BinlogFormatError("a table map has not the labels of an ENUM or SET", table=table, column=name)
             yield _labelled(name, kind, lists[at], _charset(collation, name, table), table), 0
+        elif kind in _OLD_TEMPORALS:
+            yield _old(name, _OLD_TEMPORALS[kind], mariadb, told.get(name), table), OLD_FORMAT
         else:
             # Both servers list a character set for types of bytes, but MySQL not for GEOMETRY.
             texts += kind == _VECTOR or (kind == _GEOMETRY and mariadb)
@@ -284,6 +295,30 @@ def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, in
     return Column(name, "varbinary" if binary else "varchar", charset=charset), 2 if length > 255 else 1
 
 
+def _as_told(column: Column, told: Column | None) -> Column:
+    """The column as its server says where that is a type which the log has as these bytes."""
+    if told is None or column.name != told.name:
+        return column
+    vector = told.type == "vector" and column.type == "varbinary"
+    address = column.type == "binary" and column.size == ADDRESS_BYTES.get(told.type)
+    return told if vector or address else column
+
+
+def _old(name: str, kind: str, mariadb: bool, told: Column | None, table: TableName) -> Column:
+    """A time in an old format: MySQL's have no fractions, those of MariaDB as many digits as the server says."""
+    if not mariadb:
+        return Column(name, kind)
+    if told and told.type == kind:
+        return told
+    raise UnsupportedError(
+        f"column type old {kind.upper()} cannot be read without the table's schema",
+        why="the log does not tell how many digits its fractions have, and so not its size",
+        hint="ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or exclude the table",
+        table=table,
+        column=name,
+    )
+
+
 def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: TableName) -> Column:
     try:
         texts = tuple(decoded(charset, label) for label in labels)
@@ -305,13 +340,9 @@ def _other(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) 
         return Column(name, "decimal", size=meta[0], scale=meta[1])
     if kind == 16:
         return Column(name, "bit", size=meta[1] * 8 + meta[0])
-    old = kind in _OLD_TEMPORALS
     raise UnsupportedError(
-        f"column type {_OLD_TEMPORALS.get(kind, kind)} is not covered by this version",
-        why="the log does not tell how many digits its fractions have, and so not its size" if old else "",
-        hint="ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or exclude the table"
-        if old
-        else "exclude the table from the captured tables",
+        f"column type {kind} is not covered by this version",
+        hint="exclude the table from the captured tables",
         table=table,
         column=name,
     )

@@ -13,8 +13,8 @@ from loader.binlog.floats import put_float
 from loader.binlog.jit import part
 from loader.binlog.texts import QUOTE
 
-VECTOR_ROOM = 4
-"""Bytes of text for each byte: `-1.1754944e-38,` is the longest number."""
+VECTOR_ROOM = 7
+"""Bytes of text for each byte: `-0.00000000000000123456789,` is the longest number."""
 
 _COMMA = np.uint8(44)
 _OPEN, _CLOSE = np.uint8(91), np.uint8(93)

@@ -97,7 +97,12 @@ class RangeExtractor:
 
     def _stager(self, span: LogRange, form: LogFormat) -> Stager:
         plan = self._plan
-        registry = TableRegistry(Captured(plan.tables), mariadb=form.mariadb, hexed=plan.undecodable == "hex")
+        registry = TableRegistry(
+            Captured(plan.tables),
+            mariadb=form.mariadb,
+            known=plan.known().get,
+            hexed=plan.undecodable == "hex",
+        )
         every = plan.update_rows == "both"
         return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
 

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+ADDRESS_BYTES = {"uuid": 16, "inet4": 4, "inet6": 16}
+"""Types of MariaDB that its log does not tell from BINARY of so many bytes."""
+
 
 @dataclass(frozen=True, order=True)
 class TableName:

@@ -245,7 +245,8 @@ def open_log(
         wait: wait for a time in the future, given as start or stop, instead of refusing it.
         poll_seconds: how often to look for more while waiting.
         known: the schema of a table whose names are not in the log (binlog_row_metadata=MINIMAL); without one its
-            columns are called `@1`, `@2`, ..., ENUM and SET are numbers, and it has no key.
+            columns are called `@1`, `@2`, ..., ENUM and SET are numbers, and it has no key. For MariaDB also what its
+            log does not tell of types; see TableMap.schema.
 
     Raises:
         UsageError, GapError, SourceUnavailable, AccessDenied, DataError: as BinaryLog.set_position.

@@ -9,7 +9,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.errors import UnsupportedError
-from loader.model.table import Column, TableName
+from loader.model.table import ADDRESS_BYTES, Column, TableName
 from loader.resources import sql
 from loader.snapshot.documents import Bound, LoadPlan
 from loader.snapshot.keys import between, fetched
@@ -68,9 +68,9 @@ def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Itera
 
 
 def selected(column: Column) -> str:
-    """The expression that reads a column: bytes also of MariaDB's UUID, INET4 and INET6, which are BINARY here."""
+    """The expression that reads a column; MariaDB's UUID, INET4 and INET6 as text."""
     name = quoted(column.name)
-    return f"CAST({name} AS BINARY({column.size}))" if column.type == "binary" else name
+    return f"CAST({name} AS CHAR)" if column.type in ADDRESS_BYTES else name
 
 
 def chunk_query(plan: LoadPlan, number: int) -> str:

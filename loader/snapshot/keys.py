@@ -1,7 +1,8 @@
 """Bounds of chunks as SQL: the server itself orders and compares keys, in its own collations.
 
 A bound is the text of each key column: hex digits of a string's bytes in the column's own character set, numbers and
-points in time as the server writes them, ENUM, SET and BIT as numbers (their columns are ordered so).
+points in time as the server writes them, ENUM, SET and BIT as numbers (their columns are ordered so),
+UUID and addresses as their text.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 
 from loader.errors import StagedDataError, UnsupportedError
-from loader.model.table import Column, TableName
+from loader.model.table import ADDRESS_BYTES, Column, TableName
 from loader.snapshot.documents import Bound, KeyColumn, LoadPlan
 from loader.source.schemas import quoted
 
@@ -19,6 +20,7 @@ _TEMPORALS = {"date", "datetime", "timestamp", "time"}
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _MOMENT = re.compile(r"-?[0-9:. -]+")
+_ADDRESS = re.compile(r"[0-9a-f:.-]+")
 _INEXACT = 1 << 53  # from here on a double does not hold every integer
 _LISTED = 1000  # values of an ENUM or SET that a range is spelled out to
 
@@ -39,7 +41,7 @@ def refuse_inexact(table: TableName, columns: list[Column]) -> None:
 def fetched(column: Column) -> str:
     """The expression that gives a key column's part of a bound."""
     name = quoted(column.name)
-    if column.type in _NUMBERS or column.type in _TEMPORALS:
+    if column.type in _NUMBERS or column.type in _TEMPORALS or column.type in ADDRESS_BYTES:
         return f"CAST({name} AS CHAR)"
     if column.type in _COUNTED:
         return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
@@ -110,6 +112,8 @@ def literal(column: Column, text: str) -> str:
         return _checked(_NUMBER, column, text)
     if column.type in _TEMPORALS:
         return f"'{_checked(_MOMENT, column, text)}'"
+    if column.type in ADDRESS_BYTES:
+        return f"'{_checked(_ADDRESS, column, text)}'"
     digits = _checked(_HEX, column, text)
     return f"_{column.charset} X'{digits}'" if column.charset else f"X'{digits}'"
 

@@ -111,8 +111,10 @@ def _program(column: Column, field: FieldDescriptorPacket) -> tuple[int, int, bo
         return TEXT, 0, code == 245
     if kind in _LABELLED:
         return TEXT, 0, code in _STRINGS and bool(field.flags & _LABELLED[kind])
-    if kind in {"geometry", "vector"}:
-        return HEX, 0, code == (255 if kind == "geometry" else 242)
+    if kind == "geometry":
+        return HEX, 0, code == 255
+    if kind == "vector":
+        return HEX, 0, code == 242 or (code in _STRINGS and field.charsetnr == _BINARY)
     binary = kind.endswith(("blob", "binary"))
     plain = code in _STRINGS and not field.flags & sum(_LABELLED.values())
     return HEX if binary else TEXT, 0, plain and (field.charsetnr == _BINARY) == binary

@@ -1,8 +1,8 @@
 """The schemas of tables as the server's catalog has them, equal to what its log says of the same tables.
 
-Equal means the same schema_id as `loader.binlog.tablemap` gives a FULL table map. So MariaDB's UUID, INET4 and INET6
-are BINARY of their 16, 4 and 16 bytes and its VECTOR is VARBINARY, since its log does not tell them apart. One thing
-the catalog cannot tell: it is utf8mb3, so that a character of four bytes in an ENUM or SET label reads as `?`.
+Equal means the same schema_id as `loader.binlog.tablemap` gives a FULL table map, once it was told what the log of
+MariaDB leaves untold: see read_untold. One thing the catalog cannot tell: it is utf8mb3, so that a character of four
+bytes in an ENUM or SET label reads as `?`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GEOMETRIES = {
     "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geomcollection",
     "geometrycollection",
 }  # fmt: skip
-_MARIADB_BYTES = {"uuid": ("binary", 16), "inet4": ("binary", 4), "inet6": ("binary", 16), "vector": ("varbinary", 0)}
+_OLD_FORMAT = " /* mariadb-5.3 */"
 _SIZED = {"decimal": "precision", "bit": "precision", "binary": "length"}
 _INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
 _FRACTIONED = {"datetime", "timestamp", "time"}
@@ -33,7 +33,6 @@ _LABEL = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r"}
 _EXCLUDE = "exclude the table from the captured tables"
-_REWRITE = f"ALTER TABLE ... FORCE with mysql56_temporal_format=ON, or {_EXCLUDE}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,26 @@ def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> lis
             key = read_key(connection, name)
             found[name] = TableSchema(name, columns, key.names if key else ())
     return [found[name] for name in asked]
+
+
+def read_untold(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableSchema]:
+    """The captured tables of which the log of this server does not tell everything, as they are now, without keys.
+
+    These are tables of MariaDB with a UUID, INET4, INET6 or VECTOR, which are BINARY and VARBINARY in its log, or with
+    times in the format of MariaDB 5.3, whose fractions have a number of digits that its log does not have.
+    """
+    if "mariadb" not in connection.get_server_info().lower():
+        return []
+    found = []
+    names = find_tables(connection, captured)
+    for schema in dict.fromkeys(name.schema for name in names):
+        with connection.cursor() as cursor:
+            cursor.execute(sql("source/schemas_untold"), (schema,))
+            untold = {str(table) for (table,) in cursor.fetchall()}
+        tables = [name for name in names if name.schema == schema and name.table in untold]
+        for name, described in (_described(connection, schema, tables) if tables else {}).items():
+            found.append(TableSchema(name, tuple(map(_plain, described)), ()))
+    return found
 
 
 def read_key(connection: Connection[Any], name: TableName) -> TableKey | None:
@@ -168,8 +187,7 @@ def _described(connection: Connection[Any], schema: str, names: list[TableName])
     with connection.cursor() as cursor:
         _show_generated_keys(cursor)
         cursor.execute(sql("source/schemas_columns"), (schema, tuple(name.table for name in names)))
-        mariadb = "mariadb" in connection.get_server_info().lower()
-        rows = [_read(row, mariadb=mariadb) for row in cursor.fetchall()]
+        rows = [_read(row) for row in cursor.fetchall()]
     for row in rows:
         # The catalog compares names without regard to case on some servers.
         if (name := TableName(schema, row.table)) in found:
@@ -186,11 +204,9 @@ def _show_generated_keys(cursor: Cursor) -> None:
         cursor.execute("SET SESSION show_gipk_in_create_table_and_information_schema = ON")
 
 
-def _read(row: tuple[Any, ...], *, mariadb: bool) -> _Described:
+def _read(row: tuple[Any, ...]) -> _Described:
     table, name, ordinal, kind, declared, precision, scale, fraction, charset, length = row
     kind = "geometry" if kind.lower() in _GEOMETRIES else kind.lower()
-    if mariadb and kind in _MARIADB_BYTES:
-        kind, length = _MARIADB_BYTES[kind]
     return _Described(
         table,
         name,
@@ -219,8 +235,8 @@ def _column(table: TableName, described: _Described) -> Column:
     column = _plain(described)
     spark_type(column, table)
     labelled = column.type in {"enum", "set"}
-    # MariaDB's old temporal formats carry a comment, and YEAR(2) hides the century.
-    declared = described.declared.replace("/*M!100301 COMPRESSED*/", "")
+    # What is not known of a type is in a comment, and YEAR(2) hides the century.
+    declared = described.declared.replace("/*M!100301 COMPRESSED*/", "").removesuffix(_OLD_FORMAT)
     if declared == "year(2)" or (not labelled and "/*" in declared):
         raise _not_covered(table, column, declared)
     if column.charset and not covered(column.charset) and not (labelled and column.charset == "binary"):
@@ -246,7 +262,7 @@ def _plain(described: _Described) -> Column:
 def _not_covered(table: TableName, column: Column, declared: str) -> UnsupportedError:
     return UnsupportedError(
         f"column type {declared} is not covered by this version",
-        hint=_REWRITE if "mariadb-5.3" in declared else _EXCLUDE,
+        hint=_EXCLUDE,
         table=table,
         column=column.name,
     )

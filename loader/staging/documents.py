@@ -86,6 +86,8 @@ class Plan(Document):
     Attributes:
         held: XA transactions that were prepared before the interval and had no outcome yet: should one commit in the
             interval, its rows are read from there.
+        untold: `TableSchema.as_dict()` of captured tables of which the log does not tell all; see read_untold. They are
+            read before the end of the log is, so that one which is altered meanwhile has a barrier in the interval.
     """
 
     source: str
@@ -99,7 +101,13 @@ class Plan(Document):
     undecodable: Literal["error", "hex"] = "error"
     part_bytes: int = 64 * 1024 * 1024
     held: tuple[HeldGroup, ...] = ()
+    untold: tuple[dict[str, Any], ...] = ()
     run: str = ""
+
+    def known(self) -> dict[TableName, TableSchema]:
+        """The tables of `untold` by name."""
+        schemas = map(TableSchema.from_dict, self.untold)
+        return {schema.name: schema for schema in schemas}
 
     @property
     def interval(self) -> Interval:

@@ -8,10 +8,7 @@ import pytest
 
 from loader.binlog.charsets import charset_of
 from loader.binlog.codepages import covered
-from loader.errors import UnsupportedError
-from loader.source.schemas import read_schemas
-from loader.transport.connection import connected
-from tests.integration.binlog.source import Row, Source, name_of, quoted, table_rows
+from tests.integration.binlog.source import Row, Source, quoted, table_rows
 from tests.integration.snapshot import every_value, more_values
 
 pytestmark = pytest.mark.integration
@@ -124,64 +121,3 @@ def test_every_collation_and_character_set_of_the_server_is_known(source: Source
     assert len(found) > 200
     assert [one for one in found if charset_of(one[0]) != one[1]] == []
     assert {charset for _, charset in found if not covered(charset)} == {"binary"}
-
-
-def test_addresses_and_ids_of_mariadb_are_their_bytes(source: Source, tmp_path: Path) -> None:
-    if source.kind == "mysql":
-        pytest.skip("MariaDB only")
-    source.run("DROP TABLE IF EXISTS ids", "CREATE TABLE ids (u UUID PRIMARY KEY, i4 INET4, i6 INET6)")
-    start = source.mark()
-    source.run("INSERT INTO ids VALUES ('123e4567-e89b-12d3-a456-426614174000', '1.2.3.0', '2001:db8::')")
-    staged = source.staged(tmp_path, start)
-    (line,) = staged.records(f"{source.schema}.ids")
-    assert line[5:] == ["123e4567e89b12d3a456426614174000", "01020300", "20010db8000000000000000000000000"]
-    assert [str(column) for column in staged.schema(f"{source.schema}.ids").columns] == [
-        "binary(16)",
-        "binary(4)",
-        "binary(16)",
-    ]
-
-
-def test_vectors_of_mariadb_are_their_bytes(source: Source, tmp_path: Path) -> None:
-    if source.kind == "mysql":
-        pytest.skip("MariaDB only")
-    if source.rows("SELECT VERSION() + 0 < 11.7") == [(1,)]:
-        pytest.skip("has no VECTOR")
-    source.run("DROP TABLE IF EXISTS vectors", "CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3), w VARCHAR(9))")
-    start = source.mark()
-    source.run("INSERT INTO vectors VALUES (1, VEC_FromText('[1,2.5,-3]'), 'x')")
-    staged = source.staged(tmp_path, start)
-    (line,) = staged.records(f"{source.schema}.vectors")
-    assert line[5:] == ["1", "0000803f00002040000040c0", "x"]
-    with connected(source.address) as connection:
-        assert read_schemas(connection, [name_of(source, "vectors")]) == [staged.schema(f"{source.schema}.vectors")]
-
-
-OLD = {
-    "ts": "TIMESTAMP NULL",
-    "dt": "DATETIME",
-    "ti": "TIME",
-    "t3": "TIMESTAMP(3) NULL",
-    "d6": "DATETIME(6)",
-    "x1": "TIME(1)",
-}
-
-
-@pytest.mark.parametrize("name", OLD)
-def test_times_of_mariadb_5_3_are_refused_by_name(source: Source, name: str, tmp_path: Path) -> None:
-    if source.kind == "mysql":
-        pytest.skip("MySQL has not had them since 8.0")
-    source.run("SET GLOBAL mysql56_temporal_format = OFF", "DROP TABLE IF EXISTS old")
-    source.run(f"CREATE TABLE old (id INT PRIMARY KEY, {name} {OLD[name]})", "SET GLOBAL mysql56_temporal_format = ON")
-    start = source.mark()
-    source.run(f"INSERT INTO old VALUES (1, {'NULL'})")
-    with pytest.raises(UnsupportedError, match=f"old {OLD[name].split('(')[0].split()[0]}") as caught:
-        source.staged(tmp_path, start)
-    assert caught.value.where["column"] == name
-    with connected(source.address) as connection, pytest.raises(UnsupportedError, match=r"mariadb-5\.3") as caught:
-        read_schemas(connection, [name_of(source, "old")])
-    assert caught.value.where["column"] == name
-    source.run("ALTER TABLE old FORCE")  # as the hint says
-    start = source.mark()
-    source.run("INSERT INTO old (id) VALUES (2)")
-    assert len(source.staged(tmp_path / "forced", start).records(f"{source.schema}.old")) == 1

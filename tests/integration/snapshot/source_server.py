@@ -18,6 +18,7 @@ from loader.extract.blocks import format_of
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.source.inspect import log_end
+from loader.source.schemas import read_untold
 from loader.transport.address import ServerAddress
 from loader.transport.connection import connected
 from loader.transport.file import FileTransport
@@ -65,6 +66,11 @@ class SourceServer:
         with self.connected() as connection:
             return log_end(connection)
 
+    def untold(self) -> list[TableSchema]:
+        """What a plan knows of tables."""
+        with self.connected() as connection:
+            return read_untold(connection, lambda name: name.schema == self.schema)
+
     def logged_schemas(self, start: Position, stop: Position) -> dict[TableName, TableSchema]:
         """What the table maps of the log say."""
         _, registry, *_ = self._walked(start, stop)
@@ -84,7 +90,12 @@ class SourceServer:
 
     def _walked(self, start: Position, stop: Position, hexed: bool = False) -> tuple[Any, TableRegistry, Any, int]:
         assert start.lognum == stop.lognum, "the log was rotated meanwhile"
-        registry = TableRegistry(lambda name: name.schema == self.schema, mariadb=self.kind == "mariadb", hexed=hexed)
+        registry = TableRegistry(
+            lambda name: name.schema == self.schema,
+            mariadb=self.kind == "mariadb",
+            known={schema.name: schema for schema in self.untold()}.get,
+            hexed=hexed,
+        )
         with FileTransport(str(self.server.log_dir)).open(start.file, start.logpos, stop.logpos) as log:
             checksum = format_of(log, start.file).checksum
             log.seek(start.logpos)

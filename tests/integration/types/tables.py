@@ -75,9 +75,10 @@ class TypedTable:
         with connected(source.address) as connection:
             self.schema = read_schemas(connection, [name_of(source, name)])[0]
         self._written = [n for n, kind in enumerate(kinds) if kind.edges]
-        # MariaDB leaves virtual columns out of a MINIMAL image, changed or not.
-        virtual = {n + 1 for n, kind in enumerate(kinds) if "VIRTUAL" in kind.declared}
-        self.not_followed = virtual if source.kind == "mariadb" else set()
+        # MariaDB leaves virtual columns out of MINIMAL images of updates, changed or not; from 11 on all generated
+        # columns, and out of FULL images too.
+        generated = {n + 1 for n, kind in enumerate(kinds) if not kind.edges}
+        self.not_followed = generated if source.kind == "mariadb" else set()
 
     def _value(self, column: int, number: int) -> str:
         kind = self.kinds[column]

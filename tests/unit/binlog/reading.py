@@ -82,10 +82,12 @@ def staged(
     shift: int = 0,
     nameless: bool = False,
     hexed: bool = False,
+    mariadb: bool = False,
+    known: TableSchema | None = None,
 ) -> Staged:
     """All of a log, by way of an output block of `room` bytes."""
     form = read_format(log[:HEAD_BYTES], FILE)
-    registry = TableRegistry(captured, nameless=nameless, hexed=hexed)
+    registry = TableRegistry(captured, mariadb=mariadb, known=lambda _: known, nameless=nameless, hexed=hexed)
     result = Staged(_walk(log, blocks, registry))
 
     def write(schema: TableSchema, lines: memoryview) -> None:

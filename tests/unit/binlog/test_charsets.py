@@ -157,6 +157,13 @@ def test_a_vector_is_the_list_of_its_shortest_numbers(numbers: list[float]) -> N
     assert column(vector(), numbers) == [wanted]
 
 
+@pytest.mark.parametrize("number", [-1.2345678e-15, -1.23456789e-14, -1.1754944e-38, -999999999999999.0])
+def test_vectors_of_the_longest_numbers_fit_the_room_that_was_measured(number: float) -> None:
+    log = LogBuilder().insert(Table("s", "t", (vector(),), key=()), [[number] * 2000])
+    ((_, text),) = staged(bytes(log.data), room=64).text.items()  # the stager guards its block's end
+    assert text.split(b",", 5)[5].count(b",") == 1999
+
+
 @pytest.mark.parametrize(
     "raw", [b"\0", b"\0" * 5, struct.pack("<f", float("nan")), struct.pack("<2f", 1, float("-inf"))]
 )

@@ -65,23 +65,6 @@ def test_minimal_metadata_is_refused_for_a_captured_table_only() -> None:
     assert len(walked(bytes(log.data), captured=lambda _: False).rows) == 1
 
 
-OLD_TYPES = {7: (b"", "old TIMESTAMP"), 11: (b"", "old TIME"), 12: (b"", "old DATETIME")}
-
-
-@pytest.mark.parametrize("wire", list(OLD_TYPES))
-def test_a_column_type_that_is_not_covered_is_refused_by_column(wire: int) -> None:
-    metadata, name = OLD_TYPES[wire]
-    table = Table("shop", "odd", (integer("id"), Field("strange", wire, metadata, lambda value: value)))
-    log = LogBuilder().begin()
-    at = log.table_map(table)
-    log.xid()
-    with pytest.raises(UnsupportedError, match=f"column type {name} is not covered") as caught:
-        walked(bytes(log.data))
-    expected = {"file": "binlog.000001", "position": str(at), "table": "shop.odd", "column": "strange"}
-    assert caught.value.where == expected
-    assert len(walked(bytes(log.data), captured=lambda _: False).transactions) == 1
-
-
 def test_a_column_type_that_nobody_knows_is_refused() -> None:
     table = Table("shop", "odd", (Field("strange", 99, b"", lambda value: value),))
     log = LogBuilder().begin()

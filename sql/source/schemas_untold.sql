@@ -1,0 +1,5 @@
+-- Tables of one schema with a column of which MariaDB's log does not tell all.
+SELECT DISTINCT TABLE_NAME
+FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = %s
+  AND (DATA_TYPE IN ('uuid', 'inet4', 'inet6', 'vector') OR COLUMN_TYPE LIKE '%%/* mariadb-5.3 */');

@@ -1,0 +1,145 @@
+"""What MariaDB's log does not tell of columns: the plan has it from the server, and else it is bytes or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loader.config import Config
+from loader.errors import UnsupportedError
+from loader.model.table import TableSchema
+from loader.pipeline import begin, chain_of, snapshot_position
+from loader.source.schemas import read_schemas, read_untold
+from loader.staging.documents import Plan
+from loader.transport.connection import connected
+from tests.integration.binlog.source import Source, name_of
+from tests.integration.types.kinds import Kind, times
+from tests.integration.types.tables import TypedTable, run
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def mariadb(source: Source) -> Source:
+    if source.kind == "mysql":
+        pytest.skip("MariaDB only")
+    return source
+
+
+def untold(source: Source) -> list[TableSchema]:
+    with connected(source.address) as connection:
+        return read_untold(connection, lambda name: name.schema == source.schema)
+
+
+def planned(source: Source, folder: Path) -> Plan:
+    """The plan of the interval from the last call of `begin` on."""
+    chosen = snapshot_position(settings(source, folder))
+    assert chosen
+    chain = chain_of(settings(source, folder))
+    return chain.require_plan(chosen.generation, chosen.start_seqno)
+
+
+def settings(source: Source, folder: Path):  # type: ignore[no-untyped-def]
+    server = {"host": source.address.host, "port": source.address.port, "user": source.address.user}
+    return Config.model_validate(
+        {
+            "staging": {"root": f"file://{folder}"},
+            "warehouse": {"path": "file:///nowhere"},
+            "spark": {"jars": "none"},
+            "sources": {"s": {**server, "tables": {"include": [f"{source.schema}.*"]}}},
+        }
+    ).source()
+
+
+def test_ids_and_addresses_are_text_by_the_plan_and_else_their_bytes(mariadb: Source, tmp_path: Path) -> None:
+    source = mariadb
+    source.run("DROP TABLE IF EXISTS ids, other", "CREATE TABLE ids (u UUID PRIMARY KEY, i4 INET4, i6 INET6)")
+    source.run("CREATE TABLE other (id INT PRIMARY KEY, b BINARY(16))")
+    begin(settings(source, tmp_path / "plans"))
+    start = source.mark()
+    source.run("INSERT INTO ids VALUES ('123e4567-e89b-12d3-a456-426614174000', '1.2.3.0', '2001:db8::')")
+    plan = planned(source, tmp_path / "plans")
+    assert [str(name) for name in plan.known()] == [f"{source.schema}.ids"]
+    staged = source.staged(tmp_path / "told", start, untold=plan.untold)
+    (line,) = staged.records(f"{source.schema}.ids")
+    assert line[5:] == ["123e4567-e89b-12d3-a456-426614174000", "1.2.3.0", "2001:db8::"]
+    with connected(source.address) as connection:
+        assert read_schemas(connection, [name_of(source, "ids")]) == [staged.schema(f"{source.schema}.ids")]
+    (line,) = source.staged(tmp_path / "untold", start).records(f"{source.schema}.ids")
+    assert line[5:] == ["123e4567e89b12d3a456426614174000", "01020300", "20010db8000000000000000000000000"]
+
+
+def test_a_column_that_is_added_later_changes_nothing_of_the_others(mariadb: Source, tmp_path: Path) -> None:
+    source = mariadb
+    source.run("DROP TABLE IF EXISTS ids", "CREATE TABLE ids (id INT PRIMARY KEY, u UUID, b BINARY(16))")
+    start = source.mark()
+    source.run("INSERT INTO ids VALUES (1, '123e4567-e89b-12d3-a456-426614174000', 'b')")
+    source.run("ALTER TABLE ids ADD n INT FIRST, MODIFY b UUID, DROP u", "ALTER TABLE ids ADD u UUID")
+    source.run("INSERT INTO ids VALUES (7, 2, NULL, '00000000-0000-0000-0000-000000000001')")
+    known = tuple(schema.as_dict() for schema in untold(source))
+    lines = source.staged(tmp_path, start, untold=known).records(f"{source.schema}.ids")
+    assert lines[0][5:7] == ["1", "123e4567-e89b-12d3-a456-426614174000"]
+    assert lines[1][5:] == ["7", "2", None, "00000000-0000-0000-0000-000000000001"]
+
+
+def test_vectors(mariadb: Source, tmp_path: Path) -> None:
+    source = mariadb
+    if source.rows("SELECT VERSION() + 0 < 11.7") == [(1,)]:
+        pytest.skip("has no VECTOR")
+    source.run("DROP TABLE IF EXISTS vectors", "CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3), w VARCHAR(9))")
+    start = source.mark()
+    source.run("INSERT INTO vectors VALUES (1, VEC_FromText('[1,2.5,-3]'), 'x')")
+    known = tuple(schema.as_dict() for schema in untold(source))
+    staged = source.staged(tmp_path / "told", start, untold=known)
+    (line,) = staged.records(f"{source.schema}.vectors")
+    assert line[5:] == ["1", "[1,2.5,-3]", "x"]
+    with connected(source.address) as connection:
+        assert read_schemas(connection, [name_of(source, "vectors")]) == [staged.schema(f"{source.schema}.vectors")]
+    (line,) = source.staged(tmp_path / "untold", start).records(f"{source.schema}.vectors")
+    assert line[5:] == ["1", "0000803f00002040000040c0", "x"]
+
+
+class OldTable(TypedTable):
+    """A table whose times are in the format of MariaDB 5.3."""
+
+    def __init__(self, source: Source, name: str, kinds: list[Kind]) -> None:
+        source.run("SET GLOBAL mysql56_temporal_format = OFF")
+        try:
+            super().__init__(source, name, kinds)
+        finally:
+            source.run("SET GLOBAL mysql56_temporal_format = ON")
+
+
+@pytest.mark.parametrize("metadata", ["FULL", "MINIMAL"])
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+def test_times_of_mariadb_5_3_are_what_the_server_shows(mariadb: Source, image: str, metadata: str) -> None:
+    source = mariadb
+    source.run(f"SET SESSION binlog_row_image = {image}", f"SET GLOBAL binlog_row_metadata = {metadata}")
+    table = OldTable(source, "old", times())
+    assert run(table) > 300
+    (declared,) = source.rows(
+        "SELECT SUM(COLUMN_TYPE LIKE '%mariadb-5.3%') FROM information_schema.COLUMNS"
+        f" WHERE TABLE_SCHEMA = '{source.schema}' AND TABLE_NAME = 'old'"
+    )
+    assert declared[0] == 21
+    source.run("SET SESSION binlog_row_image = FULL", "SET GLOBAL binlog_row_metadata = FULL")
+
+
+def test_times_of_mariadb_5_3_go_by_the_plan(mariadb: Source, tmp_path: Path) -> None:
+    source = mariadb
+    source.run("DROP TABLE IF EXISTS old")
+    OldTable(source, "old", [Kind("TIMESTAMP(3) NULL", ("'2024-02-29 12:34:56.789'",)), Kind("TIME", ("'-01:02:03'",))])
+    begin(settings(source, tmp_path / "plans"))
+    start = source.mark()
+    source.run("INSERT INTO old VALUES (1, '2024-02-29 12:34:56.789', '-01:02:03')")
+    with pytest.raises(UnsupportedError, match="old TIMESTAMP cannot be read") as caught:
+        source.staged(tmp_path / "untold", start)
+    assert caught.value.where["column"] == "n0"
+    plan = planned(source, tmp_path / "plans")
+    (line,) = source.staged(tmp_path / "told", start, untold=plan.untold).records(f"{source.schema}.old")
+    assert line[5:] == ["1", "2024-02-29 12:34:56.789", "-01:02:03"]
+    source.run("ALTER TABLE old FORCE")  # as the hint says
+    start = source.mark()
+    source.run("INSERT INTO old (id) VALUES (2)")
+    assert len(source.staged(tmp_path / "forced", start).records(f"{source.schema}.old")) == 1
