@@ -87,9 +87,11 @@ jars: java $(SYNCED)
 	@infra/step.sh "jars" .venv/bin/python infra/jars.py
 
 $(SYNCED): uv.lock pyproject.toml
-	@python=$$(infra/python.sh); infra/step.sh "python packages" infra/uv.sh sync --frozen --all-extras --python "$$python"
+	@python=$$(infra/python.sh); infra/step.sh "python packages" infra/uv.sh sync --frozen --all-extras --compile-bytecode \
+		--python "$$python"
 	@touch $@
 
 $(WARMED): $(SYNCED) $(wildcard loader/binlog/*.py loader/reader/*.py loader/snapshot/*.py)
+	@.venv/bin/python -m compileall -q loader
 	@infra/step.sh "compiled kernels" .venv/bin/loader warm
 	@touch $@

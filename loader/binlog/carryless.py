@@ -102,21 +102,19 @@ class _Emitter:
 
 def _make(numba: Any) -> Any:
     if not available():
-        return numba.njit(_never)
+        return numba.njit(_unchanged)
 
     @numba.extending.intrinsic
     def fold(_context: Any, array: Any, _start: Any, _end: Any, _crc: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            from numba.core import cgutils
-
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
             emit = _Emitter(builder, data)
             start, end = args[1], args[2]
-            at = cgutils.alloca_once_value(builder, builder.add(start, emit.number(64)))
+            at = numba.core.cgutils.alloca_once_value(builder, builder.add(start, emit.number(64)))
             first = builder.insert_element(emit.constant((0, 0)), builder.zext(args[3], emit.word), emit.number(0))
             values = [emit.load(start, 16 * n) for n in range(4)]
             values[0] = builder.xor(values[0], first)
-            places = [cgutils.alloca_once_value(builder, value) for value in values]
+            places = [numba.core.cgutils.alloca_once_value(builder, value) for value in values]
             emit.looped(64, at, end, places, emit.constant(_FOLD_64))
             by = emit.constant(_FOLD_16)
             value = builder.load(places[0])
@@ -132,7 +130,7 @@ def _make(numba: Any) -> Any:
     return fold
 
 
-def _never(_array: Any, _start: int, _end: int, crc: Any) -> Any:
+def _unchanged(_array: Any, _start: int, _end: int, crc: Any) -> Any:
     return crc
 
 

@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.logging import RichHandler
 
 from loader import __version__
 from loader.cli.inspect import inspect
-from loader.cli.jobs import submit
 from loader.cli.lazy import lazily
-from loader.cli.output import Output
-from loader.config import VARIABLE, Config, load_config
+from loader.cli.output import Lines, Output
 from loader.errors import LoaderError, UsageError
-from loader.job import rebuild
-from loader.materialise.spec import TableResult
-from loader.settings import SourceSettings
 
 if TYPE_CHECKING:
-    from loader import pipeline
+    from loader import config, job, pipeline
+    from loader.cli import jobs
+    from loader.materialise import spec
+    from loader.settings import SourceSettings
 else:
-    pipeline = lazily("loader.pipeline")
+    config, job, pipeline = lazily("loader.config"), lazily("loader.job"), lazily("loader.pipeline")
+    jobs, spec = lazily("loader.cli.jobs"), lazily("loader.materialise.spec")
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -35,16 +33,16 @@ app = typer.Typer(
 class _Session:
     """What the options before the command say."""
 
-    config: str | None
+    file: str | None
     output: Output
 
     def settings(self, source: str) -> SourceSettings:
         """The source's settings from the configuration."""
         return self.load().source(source)
 
-    def load(self) -> Config:
+    def load(self) -> config.Config:
         """The configuration."""
-        return load_config(self.config)
+        return config.load_config(self.file)
 
 
 SourceOption = Annotated[
@@ -67,8 +65,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     context: typer.Context,
-    config: Annotated[
-        str | None, typer.Option(help=f"Configuration file; ${VARIABLE} or ./loader.toml by default.")
+    file: Annotated[
+        str | None,
+        typer.Option("--config", help="Configuration file; $LOADER_CONFIG or ./loader.toml by default."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the Spark jobs print.")] = False,
@@ -81,11 +80,11 @@ def options(
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING,
         format="%(message)s",
-        handlers=[RichHandler(console=output.errors, show_path=False)],
+        handlers=[Lines(output)],
     )
     for noisy in ("numba", "py4j"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    context.obj = _Session(config, output)
+    context.obj = _Session(file, output)
 
 
 @app.command()
@@ -111,8 +110,8 @@ def initial_load(context: typer.Context, source: SourceOption = "", table: Table
     """Load the captured tables, or some of them; what is loaded already is left alone."""
     session: _Session = context.obj
     settings = session.settings(source)
-    read = submit(pipeline.snapshot_job(settings, tuple(table)), settings, session.output.console)
-    loaded = submit(pipeline.load_job(settings, tuple(read["manifests"])), settings, session.output.console)
+    read = jobs.submit(pipeline.snapshot_job(settings, tuple(table)), settings, session.output.console)
+    loaded = jobs.submit(pipeline.load_job(settings, tuple(read["manifests"])), settings, session.output.console)
     failed = [table for table in read["tables"] if table["error"]]
     loaded["tables"] = sorted(loaded["tables"] + [_unread(table) for table in failed], key=lambda t: str(t["table"]))
     _report_tables(session.output, loaded)
@@ -120,7 +119,7 @@ def initial_load(context: typer.Context, source: SourceOption = "", table: Table
 
 def _unread(table: dict[str, Any]) -> dict[str, Any]:
     """A table whose reading failed, in the form of the load's result."""
-    return TableResult(table=table["table"], status="failed", error=table["error"]).model_dump(mode="json")
+    return spec.TableResult(table=table["table"], status="failed", error=table["error"]).model_dump(mode="json")
 
 
 @app.command()
@@ -128,7 +127,9 @@ def extract(context: typer.Context, source: SourceOption = "", interval: Interva
     """Stage a planned interval; one that is staged already is left alone."""
     session: _Session = context.obj
     settings = session.settings(source)
-    result = submit(pipeline.extract_job(settings, interval or _newest(settings)), settings, session.output.console)
+    result = jobs.submit(
+        pipeline.extract_job(settings, interval or _newest(settings)), settings, session.output.console
+    )
     _report_extract(session.output, result)
 
 
@@ -141,7 +142,7 @@ def materialise(
     """Apply what is staged to the warehouse's tables."""
     session: _Session = context.obj
     settings = session.settings(source)
-    result = submit(pipeline.materialise_job(settings, through or None), settings, session.output.console)
+    result = jobs.submit(pipeline.materialise_job(settings, through or None), settings, session.output.console)
     _report_tables(session.output, result)
 
 
@@ -155,8 +156,8 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
         _report_nothing(session.output)
         return
     console = session.output.console
-    extracted = submit(pipeline.extract_job(settings, chosen.start_seqno), settings, console)
-    merged = submit(pipeline.materialise_job(settings, chosen.stop_seqno), settings, console)
+    extracted = jobs.submit(pipeline.extract_job(settings, chosen.start_seqno), settings, console)
+    merged = jobs.submit(pipeline.materialise_job(settings, chosen.stop_seqno), settings, console)
     if not session.output.as_json:
         _report_extract(session.output, extracted)
         _report_tables(session.output, merged)
@@ -263,7 +264,7 @@ def _report_tables(output: Output, result: dict[str, Any]) -> None:
 
 
 def _fail_on_tables(result: dict[str, Any], output: Output | None = None) -> None:
-    errors = [rebuild(table["error"]) for table in result["tables"] if table["error"]]
+    errors = [job.rebuild(table["error"]) for table in result["tables"] if table["error"]]
     if not errors:
         return
     if output and not output.as_json:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import typer
-from pydantic import BaseModel
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from loader.errors import LoaderError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
 
 _NUMBERS = {
     "rows",
@@ -37,30 +39,45 @@ class Output:
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
-        self.console = Console(highlight=False, soft_wrap=True)
-        if not self.console.is_terminal:
-            self.console.width = _PIPE_WIDTH
-        self.errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    @cached_property
+    def console(self) -> Console:
+        """For results."""
+        from rich.console import Console  # not at the top: a command without a word for people does not wait for it
+
+        made = Console(highlight=False, soft_wrap=True)
+        if not made.is_terminal:
+            made.width = _PIPE_WIDTH
+        return made
+
+    @cached_property
+    def errors(self) -> Console:
+        """For errors and progress."""
+        from rich.console import Console
+
+        return Console(stderr=True, highlight=False, soft_wrap=True)
 
     def document(self, result: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
         """Print a result as JSON."""
-        if isinstance(result, BaseModel):
-            data: Any = result.model_dump(mode="json")
-        elif isinstance(result, dict):
-            data = result
-        else:
+        data: Any = result
+        if isinstance(result, Sequence):
             data = [item.model_dump(mode="json") for item in result]
+        elif not isinstance(result, dict):
+            data = result.model_dump(mode="json")
         typer.echo(json.dumps(data, ensure_ascii=False))
 
     def line(self, text: str) -> None:
         """A sentence for people."""
         if not self.as_json:
-            self.console.print(escape(text))
+            self.console.print(text, markup=False)
 
     def rows(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """A table for people."""
         if self.as_json:
             return
+        from rich.markup import escape
+        from rich.table import Table
+
         table = Table(*columns, box=None, header_style="bold", pad_edge=False)
         for column in table.columns:
             column.overflow = "fold"
@@ -75,4 +92,17 @@ class Output:
         if self.as_json:
             typer.echo(json.dumps(error.as_dict(), ensure_ascii=False))
         else:
-            self.errors.print(f"[red]error:[/red] {escape(str(error))}")
+            self.errors.print("error:", style="red", end=" ")
+            self.errors.print(str(error), markup=False)
+
+
+class Lines(logging.Handler):
+    """Prints what is logged to stderr, above a bar if there is one."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__()
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it."""
+        self._output.errors.print(self.format(record), markup=False)

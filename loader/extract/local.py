@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.errors import GapError, UsageError
-from loader.extract.closing import releases_of, settled_of
 from loader.extract.ranges import cut
 from loader.extract.result import RangeResult
+from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity

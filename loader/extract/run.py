@@ -6,9 +6,10 @@ import uuid
 
 from pyspark.sql import SparkSession
 
-from loader.extract.closing import manifest_of, releases_of, settled_of
+from loader.extract.closing import manifest_of
 from loader.extract.held import Release
 from loader.extract.result import RangeResult
+from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, TransportSettings, result_of
 from loader.job import carried

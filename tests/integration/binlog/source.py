@@ -11,7 +11,8 @@ import numpy as np
 import pymysql
 
 from infra.servers import Server
-from loader.extract.closing import manifest_of, releases_of, settled_of
+from loader.extract.closing import manifest_of
+from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.position import Interval, Position

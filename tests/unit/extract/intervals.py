@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loader.extract.blocks import format_of
-from loader.extract.closing import manifest_of, releases_of, settled_of
+from loader.extract.closing import manifest_of
 from loader.extract.ranges import cut
 from loader.extract.result import RangeResult
+from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
