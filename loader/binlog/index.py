@@ -84,7 +84,7 @@ def _kept(rows: Ints, statements: Ints) -> tuple[list[Ints], list[Ints], list[In
 class Walk:
     """Walks consecutive blocks of one file, named `file` in errors; events starting in the bytes `counted` count.
 
-    Of a transaction of more than LONG row events none are kept, unless `drained`: the caller calls `drain` often.
+    Of a transaction of more than LONG row events none are kept, unless `keep`.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Walk:
         checksum: int,
         counted: tuple[int, int],
         *,
-        drained: bool = False,
+        keep: bool = False,
     ) -> None:
         self._registry = registry
         self._file = file
@@ -108,7 +108,7 @@ class Walk:
         self._room = 0
         self._taken = 0
         self._bodies: list[bytes] = []
-        self._drained = drained
+        self._keep_all = keep
         self._long: list[int] = []
         self._kept = _kept(np.zeros((0, w.WIDTHS[0]), np.int64), np.zeros((0, w.WIDTHS[2]), np.int64))
         self.position = start
@@ -271,7 +271,7 @@ class Walk:
         ):
             if count:
                 kept.append(array[:count].copy())
-        if not self._drained and sum(map(len, self._kept[0])) > LONG:
+        if not self._keep_all and sum(map(len, self._kept[0])) > LONG:
             self._shed()
 
     def _shed(self) -> None:

@@ -28,7 +28,8 @@ from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.reader.files import LogFiles, Named
-from loader.reader.window import FIRST, opened
+from loader.reader.walking import FIRST
+from loader.reader.window import opened
 from loader.staging.documents import Plan, TableFilter
 from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore

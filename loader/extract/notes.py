@@ -8,18 +8,15 @@ import numpy as np
 
 from loader.binlog import walk as w
 from loader.binlog.constants import HEADER, XA_PREPARE
-from loader.binlog.format import LogFormat
 from loader.binlog.index import placed
 from loader.binlog.statement import LogStatement, read_query
 from loader.binlog.xa import read_decision, read_prepare
 from loader.extract.blocks import Window
 from loader.extract.held import Decided, Prepared, XaEvent
-from loader.transport.base import LogFile
+from loader.reader.walking import LogBytes
 
 
-def notes(
-    log: LogFile, window: Window, form: LogFormat, file: str, unit: int, mine: tuple[int, int]
-) -> Iterator[LogStatement | XaEvent]:
+def notes(log: LogBytes, window: Window, unit: int, mine: tuple[int, int]) -> Iterator[LogStatement | XaEvent]:
     """The notes of a window whose events start in the bytes `mine`; `unit` is added to an offset to make a seqno.
 
     Raises:
@@ -28,15 +25,13 @@ def notes(
     for statement in window.index.statements:
         offset = int(statement[w.S_OFFSET])
         if mine[0] <= offset < mine[1]:
-            with placed(file, offset):
-                event = window.statement(log, statement, file)
-                yield _note(event, window, int(statement[w.S_TRANSACTION]), form, (file, offset, unit))
+            with placed(log.name, offset):
+                yield _note(log, window, statement, unit)
 
 
-def _note(
-    event: bytes, window: Window, number: int, form: LogFormat, place: tuple[str, int, int]
-) -> LogStatement | XaEvent:
-    file, offset, unit = place
+def _note(log: LogBytes, window: Window, statement: w.Ints, unit: int) -> LogStatement | XaEvent:
+    event = window.statement(log, statement)
+    number, file = int(statement[w.S_TRANSACTION]), log.name
     start, end, committed, _ = (int(field) for field in window.index.transactions[number])
     rows = window.index.rows
     first, last = np.searchsorted(rows[:, w.R_TRANSACTION], (number, number + 1))
@@ -46,4 +41,4 @@ def _note(
     database, text = read_query(event[4], event[HEADER:])
     if decision := read_decision(text):
         return Decided(decision.xid, file, end, decision.commit, end + unit, committed)
-    return LogStatement(end + unit, f"{file}:{offset}", database, text, form.mariadb, captured)
+    return LogStatement(end + unit, f"{file}:{statement[w.S_OFFSET]}", database, text, log.form.mariadb, captured)

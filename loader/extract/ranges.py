@@ -8,7 +8,7 @@ import numpy as np
 
 from loader.extract.span import LogRange
 from loader.reader.kernel import begins
-from loader.reader.window import BLOCK, LogBytes
+from loader.reader.walking import BLOCK, LogBytes
 
 
 def cut(log: LogBytes, rest: LogRange, part_bytes: int, pieces: int) -> Iterator[LogRange]:

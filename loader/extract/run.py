@@ -68,13 +68,11 @@ def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[Log
 
 def _split(segment: LogRange, plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
     # The codec compiles or loads its kernels on import; a driver that does not split has no use for them.
-    from loader.extract.blocks import format_of
     from loader.extract.ranges import cut
-    from loader.reader.window import LogBytes
+    from loader.reader.walking import log_bytes
 
     with transport.open().open(segment.file, segment.read_from, segment.read_to) as log:
-        form = format_of(log, segment.file)
-        return list(cut(LogBytes(segment.file, log, form), segment, plan.part_bytes, pieces))
+        return list(cut(log_bytes(log, segment.file), segment, plan.part_bytes, pieces))
 
 
 def _extract_range(plan: Plan, attempt: str, transport: TransportSettings, root: str, span: LogRange) -> RangeResult:

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from loader.binlog.registry import TableRegistry
 from loader.errors import GapError
-from loader.extract.blocks import counted, format_of, windows
+from loader.extract.blocks import counted, windows
 from loader.extract.held import Decided, Prepared, XaEvent, unknown
 from loader.extract.notes import notes
 from loader.extract.span import whole_segment
 from loader.model.position import Interval, Position
 from loader.reader.files import lognum_of
+from loader.reader.walking import FIRST, log_bytes
 from loader.staging.documents import HeldGroup
 from loader.transport.base import Transport
-
-_FIRST = 4
 
 
 def find_prepared(transport: Transport, before: Position, missing: Sequence[Decided]) -> list[HeldGroup]:
@@ -43,7 +42,7 @@ def _backwards(transport: Transport, before: Position, wanted: Decided) -> Itera
     """File, first byte and end byte of each log file up to a position, the newest first."""
     stop = before
     while True:
-        start = Position(stop.basename, stop.lognum - (stop.logpos == _FIRST), _FIRST)
+        start = Position(stop.basename, stop.lognum - (stop.logpos == FIRST), FIRST)
         try:
             yield transport.segments(Interval(start, stop))[0]
         except GapError as error:
@@ -53,10 +52,10 @@ def _backwards(transport: Transport, before: Position, wanted: Decided) -> Itera
 
 def _xa_events(transport: Transport, file: str, begin: int, end: int) -> Iterator[XaEvent]:
     span = whole_segment(file, lognum_of(file), begin, end, end)
-    with transport.open(file, begin, end) as log:
-        form = format_of(log, file)
-        registry = TableRegistry(lambda _: False, mariadb=form.mariadb)
-        for window in windows(log, span, form, registry, end):
-            for note in notes(log, window, form, file, 0, counted(span, end)):
+    with transport.open(file, begin, end) as opened:
+        log = log_bytes(opened, file)
+        registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb)
+        for window in windows(log, span, registry, end):
+            for note in notes(log, window, 0, counted(span, end)):
                 if isinstance(note, Prepared | Decided):
                     yield note

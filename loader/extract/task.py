@@ -16,18 +16,19 @@ from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.statement import LogStatement
 from loader.errors import BinlogFormatError, UnsupportedError
-from loader.extract.blocks import Window, counted, format_of, windows
+from loader.extract.blocks import Window, counted, windows
 from loader.extract.held import Release
 from loader.extract.notes import notes
 from loader.extract.result import RangeResult
 from loader.extract.span import LogRange, whole_segment
 from loader.reader.files import lognum_of
+from loader.reader.walking import LogBytes, log_bytes
 from loader.staging.documents import Plan
 from loader.staging.filters import Captured
 from loader.staging.layout import interval_folder
 from loader.staging.parts import PartWriter
 from loader.store.base import Store
-from loader.transport.base import LogFile, Transport
+from loader.transport.base import Transport
 
 Ints = NDArray[np.int64]
 
@@ -51,18 +52,18 @@ class RangeExtractor:
         plan = self._plan
         result = RangeResult()
         mine = counted(span, plan.part_bytes)
-        with self._transport.open(span.file, span.read_from, span.read_to) as log:
-            form = format_of(log, span.file)
-            stager = self._stager(span, form)
+        with self._transport.open(span.file, span.read_from, span.read_to) as file:
+            log = log_bytes(file, span.file)
+            stager = self._stager(span, log.form)
             with _Parts(stager, self._writer, result) as parts:
-                for window in windows(log, span, form, stager.registry, plan.part_bytes):
+                for window in windows(log, span, stager.registry, plan.part_bytes):
                     rows = self._account(span, window, result)
-                    for note in notes(log, window, form, span.file, (span.lognum + plan.shift) * 10**12, mine):
+                    for note in notes(log, window, (span.lognum + plan.shift) * 10**12, mine):
                         if isinstance(note, LogStatement):
                             result.statements.append(note)
                         else:
                             result.xa.append(note)
-                    self._stage(log, window, rows, form, parts)
+                    self._stage(log, window, rows, parts)
         return result
 
     def release(self, run: Sequence[Release]) -> RangeResult:
@@ -71,28 +72,24 @@ class RangeExtractor:
         Raises:
             LoaderError: as `extract`, and when a group is not where it was.
         """
-        file, first, end = run[0].file, run[0].start, run[-1].end
-        span = whole_segment(file, lognum_of(file), first, end, self._plan.part_bytes)
-        wanted = {release.start: release for release in run}
-        missing = set(wanted)
+        name, first, end = run[0].file, run[0].start, run[-1].end
+        span = whole_segment(name, lognum_of(name), first, end, self._plan.part_bytes)
+        missing = {release.start for release in run}
         result = RangeResult()
-        with self._transport.open(file, first, end) as log:
-            form = format_of(log, file)
-            stager = self._stager(span, form)
+        with self._transport.open(name, first, end) as file:
+            log = log_bytes(file, name)
+            stager = self._stager(span, log.form)
             with _Parts(stager, self._writer, result) as parts:
                 parts.begin(f"{span.lognum:06d}-xa-{first:012d}")
-                for window in windows(log, span, form, stager.registry, self._plan.part_bytes):
-                    found = [wanted.get(int(start)) for start in window.index.transactions[:, w.T_START]]
-                    missing -= {release.start for release in found if release}
-                    rows = window.index.rows
-                    chosen = np.array([bool(release) for release in found], np.bool_)[rows[:, w.R_TRANSACTION]]
-                    rows = self._chosen(rows[chosen & (rows[:, w.R_TABLE] != w.UNCAPTURED)])
+                for window in windows(log, span, stager.registry, self._plan.part_bytes):
+                    timing, chosen = _released(window, run)
+                    missing.difference_update(timing.begins[timing.seqnos > 0].tolist())
+                    rows = self._chosen(chosen)
                     result.row_events_staged += len(rows)
-                    timing = _timing(window.index.transactions, found)
-                    for block, base, piece in window.holding(log, rows, form, file):
+                    for block, base, piece in window.holding(log, rows):
                         stager.stage(block, base, piece, timing)
         if missing:
-            raise BinlogFormatError("an XA transaction is not where it was prepared", file=file, position=min(missing))
+            raise BinlogFormatError("an XA transaction is not where it was prepared", file=name, position=min(missing))
         return result
 
     def _stager(self, span: LogRange, form: LogFormat) -> Stager:
@@ -144,7 +141,7 @@ class RangeExtractor:
                 position=int(undone[0, w.R_EVENT]),
             )
 
-    def _stage(self, log: LogFile, window: Window, rows: Ints, form: LogFormat, parts: _Parts) -> None:
+    def _stage(self, log: LogBytes, window: Window, rows: Ints, parts: _Parts) -> None:
         if not len(rows):
             return
         timing = parts.stager.timing(window.index.transactions)
@@ -152,15 +149,20 @@ class RangeExtractor:
         for mine in np.split(rows, np.flatnonzero(np.diff(numbers)) + 1):
             number = int(mine[0, w.R_EVENT]) // self._plan.part_bytes
             parts.begin(f"{parts.stager.lognum:06d}-{number:06d}")
-            for block, base, run in window.holding(log, mine, form, parts.stager.file):
+            for block, base, run in window.holding(log, mine):
                 parts.stager.stage(block, base, run, timing)
 
 
-def _timing(groups: Ints, releases: Sequence[Release | None]) -> Timing:
-    """Of groups whose rows count as of their releases; 0 for those that are not released."""
-    seqnos = np.array([release.seqno if release else 0 for release in releases], np.int64)
-    commits = np.array([release.committed if release else 0 for release in releases], np.int64)
-    return Timing(seqnos, np.ascontiguousarray(groups[:, w.T_START]), commits)
+def _released(window: Window, run: Sequence[Release]) -> tuple[Timing, Ints]:
+    """Seqnos and commit times that a window's groups get, 0 for those not released; captured row events of the rest."""
+    by_start = {release.start: release for release in run}
+    begins = np.ascontiguousarray(window.index.transactions[:, w.T_START])
+    found = [by_start.get(start) for start in begins.tolist()]
+    seqnos = np.array([release.seqno if release else 0 for release in found], np.int64)
+    commits = np.array([release.committed if release else 0 for release in found], np.int64)
+    rows = window.index.rows
+    chosen = (seqnos[rows[:, w.R_TRANSACTION]] > 0) & (rows[:, w.R_TABLE] != w.UNCAPTURED)
+    return Timing(seqnos, begins, commits), rows[chosen]
 
 
 class _Parts:

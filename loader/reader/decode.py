@@ -26,7 +26,8 @@ from loader.reader.events import (
     WriteRowsEvent,
 )
 from loader.reader.pieces import Piece, pieces
-from loader.reader.window import LogBytes, Window
+from loader.reader.walking import LogBytes
+from loader.reader.window import Window
 
 _ROWS = {23: WriteRowsEvent, 24: UpdateRowsEvent, 25: DeleteRowsEvent,
          30: WriteRowsEvent, 31: UpdateRowsEvent, 32: DeleteRowsEvent, 39: UpdateRowsEvent}  # fmt: skip

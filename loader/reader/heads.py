@@ -10,7 +10,8 @@ from loader.errors import BinlogFormatError
 from loader.model.gtid import GtidSet
 from loader.reader.files import LogFiles, Named
 from loader.reader.gtids import read_gtid_list, read_previous_gtids
-from loader.reader.window import FIRST, opened
+from loader.reader.walking import FIRST
+from loader.reader.window import opened
 
 _HEAD_BYTES = 1 << 20
 _SIZE = struct.Struct("<I")

@@ -18,7 +18,8 @@ from loader.reader.files import LogFiles, Named
 from loader.reader.heads import read_head
 from loader.reader.pieces import header_at
 from loader.reader.places import After, At, Begin, Place, Since
-from loader.reader.window import FIRST, LogBytes, Window, opened, windows
+from loader.reader.walking import FIRST, LogBytes
+from loader.reader.window import Window, opened, windows
 
 _SECOND = 1_000_000
 _LONGEST_GTID = 1024

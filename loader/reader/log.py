@@ -19,7 +19,8 @@ from loader.reader.handlers import Chain, Handler
 from loader.reader.locate import Locator, position_in
 from loader.reader.places import End, Place, Since, place_of
 from loader.reader.uri import resolve
-from loader.reader.window import FIRST, LogBytes, opened, windows
+from loader.reader.walking import FIRST, LogBytes
+from loader.reader.window import opened, windows
 
 AnyPlace = Place | Position | datetime | str
 

@@ -12,7 +12,8 @@ from loader.binlog.compressed import HEAD_MOST, expand
 from loader.binlog.constants import CLASSES, COMPRESSED, FORMAT_DESCRIPTION, HEADER
 from loader.reader.bodies import OLD_FORMAT
 from loader.reader.events import EventHeader
-from loader.reader.window import BLOCK, Block, LogBytes, Window
+from loader.reader.walking import BLOCK, Block, LogBytes
+from loader.reader.window import Window
 
 _HEADER = struct.Struct("<IBIIIH")
 _PAYLOAD = 40

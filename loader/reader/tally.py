@@ -14,7 +14,8 @@ from loader.model.position import Position
 from loader.reader.files import LogFiles, Named
 from loader.reader.kernel import tally
 from loader.reader.locate import position_in
-from loader.reader.window import BLOCK, opened, windows
+from loader.reader.walking import BLOCK
+from loader.reader.window import opened, windows
 
 _LARGEST = 10
 

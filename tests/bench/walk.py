@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 from loader.binlog.registry import TableRegistry
-from loader.extract.blocks import format_of, windows
+from loader.extract.blocks import windows
 from loader.extract.span import whole_segment
+from loader.reader.walking import log_bytes
 
 
 def seconds(file: Path) -> float:
@@ -16,7 +17,7 @@ def seconds(file: Path) -> float:
     span = whole_segment(file.name, 1, 4, file.stat().st_size, 1 << 62)
     with file.open("rb", buffering=0) as log:
         begun = time.monotonic()
-        for _ in windows(log, span, format_of(log, span.file), TableRegistry(lambda _: True), 1 << 62):
+        for _ in windows(log_bytes(log, file.name), span, TableRegistry(lambda _: True), 1 << 62):
             pass
         return time.monotonic() - begun
 

@@ -14,9 +14,9 @@ from infra.servers import Server
 from loader.binlog.index import Walk
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager
-from loader.extract.blocks import format_of
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
+from loader.reader.walking import log_bytes
 from loader.source.inspect import log_end
 from loader.source.schemas import read_untold
 from loader.transport.address import ServerAddress
@@ -97,7 +97,7 @@ class SourceServer:
             hexed=hexed,
         )
         with FileTransport(str(self.server.log_dir)).open(start.file, start.logpos, stop.logpos) as log:
-            checksum = format_of(log, start.file).checksum
+            checksum = log_bytes(log, start.file).form.checksum
             log.seek(start.logpos)
             data = np.frombuffer(log.read(stop.logpos - start.logpos), np.uint8).copy()
         walk = Walk(registry, start.file, start.logpos, checksum, _EVERYTHING)

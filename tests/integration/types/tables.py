@@ -12,9 +12,9 @@ import numpy as np
 from loader.binlog.index import Walk
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager
-from loader.extract.blocks import format_of
 from loader.model.position import Position
 from loader.model.table import TableSchema
+from loader.reader.walking import log_bytes
 from loader.source.schemas import read_schemas
 from loader.transport.connection import connected
 from tests.integration.binlog.source import Row, Source, name_of, table_rows
@@ -43,7 +43,7 @@ def staged(source: Source, known: TableSchema, start: Position, stop: Position) 
     registry = TableRegistry(lambda name: name == known.name, mariadb=source.kind == "mariadb", known=lambda _: known)
     written: list[bytes] = []
     with source.files.open(start.file, start.logpos, stop.logpos) as log:
-        form = format_of(log, start.file)
+        form = log_bytes(log, start.file).form
         log.seek(start.logpos)
         data = np.frombuffer(log.read(stop.logpos - start.logpos), np.uint8).copy()
     walk = Walk(registry, start.file, start.logpos, form.checksum, (0, 2**62))

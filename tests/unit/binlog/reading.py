@@ -18,6 +18,7 @@ from loader.errors import LoaderError
 from loader.extract.blocks import Window, windows
 from loader.extract.span import LogRange
 from loader.model.table import TableName, TableSchema
+from loader.reader.walking import LogBytes, log_bytes
 from loader.transport.reading import outer_event
 
 FILE = "binlog.000001"
@@ -100,7 +101,7 @@ def staged(
     timing = stager.timing(result.index.transactions)
     rows = result.index.rows
     try:
-        for block, base, run in window.holding(io.BytesIO(log), rows, form, FILE) if len(rows) else ():
+        for block, base, run in window.holding(LogBytes(FILE, io.BytesIO(log), form), rows):
             stager.stage(block, base, run, timing)
     finally:
         stager.check()
@@ -115,7 +116,7 @@ def outcome(
     span = LogRange(file=FILE, lognum=1, read_from=4, read_to=max(len(log), 4), first_part=0, end_part=1)
     try:
         registry = TableRegistry(captured, nameless=nameless)
-        for _ in windows(io.BytesIO(log), span, read_format(log[:HEAD_BYTES], FILE), registry, 1 << 62):
+        for _ in windows(log_bytes(io.BytesIO(log), FILE), span, registry, 1 << 62):
             pass
         return staged(log, captured=captured, nameless=nameless)
     except LoaderError as error:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loader.extract.blocks import format_of
 from loader.extract.closing import manifest_of
 from loader.extract.ranges import cut
 from loader.extract.result import RangeResult
@@ -15,7 +14,7 @@ from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
-from loader.reader.window import LogBytes
+from loader.reader.walking import log_bytes
 from loader.staging.documents import Manifest, Plan, TableFilter
 from loader.store.local import LocalStore
 from loader.transport.file import FileTransport
@@ -74,7 +73,7 @@ def pieces_of(log: bytes, plan: Plan, folder: Path, pieces: int) -> list[LogRang
     start, stop = plan.interval.start.logpos, plan.interval.stop.logpos
     segment = whole_segment(FILE, 1, start, stop, plan.part_bytes)
     with FileTransport(str(folder)).open(FILE, start, stop) as file:
-        return list(cut(LogBytes(FILE, file, format_of(file, FILE)), segment, plan.part_bytes, pieces))
+        return list(cut(log_bytes(file, FILE), segment, plan.part_bytes, pieces))
 
 
 def event_counts(

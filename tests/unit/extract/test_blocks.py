@@ -11,6 +11,7 @@ import pytest
 from loader.binlog import index
 from loader.extract import blocks
 from loader.extract.span import whole_segment
+from loader.reader import walking
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar
 from tests.unit.binlog.test_compressed import payload
@@ -41,7 +42,7 @@ def test_the_size_of_blocks_changes_nothing(size: int, tmp_path: Path) -> None:
     whole = whole_segment(FILE, 1, 4, len(log), plan.part_bytes)
     expected = extracted(log, plan, tmp_path / "default", [whole])
     assert len(expected.files) > 3
-    with patch.object(blocks, "_BLOCK", size):
+    with patch.object(walking, "BLOCK", size), patch.object(blocks, "BLOCK", size):
         found = extracted(log, plan, tmp_path / "small", [whole])
     assert found.files == expected.files
     assert found.manifest == expected.manifest
@@ -78,7 +79,7 @@ def test_how_many_row_events_of_a_transaction_are_kept_changes_nothing(
     whole = whole_segment(FILE, 1, 4, len(log), plan.part_bytes)
     expected = extracted(log, plan, tmp_path / "default", [whole])
     assert expected.files
-    with patch.object(index, "LONG", most), patch.object(blocks, "_BLOCK", size):
+    with patch.object(index, "LONG", most), patch.object(walking, "BLOCK", size), patch.object(blocks, "BLOCK", size):
         found = extracted(log, plan, tmp_path / "small", [whole])
         split = extracted(log, plan, tmp_path / "split", pieces_of(log, plan, tmp_path / "split", 9))
     assert found.files == split.files == expected.files

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.reader import pieces, window
+from loader.reader import pieces, walking
 from loader.reader.events import Event, RowsEvent
 from loader.reader.log import open_log
 from tests.unit.binlog.builder import LogBuilder
@@ -70,5 +70,5 @@ def staged_by_table(events: Sequence[Event]) -> dict[str, bytes]:
 
 def blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let logs be read in blocks of so many bytes."""
-    monkeypatch.setattr(window, "BLOCK", size)
+    monkeypatch.setattr(walking, "BLOCK", size)
     monkeypatch.setattr(pieces, "BLOCK", size)
