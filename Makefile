@@ -37,9 +37,10 @@ sweep: setup ## the long tests: a delta killed at every point with a comparison 
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest tests/memory tests/e2e/test_killed.py
 
 .PHONY: fuzz
-fuzz: setup ## decode random tables for minutes; SECONDS=300 for each server, SEED=... to see a run again
+fuzz: setup ## decode random tables and damaged logs for minutes; SECONDS=300 of each, SEED=... to see a run again
 	@seed="$(or $(SEED),$$RANDOM)"; echo "seed $$seed"; PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_FUZZ_SEED="$$seed" \
-		LOADER_FUZZ_SECONDS="$(or $(SECONDS),300)" .venv/bin/pytest tests/integration/types/test_random.py
+		LOADER_FUZZ_SECONDS="$(or $(SECONDS),300)" .venv/bin/pytest tests/integration/types/test_random.py \
+		tests/integration/binlog/test_mutations.py
 
 .PHONY: bench-codec
 bench-codec: setup ## measure the codec against other readers of the log; QUICK=1 with a tenth of the log

@@ -30,6 +30,7 @@ _TRANSACTION_PAYLOAD = 40
 _QUERY_COMPRESSED = 165
 _ZSTD, _NONE = 0, 255
 _WINDOW_MOST = 1 << 27  # the most that the server's own compression levels ask for
+_EVENT_MOST = 0xFFFFFFFF - 65536  # bytes of rows or a statement: the length of an event has 32 bits
 _QUERY_FIXED = 13
 _ROWS_FIXED = 8
 _PLAIN_ROWS = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
@@ -95,6 +96,8 @@ def _inflated(data: bytes) -> bytes:
     if head & 0xF0 != 0x80:
         raise UnsupportedError(f"compression {head >> 4 & 7} of MariaDB's events is not known")
     size = int.from_bytes(cursor.take(head & 7), "big")
+    if size > _EVENT_MOST:
+        raise BinlogFormatError("a compressed event says to be larger than an event can be", why=f"{size} bytes")
     machine = zlib.decompressobj()
     try:
         found = machine.decompress(cursor.take(cursor.left), size + 1)

@@ -7,6 +7,7 @@ event has whatever the algorithm.
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from loader.errors import BinlogFormatError, UnsupportedError
 HEAD_BYTES = 4096
 """The first bytes of a file, which hold its magic and format."""
 
+_VERSION = re.compile(r"([5-9]|\d\d)\.\d+\.\d+")
+_POST_HEADERS = {2: 13, 19: 8, 23: 8, 24: 8, 25: 8, 30: 10, 31: 10, 32: 10}
 _FIXED = 57  # bytes before the post-header lengths
 _OLD_LENGTHS = 27  # the most post-header lengths of servers without checksums; later ones have more
 _ALGORITHM_BYTES = 5  # algorithm and checksum at the end of the event
@@ -67,11 +70,26 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
     version, server = cursor.number(2), cursor.take(50).split(b"\0")[0].decode("ascii", "replace")
     cursor.take(4)
     header = cursor.number(1)
+    if not _VERSION.match(server):
+        raise BinlogFormatError(f"the log's first event names {server!r} as the version of its server", file=file)
     if version != 4 or header != HEADER:
         raise UnsupportedError(f"binary log version {version} is not covered", file=file)
     checksum = _checksum(event, file)
+    _check_lengths(event, file)
     in_use = bool(int.from_bytes(event[17:19], "little") & FLAG_IN_USE)
     return LogFormat(server, checksum, 4 + size, in_use)
+
+
+def _check_lengths(event: bytes, file: str) -> None:
+    """Whether the fixed fields of events are as long as they are read here; types a server does not know have none."""
+    lengths = event[HEADER + _FIXED :]
+    for kind, expected in _POST_HEADERS.items():
+        if kind <= len(lengths) - _ALGORITHM_BYTES and lengths[kind - 1] not in (0, expected):
+            raise UnsupportedError(
+                f"the log has {event_name(kind)} events with {lengths[kind - 1]} bytes of fixed fields, not {expected}",
+                why="it was written by a server before MySQL 5.1.18, or is damaged",
+                file=file,
+            )
 
 
 def _checksum(event: bytes, file: str) -> int:

@@ -106,16 +106,22 @@ def _complete(s1: Ints, e1: Ints, s2: Ints, e2: Ints) -> None:
 
 
 @part
-def _identified(key: Ints, ends: Ints) -> bool:
-    """Whether an image holds the key, or all of a table without one."""
+def _fit(buf: Bytes, before: int, after: int, update: bool, key: Ints, count: int) -> int:
+    """Whether images with these columns tell their rows: a status.
+
+    By their bitmaps and not by their values, since an image of no column has no bytes that a row could be seen by.
+    """
     if len(key) == 0:
-        for i in range(len(ends)):
-            if ends[i] == _LEFT_OUT:
-                return False
+        for i in range(count):
+            if not _is_in(buf, before, i):
+                return PARTIAL_IMAGE
     for k in key:
-        if ends[k] == _LEFT_OUT:
-            return False
-    return True
+        if not _is_in(buf, before, k):
+            return PARTIAL_IMAGE
+    empty = update
+    for i in range(count):
+        empty = empty and not _is_in(buf, after, i)
+    return DAMAGED if empty else DONE
 
 
 @part
@@ -133,27 +139,22 @@ def _same_key(buf: Bytes, key: Ints, spans: Ints) -> bool:
 
 @part
 def _images(
-    buf: Bytes, pos: int, end: int, before: int, after: int, update: bool, columns: Ints, key: Ints, spans: Ints
-) -> tuple[int, int, int, int]:
+    buf: Bytes, pos: int, end: int, before: int, after: int, update: bool, columns: Ints, spans: Ints
+) -> tuple[int, int, int]:
     """Measure the image at `pos`, and the one after an update into the second half of `spans`.
 
     `before`, `after`: the places of their bitmaps, -1 for whole images. Where the second image starts, where the row
-    ends (BAD: see the status), room for its text, and a status.
+    ends (BAD for one that reaches past its event), and room for its text.
     """
     pos, need = _measure(buf, pos, end, before, columns, spans[0], spans[1])
     second = pos
     if pos != BAD and update:
         pos, more = _measure(buf, pos, end, after, columns, spans[2], spans[3])
         need += more
-    if pos == BAD:
-        return second, BAD, 0, DAMAGED
-    if after >= 0:
-        if not _identified(key, spans[1]):
-            return second, BAD, 0, PARTIAL_IMAGE
-        if update:
-            _complete(spans[0], spans[1], spans[2], spans[3])
-            need += need
-    return second, pos, need, DONE
+    if pos != BAD and after >= 0 and update:
+        _complete(spans[0], spans[1], spans[2], spans[3])
+        need += need
+    return second, pos, need
 
 
 @part
@@ -306,14 +307,17 @@ def stage_rows(
         update = kind == 24 or kind == 31
         delete = kind == 25 or kind == 32
         insert = not (update or delete)
+        status = _fit(buf, before, after, update, key, len(columns)) if before >= 0 else DONE
+        if status != DONE:
+            return status
         pos = start + state[AT] if state[AT] else pos
         middle, tail = _put_head(head, seqnos[event], commits[event])
         origin = begins[event] - base
         while pos < end:
             state[AT], first = pos - start, pos
-            second, pos, need, status = _images(buf, pos, end, before, after, update, columns, key, spans)
+            second, pos, need = _images(buf, pos, end, before, after, update, columns, spans)
             if pos == BAD:
-                return status
+                return DAMAGED
             limit = len(out) - SLACK - need
             if at > limit:
                 return NO_ROOM

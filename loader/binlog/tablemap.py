@@ -21,9 +21,9 @@ _INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
 _SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 242: "vector", 245: "json", 255: "geometry"}
 _FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
 _BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
-_ENUM, _SET, _STRING, _VARCHAR, _VAR_STRING, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 253, 252, 242, 255
+_ENUM, _SET, _STRING, _VARCHAR, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 252, 242, 255
 _COMPRESSED = {140: _BLOB, 141: _VARCHAR}
-_TEXTS = (_STRING, _VARCHAR, _VAR_STRING, _BLOB, *_COMPRESSED)
+_TEXTS = (_STRING, _VARCHAR, _BLOB, *_COMPRESSED)  # 253, of tables of MySQL 4, is not covered
 _METADATA_BYTES = {
     1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
     17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,

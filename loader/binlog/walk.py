@@ -92,6 +92,7 @@ WIDTHS = (8, 4, 4)
 UNCAPTURED = -1
 FIRST_EVENT = 4  # its place in a file, behind the magic
 _STATEMENT_END = 1
+_XID_BYTES = 8
 _DUMMY_TABLE = 0xFFFFFF  # a row event of no table that only ends a statement
 
 
@@ -319,6 +320,8 @@ def walk(
         elif action == COMMIT:
             if not state[OPEN]:
                 return BAD_ORDER
+            if at + HEADER + _XID_BYTES > end:
+                return BAD_HEADER
             _close(state, transactions, base + at + length, np.int64(little(buf, at, 4)), DONE)
         elif action == REFUSED or (action != SKIPPED and action != FORMAT):
             if action == REFUSED or not (np.int64(little(buf, at + 17, 2)) & FLAG_IGNORABLE):

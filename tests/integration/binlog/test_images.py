@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from loader.errors import UnsupportedError
 from tests.integration.binlog.source import Row, Source, table_rows
 
 _WORK = (
@@ -35,6 +36,15 @@ def applied(lines: list[list[str | None]], defaults: list[str | None]) -> list[R
         mirror[key] = [before[index] if left_out >> index & 1 else value for index, value in enumerate(values)]
         moved = None
     return sorted((tuple(row) for row in mirror.values()), key=lambda row: str(row[0]))
+
+
+def test_a_row_of_defaults_only_is_refused_and_not_passed_over(source: Source, tmp_path: Path) -> None:
+    source.run("CREATE TABLE defaults (id INT PRIMARY KEY DEFAULT 5, v INT DEFAULT 7)")
+    source.run("SET SESSION binlog_row_image = MINIMAL")
+    start = source.mark()
+    source.run("INSERT INTO defaults () VALUES ()", "SET SESSION binlog_row_image = FULL")
+    with pytest.raises(UnsupportedError, match="leaves out columns that identify its rows"):
+        source.staged(tmp_path, start)
 
 
 @pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])

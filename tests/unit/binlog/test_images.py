@@ -69,6 +69,7 @@ IMAGE = st.fixed_dictionaries(
 def test_any_images(before: dict[int, Any], after: dict[int, Any], with_key: bool) -> None:
     if not with_key:
         after = {index: value for index, value in after.items() if index != 1}
+    after = after or {8: "x"}
     whole = before | after
     expected = [shown("U", whole)] if whole[1] == before[1] else [shown("D", before), shown("I", whole)]
     assert record(UPDATE, before, after) == expected
@@ -95,6 +96,18 @@ def test_an_image_without_its_key_is_refused(kind: int) -> None:
     keyless = Table("shop", "keyless", WIDE.fields, key=())
     assert isinstance(refused(keyless, kind, bitmap(range(1, COUNT)), keyless.image([None] * 9, range(1, 10))),
                       UnsupportedError)  # fmt: skip
+
+
+def test_rows_that_take_no_bytes_are_not_passed_over() -> None:
+    # INSERT INTO t () VALUES () of a key with a default is logged so.
+    for table in (WIDE, Table("shop", "keyless", WIDE.fields, key=())):
+        found = refused(table, WRITE, bitmap([]), b"")
+        assert isinstance(found, UnsupportedError)
+        assert "leaves out columns that identify its rows" in found.what
+
+
+def test_an_update_to_nothing_is_damage() -> None:
+    assert isinstance(refused(WIDE, UPDATE, bitmap([1]) + bitmap([]), WIDE.image([1], [1])), BinlogFormatError)
 
 
 def test_an_image_shorter_than_its_columns_is_damage() -> None:
