@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from infra.servers import Kind, Options, Server, start_server
+from infra.servers import NEW_MARIADB, Kind, Options, Server, start_server
 
 StartServer = Callable[..., Server]
 
@@ -28,6 +28,13 @@ def mariadb_server() -> Iterator[Server]:
         yield _start(cleanup, "mariadb", {})
 
 
+@pytest.fixture(scope="session")
+def new_mariadb_server() -> Iterator[Server]:
+    """The same of a MariaDB that is years newer."""
+    with ExitStack() as cleanup:
+        yield _start(cleanup, "mariadb", {}, NEW_MARIADB)
+
+
 @pytest.fixture
 def fresh_server() -> Iterator[StartServer]:
     """A function `(kind="mysql", options=None)` that starts a new server, stopped at the end of the test."""
@@ -39,9 +46,9 @@ def fresh_server() -> Iterator[StartServer]:
         yield start
 
 
-def _start(cleanup: ExitStack, kind: Kind, options: Options) -> Server:
+def _start(cleanup: ExitStack, kind: Kind, options: Options, way: str | None = None) -> Server:
     # Not a tmp_path: pytest keeps those of three sessions, and a data folder has 200 MB.
     folder = Path(cleanup.enter_context(TemporaryDirectory(prefix=f"loader-{kind}-")))
-    server = start_server(kind, folder, options)
+    server = start_server(kind, folder, options, way=way)
     cleanup.callback(server.kill)  # its data is thrown away, so nothing is gained by an orderly end
     return server

@@ -12,9 +12,10 @@ from .options import Options
 from .programs import Kind, Programs
 from .server import Server
 from .start import attach, start_server
-from .ways import fetch
+from .ways import NEW_MARIADB, fetch
 
 __all__ = [
+    "NEW_MARIADB",
     "Kind",
     "Options",
     "Programs",

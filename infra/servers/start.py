@@ -28,16 +28,18 @@ def start_server(
     data_dir: Folder | None = None,
     options: Options | None = None,
     wait_seconds: float = 60,
+    way: str | None = None,
 ) -> Server:
     """Start a server on a data folder, which is made if it is not there, and wait until it takes connections.
 
-    A folder that was used before keeps its data, port and options; the options given here are put on top.
+    A folder that was used before keeps its data, port and options; the options given here are put on top. `way`: see
+    fetch.
 
     Raises:
         ServerError: no server could be fetched, one runs there already, or it did not come up.
     """
     folder = _absolute(data_dir)
-    server = find(folder) or _new(kind, folder)
+    server = find(folder) or _new(kind, folder, way)
     if kind not in (None, server.kind):
         raise ServerError(f"{folder} holds data of {server.kind}, not of {kind}; use another folder")
     if server.running:
@@ -68,8 +70,8 @@ def find(data_dir: Folder | None = None) -> Server | None:
     return Server(known.programs, folder, known.port, known.options, known.process) if known else None
 
 
-def _new(kind: Kind | None, folder: Path) -> Server:
-    programs = fetched(kind) or fetch(kind)
+def _new(kind: Kind | None, folder: Path, way: str | None) -> Server:
+    programs = fetched(kind, way) or fetch(kind, way)
     folder.mkdir(parents=True, exist_ok=True)
     build_once(folder / "data", lambda data: copy_template(programs, data))
     return Server(programs, folder, free_port(), {})

@@ -19,6 +19,9 @@ _MYSQL = (
     r"mysql-client(-\d+\.\d+)?",
 )
 _MARIADB = (r"mariadb-server-core(-\d+\.\d+)?", r"mariadb-client(-\d+\.\d+)?")
+NEW_MARIADB = "debian-unstable-mariadb"
+"""The way to a MariaDB that is years newer than the distribution's."""
+
 _MARIADB_PLUGINS = "mariadb-server"  # the plugins of the server are in it, such as that of encryption keys
 
 
@@ -40,23 +43,24 @@ def servers_folder() -> Path:
     return cache_folder() / "servers"
 
 
-def fetch(kind: Kind | None = None) -> Programs:
+def fetch(kind: Kind | None = None, way: str | None = None) -> Programs:
     """The programs of the most preferred server that can be had, fetched if they are not in the cache.
 
     Safe in several processes at once. A preferred way that failed before is tried again.
 
     Args:
         kind: which server it must be; without it MySQL is preferred and MariaDB will do.
+        way: the name of the only way to try.
 
     Raises:
         ServerError: every way failed; the text gives the reason of each.
     """
     reasons = []
-    for way in _allowed(kind):
+    for one in _allowed(kind, way):
         try:
-            return _prepare(way)
+            return _prepare(one)
         except ServerError as error:
-            reasons.append(f"  {way.name}: {error}")
+            reasons.append(f"  {one.name}: {error}")
     tried = "\n".join(reasons)
     raise ServerError(
         f"no {kind or 'MySQL or MariaDB'} server could be fetched; tried in this order:\n{tried}\n"
@@ -64,20 +68,20 @@ def fetch(kind: Kind | None = None) -> Programs:
     )
 
 
-def fetched(kind: Kind | None = None) -> Programs | None:
+def fetched(kind: Kind | None = None, way: str | None = None) -> Programs | None:
     """The programs of the most preferred server in the cache; nothing is fetched, nothing is tried."""
-    homes = [recorded(way.home) for way in _allowed(kind)]
+    homes = [recorded(one.home) for one in _allowed(kind, way)]
     return next((programs for programs in homes if programs), None)
 
 
-def _allowed(kind: Kind | None) -> list[Way]:
-    return [way for way in ways() if kind in (None, way.kind)]
+def _allowed(kind: Kind | None, way: str | None) -> list[Way]:
+    return [one for one in ways() if kind in (None, one.kind) and way in (None, one.name)]
 
 
 def ways() -> list[Way]:
     """All ways of this machine, the preferred first."""
     return [
-        Way("mysql", "debian-unstable-mysql", _debian_unstable),
+        Way("mysql", "debian-unstable-mysql", lambda home: _debian_unstable("mysql", home, _MYSQL)),
         Way("mysql", "distribution-mysql", lambda home: _from_distribution("mysql", home, _MYSQL)),
         *map(_on_path, servers_on_path()),
         Way(
@@ -85,6 +89,7 @@ def ways() -> list[Way]:
             "distribution-mariadb-plugins",
             lambda home: _from_distribution("mariadb", home, _MARIADB, _MARIADB_PLUGINS),
         ),
+        Way("mariadb", NEW_MARIADB, lambda home: _debian_unstable("mariadb", home, _MARIADB)),
     ]
 
 
@@ -109,14 +114,14 @@ def _prepare(way: Way) -> Programs:
     return programs
 
 
-def _debian_unstable(home: Path) -> Programs:
+def _debian_unstable(kind: Kind, home: Path, patterns: tuple[str, ...]) -> Programs:
     system, codename = distribution()
     if system != "debian":
         raise ServerError(f"this system is {system or 'unknown'}, and only a Debian mirror carries Debian unstable")
     official = [s for s in distribution_sources(machine_sources(), codename) if "main" in s.components]
     if not official:
         raise ServerError(f"apt on this machine names no source of {codename} main, so no mirror is known")
-    return _download("mysql", home, _MYSQL, [official[0].stanza(("unstable",), ("main",))])
+    return _download(kind, home, patterns, [official[0].stanza(("unstable",), ("main",))])
 
 
 def _from_distribution(kind: Kind, home: Path, patterns: tuple[str, ...], alone: str = "") -> Programs:

@@ -117,9 +117,9 @@ def _string(column: Column, literal: str, kind: str) -> str:
 
 
 def records(change: Change, schema: TableSchema, server: str) -> list[list[Text]]:
-    """The records that a change is staged as: letter and values."""
+    """The records that a change is staged as: letter and values, None also for what an image leaves out."""
     columns = list(enumerate(schema.columns, 1))
-    rows = [[staged_text(column, image[n], server) for n, column in columns] for image in change.images]
+    rows = [[staged_text(column, image.get(n, "NULL"), server) for n, column in columns] for image in change.images]
     if change.letter != "U":
         return [[change.letter, *rows[0]]]
     if keys(rows[0], schema) != keys(rows[1], schema):

@@ -13,6 +13,8 @@ from tests.integration.snapshot import every_value, more_values
 
 pytestmark = pytest.mark.integration
 KEY = 2  # the first columns of the table are its key
+_LEFT_OUT = "left out"
+_GENERATED = ("gv", "gs")
 
 
 def differences(found: list[Row], wanted: list[Row], columns: list[str]) -> list[str]:
@@ -22,13 +24,18 @@ def differences(found: list[Row], wanted: list[Row], columns: list[str]) -> list
         f"row {row[:KEY]}, {column}: {a!r:.120} is not {b!r:.120}"
         for row, other in zip(found, wanted, strict=True)
         for column, a, b in zip(columns, row, other, strict=True)
-        if a != b
+        if a != b and not (a == _LEFT_OUT and column in _GENERATED)
     ]
 
 
 def images(lines: list[list[str | None]]) -> list[Row]:
-    """Rows of records, by their keys."""
-    return sorted((tuple(line[5:]) for line in lines), key=lambda row: row[:KEY])
+    """Rows of records, by their keys. MariaDB leaves generated columns out of updates since 11."""
+    return sorted((_shown(line[4], line[5:]) for line in lines), key=lambda row: row[:KEY])
+
+
+def _shown(absent: str | None, values: list[str | None]) -> Row:
+    bits = int.from_bytes(bytes.fromhex(absent or ""), "little")
+    return tuple(_LEFT_OUT if bits >> n & 1 else value for n, value in enumerate(values))
 
 
 @pytest.mark.parametrize("name", ["every_type", "more_types"])
