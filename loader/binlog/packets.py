@@ -12,19 +12,23 @@ from numpy.typing import NDArray
 from loader.binlog.digits import Bytes, little
 from loader.binlog.jit import kernel
 
-MORE, REPLY = range(2)
-"""MORE: the block is used up. REPLY: the packet at state[READ] is no event (end or error) and is whole."""
+MORE, REPLY, NEXT = range(3)
+"""MORE: the block is used up. REPLY: the packet at state[READ] is no event (end or error) and is whole. NEXT: it is the
+second FORMAT_DESCRIPTION, with which the next file begins."""
 
-READ, WRITTEN, LEFT, CONTINUED = range(4)
+READ, WRITTEN, LEFT, CONTINUED, BEGUN, SKIPPED, FORMATTED = range(7)
 """State: next byte of the block; bytes of events written; payload bytes of the open packet; 1: the next packet
-continues the event."""
+continues the event; where in `out` the last event begins, unless the caller's -1 is left; 1: the event is a heartbeat,
+which is of no log and left out; 1: there was a FORMAT_DESCRIPTION;
+-1: several files are wanted."""
 
 _LONGEST = 0xFFFFFF
+_TYPE = 9  # bytes from the start of a packet to the type of its event
 
 
 @kernel("int64(uint8[::1], int64, uint8[::1], int64[::1])")
 def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int:
-    """Copy the event bytes in block[state[READ]:size] to `out`, which is at least as long; MORE or REPLY."""
+    """Copy the event bytes in block[state[READ]:size] to `out`, which is at least as long; MORE, REPLY or NEXT."""
     while True:
         at = state[READ]
         if state[LEFT] == 0:
@@ -40,6 +44,19 @@ def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int
             else:
                 if block[at + 4] != 0:
                     return REPLY if at + 4 + length <= size else MORE
+                if length > _TYPE - 4:
+                    if at + _TYPE >= size:
+                        return MORE
+                    kind = block[at + _TYPE]
+                    state[SKIPPED] = 1 if kind == 27 or kind == 41 else 0
+                    if kind == 15:
+                        if state[FORMATTED] == 1:
+                            return NEXT
+                        state[FORMATTED] = state[FORMATTED] or 1
+                else:
+                    state[SKIPPED] = 0
+                if not state[SKIPPED]:
+                    state[BEGUN] = state[WRITTEN]
                 state[READ] = at + 5
                 state[LEFT] = length - 1
                 state[CONTINUED] = 1 if length == _LONGEST else 0
@@ -47,9 +64,10 @@ def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int
         take = min(state[LEFT], size - at)
         if take == 0:
             return MORE
-        written = state[WRITTEN]
-        for i in range(take):
-            out[written + i] = block[at + i]
+        if not state[SKIPPED]:
+            written = state[WRITTEN]
+            for i in range(take):
+                out[written + i] = block[at + i]
+            state[WRITTEN] += take
         state[READ] += take
-        state[WRITTEN] += take
         state[LEFT] -= take

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,9 +21,18 @@ from loader.reader.pieces import header_at
 from loader.reader.places import After, At, Begin, Place, Since
 from loader.reader.walking import FIRST, LogBytes
 from loader.reader.window import Window, opened, windows
+from loader.transport.base import ServerCannotTell
 
 _SECOND = 1_000_000
 _LONGEST_GTID = 1024
+
+
+@runtime_checkable
+class AsksServer(Protocol):
+    """Log files of a server that can be asked."""
+
+    def first_outside(self, gtids: GtidSet) -> Position:
+        """Where the first transaction outside the set begins, else the end of the log. Raises ServerCannotTell."""
 
 
 class Locator:
@@ -147,7 +157,14 @@ class Locator:
                 hint="restore the older files from an archive, or load the tables again",
                 file=listed[0].name,
             )
-        return self._first(listed, passed, hits) or self._end(listed)
+        return self._asked(gtids) or self._first(listed, passed, hits) or self._end(listed)
+
+    def _asked(self, gtids: GtidSet) -> Position | None:
+        """The answer of the server itself, where there is one, which spares a walk through its log."""
+        try:
+            return self._files.first_outside(gtids) if isinstance(self._files, AsksServer) else None
+        except ServerCannotTell:
+            return None
 
     def _first(
         self,

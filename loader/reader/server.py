@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from contextlib import AbstractContextManager
 
+from loader.model.gtid import GtidSet
+from loader.model.position import Position
 from loader.reader.files import Named, continuous, lognum_of
 from loader.source.inspect import log_end
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile
 from loader.transport.connection import connected, log_sizes
 from loader.transport.network import NetworkTransport
+from loader.transport.outside import first_outside
 
 _FRESH_SECONDS = 0.2
 
@@ -37,6 +40,11 @@ class ServerFiles:
             self._known = continuous([*found, Named(end.file, end.lognum, end.logpos)], str(self._address))
             self._asked = time.monotonic()
         return self._known
+
+    def first_outside(self, gtids: GtidSet) -> Position:
+        """See AsksServer."""
+        newest = self.listed()[-1]
+        return first_outside(self._address, gtids) or Position.at(newest.name, newest.size)
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """See LogFiles."""

@@ -22,7 +22,7 @@ from loader.model.table import TableSchema
 from loader.resources import sql
 from loader.snapshot import kernel as k
 from loader.snapshot.program import Program, compile_program
-from loader.transport.network import raise_error
+from loader.transport.dump import raise_error
 
 _PREPARE, _EXECUTE, _CLOSE = 0x16, 0x17, 0x19
 _BLOCK = 1024 * 1024

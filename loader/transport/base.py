@@ -5,7 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from loader.errors import LoaderError
 from loader.model.position import Interval
+
+
+class ServerCannotTell(LoaderError):
+    """The server has no answer where a place in its log is asked for, or the answer is no place."""
 
 
 class LogFile(Protocol):

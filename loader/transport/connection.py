@@ -18,7 +18,7 @@ from loader.transport.address import ServerAddress
 _DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1142, 1698, 3118}
 _UNREACHABLE = {
     CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_HANDSHAKE_ERR,
-    ER.CON_COUNT_ERROR, ER.SERVER_SHUTDOWN, 3169,
+    ER.CON_COUNT_ERROR, ER.SERVER_SHUTDOWN, ER.QUERY_INTERRUPTED, 1927, 3169,
 }  # fmt: skip
 
 _TIMEOUT_SECONDS = 10
@@ -30,8 +30,8 @@ class AccessDenied(LoaderError):
 
 
 @contextmanager
-def connected(address: ServerAddress) -> Iterator[Connection[Any]]:
-    """An open connection in UTC and utf8mb4, closed at the end.
+def connected(address: ServerAddress, read_timeout: float = _READ_TIMEOUT_SECONDS) -> Iterator[Connection[Any]]:
+    """An open connection in UTC and utf8mb4, closed at the end; it is lost once the server says nothing for so long.
 
     Raises:
         AccessDenied, SourceUnavailable, UsageError: also for statements run inside the block.
@@ -46,7 +46,7 @@ def connected(address: ServerAddress) -> Iterator[Connection[Any]]:
             autocommit=True,
             local_infile=False,
             connect_timeout=_TIMEOUT_SECONDS,
-            read_timeout=_READ_TIMEOUT_SECONDS,
+            read_timeout=read_timeout,
             ssl=_tls(address),
             ssl_disabled=not address.tls_ca,
             init_command="SET SESSION time_zone = '+00:00', sql_mode = ''",

@@ -1,46 +1,47 @@
-"""Log files over the network: COM_BINLOG_DUMP into a spool file on local disk.
+"""Log files over the network, dumped into a spool file on local disk.
 
 The spool holds each event at its own offset in the server's file, so that everything after it works as on a file, and
-is read while it still fills.
+is read while it still fills. Where the connection breaks, it is taken up again by a new one.
 """
 
 from __future__ import annotations
 
-import secrets
 import socket
-import struct
 import tempfile
-import uuid
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from threading import Event
+from typing import Any
 
-import numpy as np
 from pymysql.connections import Connection
-from pymysql.err import OperationalError, raise_mysql_exception
+from pymysql.err import OperationalError
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, sleep_using_event, wait_exponential
 
-from loader.binlog import packets
-from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER, HEARTBEATS, MAGIC, ROTATE, START_ENCRYPTION
-from loader.errors import BinlogFormatError, GapError, UnsupportedError
+from loader.binlog.constants import MAGIC
+from loader.errors import BinlogFormatError, GapError, SourceUnavailable
 from loader.model.position import Interval
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile
-from loader.transport.connection import connected, log_sizes, server_errors
+from loader.transport.connection import connected, log_sizes
+from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump, log_identity
 from loader.transport.spool import Spool
 
-_COM_BINLOG_DUMP = 0x12
-_NON_BLOCKING = 0x01  # end at the end of the log instead of waiting
-_ANNOTATE_ROWS = 0x02  # MariaDB: without them the offsets of later events would not be the file's
-_BLOCK = 1024 * 1024
-_LOG_ERROR = 1236  # ER_MASTER_FATAL_ERROR_READING_BINLOG
+_SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS
+_PATIENCE_SECONDS = 300
+_LONGEST_PAUSE_SECONDS = 10
 _NO_FILE = "Could not find first log file"  # what both servers say with it of a file that is gone
 
 
 class NetworkTransport:
-    """Reads the log as a replica does, under a server id and uuid of its own for each file."""
+    """Reads the log as a replica does, under a server id and uuid of its own for each dump.
 
-    def __init__(self, address: ServerAddress) -> None:
+    `patience_seconds`: how long a broken dump is tried to be taken up without a byte more.
+    """
+
+    def __init__(self, address: ServerAddress, patience_seconds: float = _PATIENCE_SECONDS) -> None:
         self._address = address
+        self._patience = patience_seconds
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport: by SHOW BINARY LOGS."""
@@ -51,183 +52,175 @@ class NetworkTransport:
         for lognum in range(start.lognum, stop.lognum + 1):
             file = f"{start.basename}.{lognum:06d}"
             if file not in sizes:
-                raise self._purged(file, f"the oldest log of the server is {min(sizes, default='none')}")
-            begin = start.logpos if lognum == start.lognum else 4
+                raise _purged(self._address, file, f"the oldest log of the server is {min(sizes, default='none')}")
+            begin = start.logpos if lognum == start.lognum else len(MAGIC)
             found.append((file, begin, stop.logpos if lognum == stop.lognum else sizes[file]))
         return found
 
     @contextmanager
     def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:
         """See Transport: the spool, removed at the end."""
-        if start >= 2**32:
-            raise UnsupportedError(
-                "a dump cannot start beyond 4 GiB of a log file",
-                hint="read the server's log files (transport = file), or load the tables again",
-                file=file,
-                position=start,
-            )
-        with tempfile.TemporaryFile(prefix="loader-spool-") as disk, connected(self._address) as connection:
-            self._request(connection, file, start)
+        with tempfile.TemporaryFile(prefix="loader-spool-") as disk:
             spool = Spool(disk)
-            spool.fill(lambda spool: self._receive(connection, spool, file, start, stop), stop)
+            download = _Download(self._address, file, (start, stop), spool, self._patience)
+            download.check()
+            spool.fill(lambda _: download.run(), stop)
             try:
                 yield spool
             finally:
-                _hang_up(connection)
+                download.cancel()
                 spool.join()
 
-    def _request(self, connection: Connection[Any], file: str, start: int) -> None:
-        with connection.cursor() as cursor:
-            identity = str(uuid.uuid4())
-            # Both spellings: servers before 8.0.26 and MariaDB know only the first.
-            for word in ("master", "source"):
-                cursor.execute(f"SET @{word}_binlog_checksum = @@global.binlog_checksum")
-            for word in ("slave", "replica"):
-                cursor.execute(f"SET @{word}_uuid = %s", (identity,))
-            cursor.execute("SET @mariadb_slave_capability = 4")
-        server_id = secrets.randbelow(2**31) + 2**31 - 1
-        flags = _NON_BLOCKING | _ANNOTATE_ROWS
-        payload = struct.pack("<IHI", start, flags, server_id) + file.encode()
-        connection._execute_command(_COM_BINLOG_DUMP, payload)
 
-    def _receive(self, connection: Connection[Any], spool: Spool, file: str, start: int, stop: int) -> None:
-        """Fill the spool with MAGIC, the format event and the bytes from start to stop."""
-        with server_errors(self._address):
-            stream = _Events(connection)
-            head = b""
-            while not (skip := _head_length(head, inside=len(MAGIC) < start < stop)):
-                head += self._more(stream, file, start)
-            form = MAGIC + _format_event(head, file)
-            # The format event at the file's start is one of its own events, and is written with the magic.
-            at = len(form) if start == len(MAGIC) else start
-            spool.write(0, form, ready=at)
-            rest = head[skip:]
-            while at < stop:
-                piece = rest or self._more(stream, file, at)
-                rest = b""
-                spool.write(at, piece[: stop - at])
-                at += len(piece)
+class _Download:
+    """Fills a spool with MAGIC, the format event and the bytes from start to stop, by as many dumps as it takes."""
 
-    def _more(self, stream: _Events, file: str, at: int) -> bytes:
+    def __init__(self, address: ServerAddress, file: str, span: tuple[int, int], spool: Spool, patience: float) -> None:
+        self._address = address
+        self._file = file
+        self._next, self._stop = span
+        self._spool = spool
+        self._patience = patience
+        self._heard = time.monotonic()
+        self._server: object = None
+        self._log: object = None
+        self._cancelled = Event()
+        self._connection: Connection[Any] | None = None
+
+    def check(self) -> None:
+        """Raise what stands against the first dump. Raises as `connected` does."""
+        with connected(self._address, _SILENCE_SECONDS) as connection:
+            self._server = _server_of(connection)
+
+    def run(self) -> None:
+        """Dump until all is there.
+
+        Raises:
+            GapError: the file is gone, or is another one than before a break. BinlogFormatError: it ends before.
+            SourceUnavailable: for longer than the patience no connection gave a byte more.
+        """
+        self._heard = time.monotonic()
+        retrying = Retrying(
+            retry=retry_if_exception_type(SourceUnavailable),
+            stop=self._given_up,
+            wait=wait_exponential(0.2, max=_LONGEST_PAUSE_SECONDS),
+            sleep=sleep_using_event(self._cancelled),
+            reraise=True,
+        )
         try:
-            piece = stream.read()
-        except OperationalError as error:
-            if error.args[0] != _LOG_ERROR:
-                raise
-            why = str(error.args[1])
-            if _NO_FILE in why:
-                raise self._purged(file, why) from error
-            raise BinlogFormatError(
-                "the server cannot read its log from there",
-                why=why,
-                hint="compare the position with SHOW BINARY LOGS and mysqlbinlog; is it the boundary of an event?",
-                file=file,
-                position=at,
+            retrying(self._dump)
+        except SourceUnavailable as error:
+            raise SourceUnavailable(
+                "the dump of the log broke off and could not be taken up again",
+                why=error.why,
+                hint="start the server or mend the network, then run again",
+                source=self._address,
+                file=self._file,
+                position=self._next,
             ) from error
-        if not piece:
+
+    def cancel(self) -> None:
+        """End a dump that may still run: its reader wakes up with an error."""
+        self._cancelled.set()
+        if self._connection is not None:
+            _hang_up(self._connection)
+
+    def _given_up(self, _: RetryCallState) -> bool:
+        return self._cancelled.is_set() or time.monotonic() - self._heard > self._patience
+
+    def _dump(self) -> None:
+        with connected(self._address, _SILENCE_SECONDS) as connection:
+            self._connection = connection
+            if self._cancelled.is_set():
+                return
+            self._check_server(_server_of(connection))
+            try:
+                whole = self._receive(Dump(connection, self._file, self._next))
+            except OperationalError as error:
+                if error.args[0] != LOG_ERROR:
+                    raise
+                raise self._refused(str(error.args[1])) from error
+            finally:
+                self._connection = None
+        if not whole:
+            self._check_end()
+
+    def _receive(self, dump: Dump) -> bool:
+        """Take a dump into the spool; False when it ends too early."""
+        if self._log is None:
+            self._log = log_identity(dump.form)
+            self._spool.write(0, MAGIC + dump.form, ready=dump.at)
+        elif self._log != log_identity(dump.form):
+            raise self._another("the log file", "its first event is another one")
+        self._next = dump.begun
+        while dump.at < self._stop:
+            at = dump.at
+            piece = dump.read()
+            if not piece:
+                return False
+            self._spool.write(at, piece[: self._stop - at])
+            self._next, self._heard = dump.begun, time.monotonic()
+        return True
+
+    def _check_server(self, found: object) -> None:
+        if found != self._server:
+            raise self._another("the server", f"it was {self._server} and is {found}")
+
+    def _check_end(self) -> None:
+        """Tell a log that is too short from a dump that was ended, as a killed one may be."""
+        with connected(self._address) as connection:
+            sizes = log_sizes(connection)
+        if self._file not in sizes:
+            raise _purged(self._address, self._file, "it was purged while it was read")
+        if sizes[self._file] < self._stop:
             raise BinlogFormatError(
                 "the server's log ends before the interval does",
                 hint="it may have lost its newest transactions in a crash; compare with SHOW BINARY LOGS",
-                file=file,
-                position=at,
+                file=self._file,
+                position=sizes[self._file],
             )
-        return piece
+        raise SourceUnavailable("the server ended the dump before the end of the log", source=self._address)
 
-    def _purged(self, file: str, why: str) -> GapError:
-        return GapError(
-            "a log file that is still needed is gone",
+    def _refused(self, why: str) -> GapError | BinlogFormatError:
+        if _NO_FILE in why:
+            return _purged(self._address, self._file, why)
+        return BinlogFormatError(
+            "the server cannot read its log from there",
             why=why,
-            hint="restore it from an archive, or load the tables again; raise binlog_expire_logs_seconds",
+            hint="compare the position with SHOW BINARY LOGS and mysqlbinlog; is it the boundary of an event?",
+            file=self._file,
+            position=self._next,
+        )
+
+    def _another(self, what: str, why: str) -> GapError:
+        return GapError(
+            f"{what} is another one than before the connection broke",
+            why=why,
+            hint="point the source at the old server, or load the tables again",
             source=self._address,
-            file=file,
+            file=self._file,
         )
 
 
-class _Events:
-    """The bytes of the events of a running dump, without the packets around them."""
+def _server_of(connection: Connection[Any]) -> tuple[str, ...]:
+    """What tells this server from another: its uuid, which MariaDB has not, and its id."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_id', 'server_uuid')")
+        return tuple(f"{name} {value}" for name, value in sorted(cursor.fetchall()))
 
-    def __init__(self, connection: Connection[Any]) -> None:
-        # PyMySQL reads packets one by one into Python objects; blocks straight from its stream are 50 times cheaper.
-        self._file = connection._rfile
-        self._block = np.empty(_BLOCK, np.uint8)
-        self._out = np.empty(_BLOCK, np.uint8)
-        self._state = np.zeros(4, np.int64)
-        self._kept = 0
 
-    def read(self) -> bytes:
-        """The next bytes of events; empty at the end of the log.
-
-        Raises:
-            OperationalError: the server ended the dump with an error, or the connection broke.
-        """
-        size = self._kept
-        while True:
-            state = self._state
-            state[[packets.READ, packets.WRITTEN]] = 0
-            status = packets.unpack(self._block, size, self._out, state)
-            used, written = int(state[packets.READ]), int(state[packets.WRITTEN])
-            self._kept = size - used
-            if used:
-                self._block[: self._kept] = self._block[used:size].copy()
-            if written:
-                return self._out[:written].tobytes()
-            if status == packets.REPLY:
-                return self._end()
-            got = self._file.readinto1(self._block.data[self._kept :])
-            if not got:
-                raise OperationalError(2013, "Lost connection to the server during the dump")
-            size = self._kept + got
-
-    def _end(self) -> bytes:
-        reply = self._block[4 : self._kept].tobytes()
-        if reply[0] == 0xFF:
-            raise_error(reply)
-        return b""
+def _purged(address: ServerAddress, file: str, why: str) -> GapError:
+    return GapError(
+        "a log file that is still needed is gone",
+        why=why,
+        hint="restore it from an archive, or load the tables again; raise binlog_expire_logs_seconds",
+        source=address,
+        file=file,
+    )
 
 
 def _hang_up(connection: Connection[Any]) -> None:
-    """End a dump that may still run: its reader wakes up with an error."""
     try:
         connection._sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # the server was first
-
-
-def raise_error(reply: bytes) -> NoReturn:
-    """Raise the driver's exception for an error packet."""
-    raise_mysql_exception(reply)
-    raise OperationalError(2013, "the server sent an error that cannot be read")
-
-
-def _events_of(head: bytes) -> Iterator[tuple[int, int, int]]:
-    """Type, start and end of each event at the start of a dump whose header is there; the last one may be cut."""
-    at = 0
-    while at + HEADER <= len(head):
-        end = at + int.from_bytes(head[at + 9 : at + 13], "little")
-        yield head[at + 4], at, end
-        at = end
-
-
-def _head_length(head: bytes, *, inside: bool) -> int:
-    """Bytes before the first event that was asked for: a made-up ROTATE and the format; 0 while not all is there.
-
-    Of an encrypted log MariaDB sends START_ENCRYPTION too, when it is asked for events inside the file.
-    """
-    formatted = 0
-    for kind, start, end in _events_of(head):
-        if formatted and kind != START_ENCRYPTION:
-            return start
-        if kind == FORMAT_DESCRIPTION:
-            formatted = end
-        elif not formatted and kind != ROTATE and kind not in HEARTBEATS:
-            break
-        if formatted and end <= len(head) and (kind == START_ENCRYPTION or not inside):
-            return end
-    return 0
-
-
-def _format_event(head: bytes, file: str) -> bytes:
-    for kind, start, end in _events_of(head):
-        if kind == FORMAT_DESCRIPTION:
-            return head[start:end]
-    raise BinlogFormatError("the dump does not start with the log's format", file=file)
+    except (OSError, AttributeError):
+        return  # the server was first, or the connection is closed

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from typing import BinaryIO
 
-from loader.errors import StoreUnavailable
+from loader.errors import GapError, StoreUnavailable
 
 
 class Spool:
@@ -29,10 +29,20 @@ class Spool:
     def write(self, offset: int, data: bytes, ready: int | None = None) -> None:
         """Put bytes at an offset, by the filler; with them all is there below their end, or below `ready`.
 
+        Bytes that are there already may be put again.
+
         Raises:
             StoreUnavailable: the disk does not take them.
+            GapError: what is put again is not what is there.
         """
         end = offset
+        known = data[: max(0, self.ready - offset)]
+        if known and os.pread(self._descriptor, len(known), offset) != known:
+            raise GapError(
+                "the server sends another log than before the connection broke",
+                hint="was it reset, or is another server behind this address? Look, then load the tables again",
+                position=offset,
+            )
         view = memoryview(data)
         try:
             while view:
@@ -45,7 +55,7 @@ class Spool:
                 hint="give the folder for temporary files (TMPDIR) more room, or read log files (transport = file)",
             ) from error
         with self._changed:
-            self.ready = end if ready is None else ready
+            self.ready = max(self.ready, end if ready is None else ready)
             self._changed.notify()
 
     def fill(self, work: Callable[[Spool], None], stop: int) -> None:

@@ -59,14 +59,14 @@ def bare(key: str) -> str:
 class Source:
     """One server, with a schema that is the test's own."""
 
-    def __init__(self, server: Server, schema: str) -> None:
+    def __init__(self, server: Server, schema: str, tls_ca: str = "") -> None:
         self.server = server
         self.schema = schema
         self.kind = server.kind
-        self.address = ServerAddress(host=server.host, port=server.port, user=server.user)
+        self.address = ServerAddress(host=server.host, port=server.port, user=server.user, tls_ca=tls_ca)
         self._connection = pymysql.connect(
             host=server.host, port=server.port, user=server.user, charset="utf8mb4", autocommit=True,
-            init_command="SET time_zone = '+00:00', sql_mode = ''",
+            init_command="SET time_zone = '+00:00', sql_mode = ''", ssl={"ca": tls_ca} if tls_ca else None,
         )  # fmt: skip
         self.run(
             f"DROP DATABASE IF EXISTS {schema}", f"CREATE DATABASE {schema} CHARACTER SET utf8mb4", f"USE {schema}"

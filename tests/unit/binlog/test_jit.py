@@ -52,7 +52,7 @@ def test_a_compiled_kernel_is_loaded_by_the_next_process_without_numba(tmp_path:
         "import sys, numpy as np;"
         "from loader.binlog.packets import unpack;"
         "block = np.frombuffer(bytearray(b'\\6\\0\\0\\0\\0event'), np.uint8); out = np.zeros(16, np.uint8);"
-        "state = np.zeros(4, np.int64); unpack(block, 10, out, state);"
+        "state = np.zeros(7, np.int64); unpack(block, 10, out, state);"
         "print(bytes(out[:5]).decode(), 'numba' in sys.modules)"
     )
     said = []

@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from loader.errors import SourceUnavailable, StoreUnavailable
+from loader.errors import GapError, SourceUnavailable, StoreUnavailable
 from loader.transport.spool import Spool
 
 
@@ -73,3 +73,17 @@ def test_a_full_disk_is_raised_in_the_reader(tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailable, match="local disk") as caught:
             read(spool, 0, 10)
         assert "No space left" in caught.value.why
+
+
+def test_what_is_put_again_must_be_what_is_there(spool: Spool) -> None:
+    spool.write(0, b"head", ready=100)
+    spool.write(100, b"one two")
+    spool.write(104, b"two three")
+    assert spool.ready == 113
+    spool.write(100, b"one")
+    assert spool.ready == 113
+    assert read(spool, 100, 20) == b"one two three"
+    with pytest.raises(GapError, match="another log than before") as caught:
+        spool.write(104, b"TWO")
+    assert caught.value.where == {"position": "104"}
+    assert read(spool, 100, 20) == b"one two three"

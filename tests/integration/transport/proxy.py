@@ -1,0 +1,118 @@
+"""A network between the loader and a server that breaks where a test wants it to."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from infra.servers import Server
+
+Break = Callable[[], None]
+
+
+class Proxy:
+    """Forwards connections; of each that sends more than a limit, it calls a break at that byte before it goes on.
+
+    While the break lasts, no new connection comes through.
+
+    `limits` are used one per such connection, in order; a connection without one is left alone. After the break what
+    the server still sends is forwarded, until it or the break closes the connection.
+    """
+
+    def __init__(self, server: Server, limits: list[int], broken: Callable[[Proxy], None]) -> None:
+        self._server = server
+        self._limits = limits
+        self._broken = broken
+        self._open = threading.Event()
+        self._open.set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self.port = int(self._listener.getsockname()[1])
+        self.breaks = 0
+        self.failures: list[BaseException] = []
+
+    def let_through(self) -> None:
+        """Let new connections through during a break, too."""
+        self._open.set()
+
+    def refuse(self) -> None:
+        """Take no connections from now on."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def cut(self) -> None:
+        """Close all connections, on both sides."""
+        for pair in self._pairs:
+            for one in pair:
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+
+    def accept(self) -> None:
+        """Serve until the listener is closed."""
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self._open.wait()
+            try:
+                server = socket.create_connection((self._server.host, self._server.port), 10)
+            except OSError:
+                client.close()
+                continue
+            self._pairs.append((client, server))
+            for work in (lambda c=client, s=server: self._up(c, s), lambda c=client, s=server: self._down(c, s)):
+                threading.Thread(target=work, daemon=True).start()
+
+    def close(self) -> None:
+        """Stop."""
+        self.refuse()
+        self.cut()
+
+    def _up(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(65536):
+                server.sendall(data)
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+
+    def _down(self, client: socket.socket, server: socket.socket) -> None:
+        sent, broken = 0, False
+        with suppress(OSError):
+            while data := server.recv(65536):
+                if not broken and self._limits and sent + len(data) > self._limits[0]:
+                    keep = self._limits.pop(0) - sent
+                    client.sendall(data[:keep])
+                    broken = True
+                    self._break()
+                    data = data[keep:]
+                client.sendall(data)
+                sent += len(data)
+        with suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+
+    def _break(self) -> None:
+        self.breaks += 1
+        self._open.clear()
+        try:
+            self._broken(self)
+        except BaseException as error:
+            self.failures.append(error)
+            raise
+        finally:
+            self._open.set()
+
+
+@contextmanager
+def breaking(server: Server, limits: list[int], broken: Callable[[Proxy], None]) -> Iterator[Proxy]:
+    """A proxy to that server until the end of the block."""
+    proxy = Proxy(server, limits, broken)
+    threading.Thread(target=proxy.accept, daemon=True).start()
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+    assert not proxy.failures
