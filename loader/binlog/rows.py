@@ -18,6 +18,7 @@ from loader.binlog.jsonb import SLACK
 from loader.binlog.memory import load64, store64
 from loader.binlog.packed import room_of
 from loader.binlog.program import COMPRESSED, MOST, OP, PREFIX, SIZE, X, Y
+from loader.binlog.walk import R_KIND, R_LEAD, R_OFFSET, R_SIZE, R_TRANSACTION
 
 Ints = NDArray[np.int64]
 
@@ -26,9 +27,11 @@ DONE, NO_ROOM, DAMAGED, BAD_VALUE, PARTIAL_IMAGE = range(5)
 count differs; a value that is not of its type; an image that leaves key columns out, or any of a table without a
 key."""
 
-EVENT, AT, OUT, INSERTS, UPDATES, DELETES, COLUMN, EVERY_UPDATE = range(8)
+EVENT, AT, OUT, INSERTS, UPDATES, DELETES, COLUMN, EVERY_UPDATE, LOWEST, HIGHEST = range(10)
 """The kernel's state: next event; offset in it of the next row (0: its start); bytes in the output block; records
-written by kind; column of a bad value; 1 to write every update as delete and insert."""
+written by kind; column of a bad value; 1 to write every update as delete and insert; lowest and highest seqno."""
+
+STATE = 10
 
 _NULL, _LEFT_OUT = -1, -2  # in place of where a value ends
 HEAD = 96
@@ -265,16 +268,14 @@ def _rows_start(buf: Bytes, pos: int, end: int, kind: np.uint8, count: int) -> t
 
 
 @kernel(
-    "int64(uint8[::1], int64, int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1],"
+    "int64(uint8[::1], int64, int64[:,::1], int64[::1], int64[::1], int64[::1],"
     " int64[:,::1], int64[::1], int64[::1], uint8[::1], uint16[::1], int64[:,::1],"
     " int64[:,::1], uint8[::1], uint8[::1], int64[::1])"
 )
 def stage_rows(
     buf: Bytes,
     base: int,
-    offsets: Ints,
-    sizes: Ints,
-    kinds: Bytes,
+    rows: Ints,
     seqnos: Ints,
     begins: Ints,
     commits: Ints,
@@ -291,16 +292,17 @@ def stage_rows(
 ) -> int:
     """Append the staged lines of row events to `out`, from state[EVENT] and state[AT] on; a status.
 
-    buf[0] is byte `base` of the file. Of each event: `offsets` in the file, `sizes` without checksum, type, seqno of
-    its transaction, the offset where that begins, and its commit time in microseconds. `spans` (4, columns), `stack`
-    (jsonb.STACK) and `head` (HEAD bytes) are scratch.
+    buf[0] is byte `base` of the file. `rows`: the events, fields walk.R_*. Of each transaction: its seqno, the offset
+    where it begins, and its commit time in microseconds. `spans` (4, columns), `stack` (jsonb.STACK) and `head` (HEAD
+    bytes) are scratch.
     After NO_ROOM the caller empties `out` (or enlarges it, when it was empty) and calls again.
     """
     at = state[OUT]
-    while state[EVENT] < len(offsets):
+    while state[EVENT] < len(rows):
         event = state[EVENT]
-        kind = kinds[event]
-        start, end = offsets[event] - base, offsets[event] - base + sizes[event]
+        kind, which = np.uint8(rows[event, R_KIND]), rows[event, R_TRANSACTION]
+        start = rows[event, R_OFFSET] - base
+        end = start + rows[event, R_SIZE]
         pos, before, after = _rows_start(buf, start, end, kind, len(columns))
         if pos == BAD:
             return DAMAGED
@@ -311,8 +313,10 @@ def stage_rows(
         if status != DONE:
             return status
         pos = start + state[AT] if state[AT] else pos
-        middle, tail = _put_head(head, seqnos[event], commits[event])
-        origin = begins[event] - base
+        middle, tail = _put_head(head, seqnos[which], commits[which])
+        origin = begins[which] - rows[event, R_LEAD] - base
+        state[LOWEST] = min(state[LOWEST], seqnos[which])
+        state[HIGHEST] = max(state[HIGHEST], seqnos[which])
         while pos < end:
             state[AT], first = pos - start, pos
             second, pos, need = _images(buf, pos, end, before, after, update, columns, spans)

@@ -22,8 +22,9 @@ from loader.model.table import TableSchema
 Ints = NDArray[np.int64]
 
 HEX_HINT = '; or set undecodable = "hex" for the source, and load the table again'
-_OUT_BYTES = 4 * 1024 * 1024
+_OUT_BYTES = 8 * 1024 * 1024
 _OUT_MOST = 4 * 1024 * 1024 * 1024
+_NO_SEQNO = 2**63 - 1
 
 
 @dataclass
@@ -87,42 +88,35 @@ class Stager:
         Raises:
             BinlogFormatError, UnsupportedError, DataError: by table, column and position.
         """
-        rows = rows[rows[:, w.R_TABLE] != w.UNCAPTURED]
-        programs = self.registry.programs
-        schemas = [program.schema for program in programs]
-        used = np.flatnonzero(np.bincount(rows[:, w.R_TABLE]))  # np.unique would import numpy.ma, for 50 ms
-        for schema in dict.fromkeys(schemas[number] for number in used):
-            numbers = [n for n, other in enumerate(schemas) if other == schema]
-            mine = rows[np.isin(rows[:, w.R_TABLE], numbers)]
-            # Two table maps can stage alike (they differ in nullability, say): runs keep their common order.
-            partial = is_partial(mine)
-            cuts = np.flatnonzero(np.diff(mine[:, w.R_TABLE]) | np.diff(partial)) + 1
-            for run in np.split(mine, cuts):
-                program = programs[int(run[0, w.R_TABLE])]
-                if is_partial(run[:1])[0]:
-                    whole, updates = whole_updates(block, base, run, program, self.file)
-                    self._run(whole, 0, updates, program, timing)
-                else:
-                    self._run(block, base, run, program, timing)
+        captured = rows[:, w.R_TABLE] != w.UNCAPTURED
+        rows = rows if captured.all() else rows[captured]
+        if not len(rows):
+            return
+        # Two table maps can stage alike (they differ in nullability, say): their rows keep their common order.
+        alike = self.registry.alike[rows[:, w.R_TABLE]]
+        if alike.min() != alike.max():
+            order = np.argsort(alike, kind="stable")
+            rows, alike = rows[order], alike[order]
+        for run in _split(rows, alike, rows[:, w.R_TABLE], is_partial(rows)):
+            program = self.registry.programs[int(run[0, w.R_TABLE])]
+            if is_partial(run[:1])[0]:
+                whole, updates = whole_updates(block, base, run, program, self.file)
+                self._run(whole, 0, updates, program, timing)
+            else:
+                self._run(block, base, run, program, timing)
 
     def _run(self, block: NDArray[np.uint8], base: int, rows: Ints, program: Program, timing: Timing) -> None:
-        which = rows[:, w.R_TRANSACTION]
-        events = (
-            np.ascontiguousarray(rows[:, w.R_OFFSET]),
-            np.ascontiguousarray(rows[:, w.R_SIZE]),
-            rows[:, w.R_KIND].astype(np.uint8),
-            timing.seqnos[which],
-            timing.begins[which] - rows[:, w.R_LEAD],
-            timing.commits[which],
-        )
-        state = np.zeros(8, np.int64)
-        state[k.EVERY_UPDATE] = self.every_update
+        state = np.zeros(k.STATE, np.int64)
+        state[[k.EVERY_UPDATE, k.LOWEST]] = self.every_update, _NO_SEQNO
         spans = np.empty((4, len(program.columns)), np.int64)
         while True:
             status = k.stage_rows(
                 block,
                 base,
-                *events,
+                rows,
+                timing.seqnos,
+                timing.begins,
+                timing.commits,
                 program.columns,
                 program.key,
                 program.label_ends,
@@ -144,10 +138,9 @@ class Stager:
                 self._refuse(status, rows[int(state[k.EVENT])], program, state)
             if not filled:
                 self._grow()
-        seqnos = events[3]
-        counts = self.counts.setdefault(program.schema, Counts(min_seqno=int(seqnos[0])))
-        counts.min_seqno = min(counts.min_seqno, int(seqnos.min()))
-        counts.max_seqno = max(counts.max_seqno, int(seqnos.max()))
+        counts = self.counts.setdefault(program.schema, Counts(min_seqno=_NO_SEQNO))
+        counts.min_seqno = min(counts.min_seqno, int(state[k.LOWEST]))
+        counts.max_seqno = max(counts.max_seqno, int(state[k.HIGHEST]))
         counts.inserts += int(state[k.INSERTS])
         counts.updates += int(state[k.UPDATES])
         counts.deletes += int(state[k.DELETES])
@@ -184,3 +177,11 @@ class Stager:
             hint="compare with mysqlbinlog -vv; restore the file or load the tables again",
             **place,
         )
+
+
+def _split(rows: Ints, *keys: NDArray[Any]) -> list[Ints]:
+    """Runs of rows of which each key is the same."""
+    changed = np.zeros(len(rows) - 1, np.bool_)
+    for key in keys:
+        changed |= key[1:] != key[:-1]
+    return np.split(rows, np.flatnonzero(changed) + 1) if changed.any() else [rows]

@@ -50,7 +50,7 @@ def inspect(
     form: Annotated[Format, typer.Option("--format", "-f", help="How to print events.")] = Format.text,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the files of --format csv.")] = None,
     threads: Annotated[int, typer.Option(help="Threads of --format csv and --stats; all cores by default.", min=0)] = 0,
-    part_mib: Annotated[int, typer.Option(help="MiB of log to a file of --format csv.", min=1)] = 16,
+    part_mib: Annotated[int, typer.Option(help="MiB of log to a file of --format csv.", min=1)] = 64,
     headers: Annotated[bool, typer.Option("--headers", help="Show the header of every event.")] = False,
     table: Annotated[
         list[str], typer.Option("--table", "-t", help="Only rows of tables like shop.*; may repeat.")

@@ -54,7 +54,7 @@ class Wanted:
 
     tables: tuple[str, ...] = ("*.*",)
     operations: str = "IUD"
-    part_bytes: int = 16 * 1024 * 1024
+    part_bytes: int = 64 * 1024 * 1024
     threads: int = 1
 
 

@@ -111,20 +111,22 @@ class RangeExtractor:
         index = window.index
         first, end = counted(span, self._plan.part_bytes)
         starts = index.transactions[:, w.T_START]
-        offsets = index.rows[:, w.R_EVENT]
-        mine = (offsets >= first) & (offsets < end)
+        mine = slice(*np.searchsorted(index.rows[:, w.R_EVENT], (first, end)).tolist())
         captured = index.rows[:, w.R_TABLE] != w.UNCAPTURED
-        outcomes = index.transactions[index.rows[:, w.R_TRANSACTION], w.T_OUTCOME]
-        self._refuse_rolled_back(span, index.rows[captured & (outcomes == w.ROLLED_BACK)])
+        rows, staged = index.rows[mine], captured[mine]
+        if index.transactions[:, w.T_OUTCOME].any():
+            outcomes = index.transactions[index.rows[:, w.R_TRANSACTION], w.T_OUTCOME]
+            self._refuse_rolled_back(span, index.rows[captured & (outcomes == w.ROLLED_BACK)])
+            result.row_events_held += int((staged & (outcomes[mine] == w.PREPARED)).sum())
+            staged = staged & (outcomes[mine] == w.DONE)
         for kind in np.flatnonzero(index.counts[:256]):
             name = event_name(int(kind))
             result.event_types[name] = result.event_types.get(name, 0) + int(index.counts[kind])
-        rows = self._chosen(index.rows[mine & captured & (outcomes == w.DONE)])
         result.bytes += int(index.counts[256])
         result.transactions += 0 if window.more else int(((starts >= first) & (starts < end)).sum())
-        result.row_events += int(mine.sum())
+        result.row_events += len(rows)
+        rows = self._chosen(rows if staged.all() else rows[staged])
         result.row_events_staged += len(rows)
-        result.row_events_held += int((mine & captured & (outcomes == w.PREPARED)).sum())
         return rows
 
     def _chosen(self, rows: Ints) -> Ints:

@@ -6,8 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.constants import HEADER
+from loader.binlog.crc import crc32
 from loader.binlog.digits import Bytes, little
-from loader.binlog.jit import kernel
+from loader.binlog.jit import kernel, part
+
+
+@part
+def _event_at(block: Bytes, at: int, size: int, base: int) -> np.int64:
+    """The length of what looks like an event; 0 for what does not. Offsets in headers wrap at 4 GiB."""
+    if at + HEADER > size:
+        return np.int64(0)
+    length = np.int64(little(block, at + 9, 4))
+    if length < HEADER or np.int64(little(block, at + 13, 4)) != (base + at + length) & 0xFFFFFFFF:
+        return np.int64(0)
+    return length
 
 
 @kernel("int64(uint8[::1], int64, int64[:,::1])")
@@ -22,6 +34,26 @@ def tally(block: Bytes, size: int, counts: NDArray[np.int64]) -> int:
         counts[block[at + 4], 1] += length
         at += length
     return at
+
+
+@kernel("int64(uint8[::1], int64, int64, int64)")
+def first_event(block: Bytes, size: int, base: int, checksum: int) -> int:
+    """Where in block[:size], which stands at byte `base` of a file, its first whole event starts; -1 for nowhere.
+
+    An event knows where it ends, which no bytes of a value do by chance or as a copy from another log. `checksum`: the
+    bytes of checksum behind it, which must be right; where there are none the next header must fit too.
+    """
+    for at in range(size - HEADER + 1):
+        length = _event_at(block, at, size, base)
+        if length == 0 or at + length > size:
+            continue
+        end = at + length - checksum
+        if checksum:
+            if np.uint64(crc32(block, at, end)) == little(block, end, 4):
+                return at
+        elif at + length == size or _event_at(block, at + length, size, base):
+            return at
+    return -1
 
 
 @kernel("int64(uint8[::1], int64, int64, int64, int64[::1])")

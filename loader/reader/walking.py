@@ -15,7 +15,7 @@ from loader.transport.reading import outer_event, read_exactly
 
 Block = NDArray[np.uint8]
 
-BLOCK = 4 * 1024 * 1024
+BLOCK = 8 * 1024 * 1024
 """Bytes of log that are looked at together, but for a longer event."""
 
 FIRST = 4

@@ -55,9 +55,11 @@ class NamingRegistry(TableRegistry):
             more += b"\x04" + packed(len(names)) + names
         if not tags & {2, 3}:
             more += b"\x02\x01\x08"  # latin1
+        self._more = more
         super().add(body + more)
-        self._bodies[-1] = body[6:]
-        self._build()
+
+    def _note(self, body: bytes, number: int) -> None:
+        super()._note(body[: len(body) - len(self._more)], number)
 
 
 def _tags(block: bytes) -> set[int]:

@@ -12,6 +12,7 @@ from loader.binlog.charsets import charset_of
 from loader.binlog.tablemap import read_table_map
 from loader.errors import BinlogFormatError, UnsupportedError
 from loader.model.table import Column, TableName, TableSchema
+from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import (
     ASCII,
     BINARY,
@@ -34,6 +35,7 @@ from tests.unit.binlog.fields import (
     varchar,
     year,
 )  # fmt: skip
+from tests.unit.binlog.reading import staged
 
 EVERYTHING = Table(
     "shop", "all",
@@ -151,3 +153,15 @@ def test_a_table_map_that_is_cut_is_damage_except_between_entries() -> None:
 )  # fmt: skip
 def test_character_sets_of_collations(collation: int, charset: str) -> None:
     assert charset_of(collation) == charset
+
+
+def test_a_thousand_tables_are_each_known_again() -> None:
+    log = LogBuilder()
+    tables = [Table("shop", f"t{number}", (integer("id"),)) for number in range(1000)]
+    for _ in range(2):
+        for number, table in enumerate(tables):
+            log.insert(table, (number,))
+    found = staged(bytes(log.data))
+    assert len(found.text) == 1000
+    for number, table in enumerate(tables):
+        assert [line[5] for line in found.of(f"shop.{table.name}")] == [str(number)] * 2
