@@ -1,7 +1,7 @@
 """Staging a stretch of log into a folder, on this machine, without Spark: ranges of it in as many threads as are given.
 
-The kernels release the interpreter's lock. One thread hops over the headers and cuts the log into ranges of whole
-parts, so that nothing waits for the whole file to be looked at; with one thread a file is one range.
+The kernels release the interpreter's lock. One thread cuts the log into ranges of whole parts by a look around the end
+of each, so that nothing waits for the whole file to be looked at; with one thread a file is one range.
 """
 
 from __future__ import annotations

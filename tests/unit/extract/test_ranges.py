@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 
 from loader.binlog.constants import EVENT_NAMES
 from loader.errors import BinlogFormatError, DataError, GapError, UnsupportedError
+from loader.extract import ranges as ranges_module
 from loader.extract.closing import manifest_of
 from loader.extract.span import whole_segment
 from tests.unit.binlog.builder import LogBuilder
-from tests.unit.binlog.fields import Table, integer, varchar
+from tests.unit.binlog.fields import Table, blob, integer, varchar
 from tests.unit.extract.intervals import FILE, event_counts, extracted, pieces_of, plan_of
 
 ORDERS = Table("shop", "orders", (integer("id"), varchar("name", 4000)))
@@ -70,7 +72,8 @@ def test_any_split_stages_the_same_files_and_counts_each_event_once(
         folder = Path(name)
         whole = extracted(raw, plan, folder, [whole_segment(FILE, 1, start, stop, part_bytes)])
         for number, pieces in enumerate(splits):
-            ranges = pieces_of(raw, plan, folder, pieces)
+            with patch.object(ranges_module, "LOOK", data.draw(st.sampled_from([40, 300, 3000, 1 << 18]))):
+                ranges = pieces_of(raw, plan, folder, pieces)
             assert [r.first_part for r in ranges[1:]] == [r.end_part for r in ranges[:-1]]
             found = extracted(raw, plan, folder, ranges, f"attempt{number}")
             assert found.files == whole.files
@@ -212,3 +215,21 @@ def test_nothing_of_a_part_that_failed_is_visible(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a value is not a varchar"):
         extracted(raw, plan_of(raw), tmp_path, [whole_segment(FILE, 1, 4, len(raw), 4096)])
     assert [path for path in (tmp_path / "staging").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("look", [40, 500, 3000])
+def test_a_log_in_a_value_is_not_taken_for_the_log(look: int, checksum: bool, tmp_path: Path) -> None:
+    inner = bytes(built([[(0, 5, 100)] * 3] * 6).data)
+    files = Table("shop", "files", (integer("id"), blob("content", 4)))
+    log = LogBuilder(checksum=checksum)
+    for number in range(12):
+        log.insert(files, (number, inner[: 900 * (number + 1)]), number=number + 1)
+        log.insert(ITEMS, (number, number), number=100 + number)
+    raw = bytes(log.data)
+    plan = plan_of(raw)
+    whole = extracted(raw, plan, tmp_path / "whole", [whole_segment(FILE, 1, 4, len(raw), 4096)])
+    with patch.object(ranges_module, "LOOK", look):
+        ranges = pieces_of(raw, plan, tmp_path / "cut", 8)
+    assert len(ranges) > 8
+    assert extracted(raw, plan, tmp_path / "cut", ranges).files == whole.files
