@@ -273,23 +273,10 @@ def _rows_start(buf: Bytes, pos: int, end: int, kind: np.uint8, count: int) -> t
     " int64[:,::1], uint8[::1], uint8[::1], int64[::1])"
 )
 def stage_rows(
-    buf: Bytes,
-    base: int,
-    rows: Ints,
-    seqnos: Ints,
-    begins: Ints,
-    commits: Ints,
-    columns: Ints,
-    key: Ints,
-    label_ends: Ints,
-    labels: Bytes,
-    tables: Codes,
-    spans: Ints,
-    stack: Ints,
-    head: Bytes,
-    out: Bytes,
-    state: Ints,
-) -> int:
+    buf: Bytes, base: int, rows: Ints, seqnos: Ints, begins: Ints, commits: Ints,
+    columns: Ints, key: Ints, label_ends: Ints, labels: Bytes, tables: Codes,
+    spans: Ints, stack: Ints, head: Bytes, out: Bytes, state: Ints,
+) -> int:  # fmt: skip
     """Append the staged lines of row events to `out`, from state[EVENT] and state[AT] on; a status.
 
     buf[0] is byte `base` of the file. `rows`: the events, fields walk.R_*. Of each transaction: its seqno, the offset

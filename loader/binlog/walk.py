@@ -260,26 +260,10 @@ def _prepare(
     " int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], uint32[::1], int64[::1], uint8[::1], int64[::1])"
 )
 def walk(
-    buf: Bytes,
-    size: int,
-    base: int,
-    count_from: int,
-    count_to: int,
-    checksum: int,
-    classes: Bytes,
-    state: Ints,
-    rows: Ints,
-    transactions: Ints,
-    statements: Ints,
-    counts: Ints,
-    ids: Ints,
-    tables: Ints,
-    slots: Ints,
-    hashes: NDArray[np.uint32],
-    spans: Ints,
-    known: Bytes,
-    programs: Ints,
-) -> int:
+    buf: Bytes, size: int, base: int, count_from: int, count_to: int, checksum: int, classes: Bytes, state: Ints,
+    rows: Ints, transactions: Ints, statements: Ints, counts: Ints, ids: Ints, tables: Ints,
+    slots: Ints, hashes: NDArray[np.uint32], spans: Ints, known: Bytes, programs: Ints,
+) -> int:  # fmt: skip
     """Walk buf[state[AT]:size], byte `base` of the file being buf[0]; a status.
 
     Events that start in the file's bytes [count_from, count_to) are counted; others belong to another range.

@@ -28,12 +28,12 @@ from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.reader.files import LogFiles, Named
-from loader.reader.walking import FIRST
 from loader.reader.window import opened
 from loader.staging.documents import Plan, TableFilter
 from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore
 from loader.transport.base import LogFile
+from loader.transport.segments import segments
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int], object]
@@ -180,18 +180,14 @@ class _Opening:
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport."""
-        start, stop = interval.start, interval.stop
-        found = [file for file in self._files.listed() if start.lognum <= file.lognum <= stop.lognum]
-        if not found or found[0].lognum != start.lognum:
-            raise GapError("a log file that is still needed is not at hand", file=start.file)
-        return [
-            (
-                file.name,
-                start.logpos if file.lognum == start.lognum else FIRST,
-                stop.logpos if file.lognum == stop.lognum else file.size,
-            )
-            for file in found
-        ]
+        sizes = {file.name: file.size for file in self._files.listed()}
+
+        def size_of(name: str) -> int:
+            if name not in sizes:
+                raise GapError("a log file that is still needed is not at hand", file=name)
+            return sizes[name]
+
+        return segments(interval, size_of)
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """See Transport."""

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from loader.binlog.constants import MAGIC
-from loader.errors import BinlogFormatError, GapError, SourceUnavailable, UnsupportedError
+from loader.errors import GapError, SourceUnavailable, UnsupportedError
 from loader.model.position import Interval
 from loader.transport.base import LogFile
 from loader.transport.decrypted import log_size, plain
 from loader.transport.keys import NO_KEYS, KeyFiles
+from loader.transport.segments import segments
 
 PAGES = ".ibb"
 
@@ -45,19 +46,7 @@ class FileTransport:
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport."""
-        start, stop = interval.start, interval.stop
-        found = []
-        for lognum in range(start.lognum, stop.lognum + 1):
-            file = f"{start.basename}.{lognum:06d}"
-            size = self._size(file)
-            begin = start.logpos if lognum == start.lognum else 4
-            end = stop.logpos if lognum == stop.lognum else size
-            if end > size:
-                raise BinlogFormatError(
-                    "the log file ends before the interval does", file=file, size=size, position=end
-                )
-            found.append((file, begin, end))
-        return found
+        return segments(interval, self._size)
 
     @contextmanager
     def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:

@@ -25,6 +25,7 @@ from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile
 from loader.transport.connection import connected, log_sizes
 from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump, log_identity
+from loader.transport.segments import segments
 from loader.transport.spool import Spool
 
 _SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS
@@ -47,15 +48,13 @@ class NetworkTransport:
         """See Transport: by SHOW BINARY LOGS."""
         with connected(self._address) as connection:
             sizes = log_sizes(connection)
-        start, stop = interval.start, interval.stop
-        found = []
-        for lognum in range(start.lognum, stop.lognum + 1):
-            file = f"{start.basename}.{lognum:06d}"
+
+        def size_of(file: str) -> int:
             if file not in sizes:
                 raise _purged(self._address, file, f"the oldest log of the server is {min(sizes, default='none')}")
-            begin = start.logpos if lognum == start.lognum else len(MAGIC)
-            found.append((file, begin, stop.logpos if lognum == stop.lognum else sizes[file]))
-        return found
+            return sizes[file]
+
+        return segments(interval, size_of)
 
     @contextmanager
     def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:

@@ -14,6 +14,7 @@ from loader.s3 import S3Address, S3ObjectChanged, S3ObjectMissing, S3Unavailable
 from loader.transport.base import LogFile
 from loader.transport.decrypted import log_size, plain
 from loader.transport.keys import NO_KEYS, KeyFiles
+from loader.transport.segments import segments
 
 _FIRST = 64 * 1024
 _GROWTH = 4
@@ -30,19 +31,7 @@ class S3Transport:
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport: by the objects' sizes."""
-        start, stop = interval.start, interval.stop
-        found = []
-        for lognum in range(start.lognum, stop.lognum + 1):
-            file = f"{start.basename}.{lognum:06d}"
-            size = self.size(file)
-            begin = start.logpos if lognum == start.lognum else len(MAGIC)
-            end = stop.logpos if lognum == stop.lognum else size
-            if end > size:
-                raise BinlogFormatError(
-                    "the log file ends before the interval does", file=file, size=size, position=end
-                )
-            found.append((file, begin, end))
-        return found
+        return segments(interval, self.size)
 
     @contextmanager
     def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:
