@@ -36,7 +36,7 @@ def test_a_mariadb_log_is_known_by_its_version(server: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "lengths"), [("5.5.17-log", 27), ("5.1.73", 26), ("5.0.96", 18), ("5.1.15-ndb", 22)]
+    ("server", "lengths"), [("5.5.17-log", 27), ("5.1.73", 26), ("5.0.96", 18), ("5.1.30-ndb", 22)]
 )
 def test_logs_of_servers_before_checksums_have_none(server: str, lengths: int) -> None:
     assert read_format(old(server, lengths), FILE) == LogFormat(server, 0, 4 + 19 + 57 + lengths, False)
@@ -62,6 +62,20 @@ def test_a_dump_from_the_middle_of_a_log_without_checksums_has_an_old_sum_and_no
 def test_other_versions_of_the_format_are_refused(version: int, header: int) -> None:
     with pytest.raises(UnsupportedError, match=f"version {version} is not covered"):
         read_format(old("5.0.96", 18, version, header), FILE)
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ("5.1.17-beta-log", "row events of version 0"), ("5.1.5-alpha", "row events of version 0"),
+        ("5.2.2-a_drop6p13-debug-log", "other numbers"), ("5.1-wl2325-5.0.54", "other numbers"),
+        ("5.1.15-wl2325-log", "other numbers"),
+    ],
+)  # fmt: skip
+def test_releases_that_mean_other_things_are_refused_by_name(server: str, why: str) -> None:
+    with pytest.raises(UnsupportedError, match=f"log of a {server} server") as caught:
+        read_format(old(server, 22), FILE)
+    assert why in caught.value.why
 
 
 def test_a_log_that_starts_with_another_event_is_refused_by_name() -> None:
