@@ -25,8 +25,19 @@ airflow: setup ## run Airflow with the DAGs on this machine; Ctrl-C stops it
 	@infra/airflow.sh
 
 .PHONY: test
-test: setup ## run all tests, with real servers
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest
+test: setup ## run all tests, with real servers, in two halves at once
+	@$(MAKE) -j2 --output-sync=target test-whole test-parts
+
+# Whole runs of the loader wait for Spark and Airflow, most other tests for one core.
+WHOLE := tests/e2e tests/dags tests/infra
+
+.PHONY: test-whole
+test-whole:
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest $(WHOLE)
+
+.PHONY: test-parts
+test-parts:
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -p no:cacheprovider $(addprefix --ignore=,$(WHOLE))
 
 .PHONY: test-fast
 test-fast: $(SYNCED) ## run the unit tests only
