@@ -47,14 +47,11 @@ class HdfsRemote:
     def creating(self, key: str, data: bytes) -> Callable[[], bool]:
         """See Remote. Nobody else has the name that is renamed: when it is gone, an earlier try was done."""
         path = self._path(key)
-        temporary = _beside(path)
-        written = False
+        temporary = ""
 
         def attempt() -> bool:
-            nonlocal written
-            if not written:
-                self._write(temporary, data)
-                written = True
+            nonlocal temporary
+            temporary = temporary or self._uploaded(path, data)
             return self._moved(temporary, path)
 
         return attempt
@@ -62,15 +59,10 @@ class HdfsRemote:
     def put(self, key: str, file: IO[bytes]) -> None:
         """See Remote."""
         path = self._path(key)
-        temporary = _beside(path)
         file.seek(0)
-        try:
-            self._write(temporary, file)
-            with self._errors(path):
-                self._client._rename(temporary, destination=path, renameoptions="OVERWRITE")
-        except LoaderError:
-            self._give_up(temporary)
-            raise
+        temporary = self._uploaded(path, file)
+        with self._errors(path):
+            self._client._rename(temporary, destination=path, renameoptions="OVERWRITE")
 
     def get(self, key: str) -> bytes:
         """See Store."""
@@ -102,9 +94,16 @@ class HdfsRemote:
     def _path(self, key: str) -> str:
         return f"{self._folder}/{key}"
 
-    def _write(self, path: str, data: bytes | IO[bytes]) -> None:
-        with self._errors(path):
-            self._client.write(path, data=data, overwrite=True)
+    def _uploaded(self, path: str, data: bytes | IO[bytes]) -> str:
+        """A file of that content beside the path: each try has a name of its own, where no late one can reach it."""
+        temporary = f"{path.rpartition('/')[0]}/{UNFINISHED}{uuid.uuid4().hex}"
+        try:
+            with self._errors(path):
+                self._client.write(temporary, data=data)
+        except LoaderError:
+            self._give_up(temporary)
+            raise
+        return temporary
 
     def _moved(self, temporary: str, path: str) -> bool:
         try:
@@ -163,10 +162,6 @@ def _open_client(options: HdfsOptions, host: str) -> Any:
     web = options.webhdfs or f"http://{host}:{_WEB_PORT}"
     user = options.user or os.environ.get("HADOOP_USER_NAME")
     return InsecureClient(web, user=user, timeout=_TIMEOUT_SECONDS)
-
-
-def _beside(path: str) -> str:
-    return f"{path.rpartition('/')[0]}/{UNFINISHED}{uuid.uuid4().hex}"
 
 
 def _is_folder(status: dict[str, Any]) -> bool:

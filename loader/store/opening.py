@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from loader.errors import UsageError
 from loader.store.base import Store
-from loader.store.hdfs import HdfsRemote
 from loader.store.local import LocalStore
-from loader.store.remote import RemoteStore
-from loader.store.s3 import S3Remote
 
 
 def open_store(root: str) -> Store:
@@ -19,9 +16,16 @@ def open_store(root: str) -> Store:
     scheme = root.partition("://")[0]
     if scheme == "file":
         return LocalStore(root)
+    # Not at the top: what a folder has no use for need not be loaded with each command.
     if scheme == "s3":
+        from loader.store.remote import RemoteStore
+        from loader.store.s3 import S3Remote
+
         return RemoteStore(S3Remote(root))
     if scheme == "hdfs":
+        from loader.store.hdfs import HdfsRemote
+        from loader.store.remote import RemoteStore
+
         return RemoteStore(HdfsRemote(root))
     raise UsageError(
         f"staging on {scheme}:// is not covered by this version",

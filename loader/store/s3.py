@@ -119,14 +119,17 @@ class S3Remote:
 
     def _writer(self, key: str) -> str:
         place = self._place / key
-        with self._errors(key):
-            found = self._client.head_object(Bucket=place.bucket, Key=place.key, **self._paying)
+        try:
+            with self._errors(key):
+                found = self._client.head_object(Bucket=place.bucket, Key=place.key, **self._paying)
+        except ObjectNotFound as error:
+            raise StoreUnavailable("an object was there and is gone", hint="run again", key=place) from error
         return str(found["Metadata"].get(_WRITER, ""))
 
     def _require_conditional_writes(self) -> None:
         if self.root in _proved:
             return
-        if self._created(_PROBE, b"", "") and self._created(_PROBE, b"", ""):
+        if self._created(_PROBE, b"", "probe") and self._created(_PROBE, b"", "probe"):
             raise UsageError(
                 "this S3 server does not keep to If-None-Match",
                 why="it wrote an object again that was to be written only if absent, so two runs could both win",

@@ -46,6 +46,7 @@ class FaultyNetwork:
         self._clients: list[socket.socket] = []
         self.port = int(self._listener.getsockname()[1])
         self.heads: list[bytes] = []
+        self.done = 0
 
     def fail(self, *faults: Fault) -> None:
         """Have these faults, once each or as often as they say."""
@@ -53,7 +54,7 @@ class FaultyNetwork:
 
     @property
     def pending(self) -> int:
-        """How many faults no request has met yet; the heads of all requests are in `heads`."""
+        """How many faults no request has met yet. `heads` are those of all requests, `done` counts them once over."""
         return len(self._faults)
 
     def accept(self) -> None:
@@ -82,6 +83,8 @@ class FaultyNetwork:
                     client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
                 body = _body(stream, head)
                 reply = self._reply(head, body, self._met(head))
+                with self._lock:
+                    self.done += 1
                 client.sendall(reply)
                 if not _whole(reply):
                     return

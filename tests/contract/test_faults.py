@@ -6,11 +6,15 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from threading import Event
 
 import pytest
 
+import loader.s3
+import loader.store.hdfs
 from infra.hdfs import HdfsServer
 from infra.s3server import S3Server
+from infra.servers.process import wait_until
 from loader.errors import StoreUnavailable
 from loader.store.base import ObjectInfo, ObjectNotFound, Store
 from loader.store.hdfs import HdfsRemote
@@ -43,6 +47,13 @@ class Place:
     commit: tuple[FaultyNetwork, str]
     upload: tuple[FaultyNetwork, str]
     reading: tuple[FaultyNetwork, str]
+
+
+@pytest.fixture
+def impatient_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that do not wait a minute for a reply."""
+    monkeypatch.setattr(loader.s3, "_TIMEOUT_SECONDS", 2)
+    monkeypatch.setattr(loader.store.hdfs, "_TIMEOUT_SECONDS", 2)
 
 
 @pytest.fixture(params=["s3", "hdfs"])
@@ -141,6 +152,22 @@ def test_a_create_that_is_late_loses(place: Place) -> None:
     network.fail(Fault(commit, "delay", meanwhile=lambda: won.append(place.direct.create("a/plan.json", b"theirs"))))
     assert place.store.create("a/plan.json", b"mine") is False
     assert won == [True]
+
+
+@pytest.mark.parametrize("what", ["commit", "upload"])
+def test_a_request_that_arrives_after_its_repetition_changes_nothing(
+    impatient_clients: None, place: Place, what: str
+) -> None:
+    network, request = getattr(place, what)
+    late = Event()
+    network.fail(Fault(request, "delay", meanwhile=late.wait))
+    assert place.store.create("a/plan.json", b"mine") is True
+    assert place.direct.create("a/plan.json", b"theirs") is False
+    late.set()
+    assert wait_until(lambda: network.done == len(network.heads), 20)
+    assert place.direct.get("a/plan.json") == b"mine"
+    assert list(place.direct.list("a/")) == [ObjectInfo("a/plan.json", 4)]
+    assert place.direct.create("a/plan.json", b"theirs") is False
 
 
 def test_nothing_is_seen_while_an_upload_is_under_way(place: Place) -> None:

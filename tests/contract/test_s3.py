@@ -123,6 +123,19 @@ def test_a_long_object_whose_part_fails_leaves_nothing(
     assert client.list_multipart_uploads(Bucket=bucket[5:]).get("Uploads", []) == []
 
 
+def test_a_create_that_meets_another_under_way_or_one_that_is_gone_is_asked_again(
+    bucket: str, network: FaultyNetwork
+) -> None:
+    store = opened(bucket, network)
+    assert store.create("ready", b"") is True
+    conflict = error("409 Conflict", "ConditionalRequestConflict")
+    gone = error("412 Precondition Failed", "PreconditionFailed")
+    for key, reply in (("a/one", conflict), ("a/two", gone)):
+        network.fail(Fault("^PUT", "answer", times=2, reply=reply))
+        assert store.create(key, b"x") is True
+        assert not network.pending
+
+
 @pytest.mark.parametrize("code", ["ExpiredToken", "ExpiredTokenException"])
 def test_credentials_that_have_expired_are_an_error_that_a_retry_can_mend(
     bucket: str, network: FaultyNetwork, code: str
