@@ -21,8 +21,9 @@ class Fault:
     Attributes:
         request: a pattern over the first line and the headers.
         kind: `cut` the request in its body; `refuse` it before the server has it; `drop` the reply; `shorten` the
-            reply; `twice` gives it to the server twice and returns the second reply; `delay` calls `meanwhile` before
-            the server gets it; `answer` by `reply` instead of the server; `change` the reply by `reply`.
+            reply; `twice` gives it to the server twice and returns the second reply; `answer` by `reply` instead of
+            the server; `change` the reply to `reply`; `delay` does nothing but `meanwhile`.
+        meanwhile: is called first, whatever the kind.
     """
 
     request: str
@@ -99,25 +100,22 @@ class FaultyNetwork:
         return None
 
     def _reply(self, head: bytes, body: bytes, fault: Fault | None) -> bytes:
-        kind = fault.kind if fault else ""
-        if kind == "refuse":
-            return b""
-        if kind == "cut":
-            assert body, "there is nothing to cut"
-            self._asked(head, body[: len(body) // 2], wait=False)
-            return b""
-        if kind in {"answer", "delay"}:
-            assert fault
-            fault.meanwhile()
-            if kind == "answer":
-                return fault.reply
-        reply = self._asked(head, body)
-        if kind == "twice":
-            reply = self._asked(head, body)
-        if kind == "change":
-            assert fault
+        if not fault:
+            return self._asked(head, body)
+        fault.meanwhile()
+        if fault.kind == "answer":
             return fault.reply
-        return b"" if kind == "drop" else reply[:-1] if kind == "shorten" else reply
+        if fault.kind == "refuse":
+            return b""
+        if fault.kind == "cut":
+            assert body, "there is nothing to cut"
+            return self._asked(head, body[: len(body) // 2], wait=False)
+        reply = self._asked(head, body)
+        if fault.kind == "twice":
+            return self._asked(head, body)
+        if fault.kind == "change":
+            return fault.reply
+        return {"drop": b"", "shorten": reply[:-1], "delay": reply}[fault.kind]
 
     def _asked(self, head: bytes, body: bytes, *, wait: bool = True) -> bytes:
         with socket.create_connection((HOST, self.server_port), 60) as server, server.makefile("rb") as stream:

@@ -170,6 +170,29 @@ def test_a_request_that_arrives_after_its_repetition_changes_nothing(
     assert place.direct.create("a/plan.json", b"theirs") is False
 
 
+@pytest.mark.parametrize("act", ["create", "write"])
+def test_half_of_a_late_upload_reaches_nothing(impatient_clients: None, place: Place, act: str) -> None:
+    """It arrives when its repetition is whole, but does not yet have its name."""
+    network, upload = place.upload
+    late = Event()
+    data = bytes(range(256)) * 1000
+
+    def release() -> None:
+        before = network.done
+        late.set()
+        assert wait_until(lambda: network.done > before, 20)
+
+    commit, request = place.commit
+    network.fail(Fault(upload, "cut", meanwhile=late.wait))
+    commit.fail(Fault(request if act == "create" else request.split(" .*If")[0], "delay", meanwhile=release))
+    if act == "create":
+        assert place.store.create("a/one", data) is True
+    else:
+        written(place.store, "a/one", data)
+    assert not commit.pending
+    assert place.direct.get("a/one") == data
+
+
 def test_nothing_is_seen_while_an_upload_is_under_way(place: Place) -> None:
     network, upload = place.upload
     seen: list[list[ObjectInfo]] = []
