@@ -39,7 +39,7 @@ class HdfsRemote:
         self.root = root
         self._address, options = split_address(root, HdfsOptions)
         place = urlsplit(self._address)
-        if not place.hostname or not place.path:
+        if not place.hostname or not place.path or place.fragment:
             raise UsageError(f"{self._address!r} is no folder on HDFS", hint="write hdfs://host:port/folder", key=root)
         self._folder = "/" + require_key(place.path[1:])
         self._client = _open_client(options, place.hostname)

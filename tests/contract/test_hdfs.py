@@ -28,10 +28,6 @@ def root(hdfs_server: HdfsServer, folder: str) -> str:
     return f"{hdfs_server.address}{folder}?webhdfs={hdfs_server.web}&user={hdfs_user()}"
 
 
-def test_the_address_of_an_object_is_what_spark_reads(hdfs_server: HdfsServer, root: str, folder: str) -> None:
-    assert open_store(root).uri("a/part-1.csv") == f"{hdfs_server.address}{folder}/a/part-1.csv"
-
-
 def test_nothing_unfinished_is_left_behind_or_listed(hdfs_server: HdfsServer, root: str, folder: str) -> None:
     client = InsecureClient(hdfs_server.web, user=hdfs_user())
     store = open_store(root)

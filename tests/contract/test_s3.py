@@ -52,11 +52,6 @@ def failure(store: Store) -> LoaderError:
     return caught.value
 
 
-def test_the_address_of_an_object_is_what_spark_reads(bucket: str, network: FaultyNetwork) -> None:
-    assert opened(bucket, network).uri("a/part-1.csv") == f"s3a://{bucket[5:]}/staging/a/part-1.csv"
-    assert open_store(f"{bucket}/").uri("a/part-1.csv") == f"s3a://{bucket[5:]}/a/part-1.csv"
-
-
 def test_a_bucket_without_a_prefix(s3: S3Server, bucket: str) -> None:
     store = open_store(f"{bucket}?endpoint={s3.endpoint}&path_style=true")
     assert store.create("a/b/one", b"x") is True

@@ -82,6 +82,13 @@ def test_an_object_written_in_blocks_appears_at_the_end(store: Store) -> None:
     assert list(store.list("a/")) == [ObjectInfo("a/part.csv", 8)]
 
 
+def test_an_object_without_bytes(store: Store) -> None:
+    with store.writing("a/nothing"):
+        pass
+    assert store.get("a/nothing") == b""
+    assert list(store.list("a/")) == [ObjectInfo("a/nothing", 0)]
+
+
 def test_an_object_whose_writer_failed_never_appears(store: Store) -> None:
     with pytest.raises(RuntimeError, match="no more"), store.writing("a/part.csv") as sink:
         sink.write(b"half")
