@@ -87,7 +87,7 @@ def _fetch(jars: list[Jar], folder: Path) -> None:
 
 def _run_ivy(module: Path, cache: Path, pattern: Path) -> None:
     settings = os.environ.get("LOADER_IVY_SETTINGS")
-    command = [_java(), "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
+    command = [java(), "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
     command += ["-settings", settings] if settings else []
     command += ["-ivy", str(module), "-cache", str(cache)]
     command += ["-types", "jar", "bundle", "-retrieve", str(pattern)]
@@ -111,7 +111,8 @@ def _check(path: Path, jar: Jar) -> None:
         )
 
 
-def _java() -> str:
+def java() -> str:
+    """The program of `$JAVA_HOME`, else of the PATH."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / "java") if home else "java"
 

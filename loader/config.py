@@ -17,6 +17,7 @@ from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.settings import SourceSettings
 from loader.staging.documents import TableFilter
+from loader.store.address import HdfsOptions, S3Options
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 from loader.transport.keys import KeyFiles
@@ -31,7 +32,9 @@ class _Section(BaseModel):
 
 def _root(value: str) -> str:
     if not value.startswith(("file:///", "s3://", "hdfs://")):
-        raise ValueError("write an address: file:///folder, s3://bucket/prefix or hdfs://host/folder")
+        raise ValueError("write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder")
+    if "?" in value:
+        raise ValueError("options of the store are keys of their own: staging.s3 or staging.hdfs")
     return value.rstrip("/")
 
 
@@ -51,9 +54,24 @@ _Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
 class Staging(_Section):
-    """Where staged files and plans live."""
+    """Where staged files and plans live, and the options of that store: see S3Options, HdfsOptions."""
 
     root: Annotated[str, AfterValidator(_root)]
+    s3: S3Options = S3Options()
+    hdfs: HdfsOptions = HdfsOptions()
+
+    @model_validator(mode="after")
+    def _options_of_the_root(self) -> Staging:
+        for name in self.model_fields_set & {"s3", "hdfs"}:
+            if not self.root.startswith(f"{name}://"):
+                raise ValueError(f"{name} has options of a root {name}://")
+        return self
+
+    @property
+    def address(self) -> str:
+        """The root with its options, as open_store takes it."""
+        options = self.hdfs if self.root.startswith("hdfs://") else self.s3
+        return options.address(self.root)
 
 
 class Warehouse(_Section):
@@ -159,7 +177,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         undecodable=source.undecodable,
         part_bytes=source.part_bytes,
         chunk_rows=source.chunk_rows,
-        staging_root=config.staging.root,
+        staging_root=config.staging.address,
         catalog=CatalogSettings(
             name=catalog.name,
             type=catalog.type,

@@ -40,7 +40,8 @@ def job_main(run: Callable[[SparkSession, Spec], BaseModel | dict[str, Any]], sp
     parser.add_argument("--result", type=Path, required=True)
     arguments = parser.parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of every connection
+    for name in ("py4j", "hdfs"):  # they tell of every connection and of every file
+        logging.getLogger(name).setLevel(logging.WARNING)
     result = _outcome(run, spec_type, arguments.spec)
     _write(arguments.result, result)
     error = result.get("error")

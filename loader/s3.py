@@ -1,7 +1,7 @@
 """The one place where a client of S3 is opened, and where its errors become the loader's.
 
-Credentials, region and the address of a server other than Amazon's are those of the machine: the environment
-(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...), the files below ~/.aws, or the role of the instance.
+Credentials are those of the machine: the environment (AWS_ACCESS_KEY_ID, ...), the files below ~/.aws, or the role of
+the instance. So are the region and the address of a server other than Amazon's where they are not given.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ _TIMEOUT_SECONDS = 60
 _ATTEMPTS = 5
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 _DENIED = {"401", "403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"}
+_EXPIRED = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"}
+_NOT_DONE = {"501", "NotImplemented"}
 _NO_BUCKET = "NoSuchBucket"
 _CHANGED = {"412", "PreconditionFailed"}
 
@@ -60,8 +62,14 @@ class S3Address:
         return f"s3://{self.bucket}/{self.key}"
 
 
-def open_client() -> Any:
+def open_client(*, endpoint: str = "", region: str = "", path_style: bool = False, attempts: int = _ATTEMPTS) -> Any:
     """A client; it may be used by several threads.
+
+    Args:
+        endpoint: the address of the server, instead of the machine's.
+        region: likewise.
+        path_style: the bucket in the path of addresses instead of the host's name.
+        attempts: tries of one request, the first one included.
 
     Raises:
         UsageError: boto3 is not installed, or the machine's settings of it are wrong.
@@ -73,10 +81,15 @@ def open_client() -> Any:
     except ImportError as error:
         raise UsageError("S3 needs boto3", why=str(error), hint="pip install 'binlog-loader[s3]'") from error
     # A session of its own: the one that boto3 shares is not for several threads, and keeps old credentials.
-    retries = {"mode": "standard", "max_attempts": _ATTEMPTS}
+    config = Config(
+        connect_timeout=_TIMEOUT_SECONDS,
+        read_timeout=_TIMEOUT_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        s3={"addressing_style": "path"} if path_style else None,
+    )
     try:
         return boto3.session.Session().client(
-            "s3", config=Config(connect_timeout=_TIMEOUT_SECONDS, read_timeout=_TIMEOUT_SECONDS, retries=retries)
+            "s3", config=config, endpoint_url=endpoint or None, region_name=region or None
         )
     except (BotoCoreError, ValueError) as error:
         raise UsageError("the settings for S3 are wrong", why=str(error), hint="see ~/.aws and AWS_*") from error
@@ -88,7 +101,7 @@ def s3_errors(address: S3Address) -> Iterator[None]:
 
     Raises:
         S3ObjectMissing, S3ObjectChanged, S3Unavailable: what they say.
-        UsageError: no such bucket, or no leave to use it.
+        UsageError: no such bucket, no leave to use it, or a server that does not do what was asked.
     """
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
@@ -112,6 +125,11 @@ def _translated(error: Any, address: S3Address) -> LoaderError:
         )
     if code == _NO_BUCKET:
         return UsageError("there is no such bucket", why=str(error), hint="check the address", object=address)
+    if code in _NOT_DONE:
+        return UsageError("this S3 server does not do what the loader needs", why=str(error), object=address)
+    if code in _EXPIRED:
+        hint = "renew the credentials of this machine, then run again"
+        return S3Unavailable("the credentials for S3 have expired", why=str(error), hint=hint, object=address)
     return _denied(str(error), address) if code in _DENIED else _unavailable(str(error), address)
 
 

@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from infra.hdfs import HdfsServer, start_hdfs
+from infra.s3server import S3Server, start_s3
 from infra.servers import NEW_MARIADB, Kind, Options, Server, start_server
 
 StartServer = Callable[..., Server]
@@ -33,6 +35,22 @@ def new_mariadb_server() -> Iterator[Server]:
     """The same of a MariaDB that is years newer."""
     with ExitStack() as cleanup:
         yield _start(cleanup, "mariadb", {}, NEW_MARIADB)
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """One S3 server for the whole session: use buckets of your own."""
+    folder: Path = tmp_path_factory.mktemp("s3") / "buckets"
+    folder.mkdir()
+    with start_s3(folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """One HDFS for the whole session: use folders of your own."""
+    with start_hdfs(tmp_path_factory.mktemp("hdfs")) as server:
+        yield server
 
 
 @pytest.fixture

@@ -7,7 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from loader.errors import LoaderError
+from loader.errors import LoaderError, UsageError
+
+UNFINISHED = ".unfinished-"
+"""How names of files begin that are still being written, where a store cannot hide them; listings leave them out."""
 
 
 class ObjectNotFound(LoaderError):
@@ -22,6 +25,17 @@ class ObjectInfo:
     size: int
 
 
+def require_key(key: str) -> str:
+    """The key, which stays under the root.
+
+    Raises:
+        UsageError: it has a segment that is empty, `.` or `..`.
+    """
+    if any(part in {"", ".", ".."} for part in key.split("/")):
+        raise UsageError("a key must stay under the store's root", key=key)
+    return key
+
+
 class Sink(Protocol):
     """A file being written, in blocks."""
 
@@ -32,7 +46,8 @@ class Sink(Protocol):
 class Store(Protocol):
     """Objects under a root. Keys are relative, with `/` between segments and none that is `.` or `..`.
 
-    Every call may raise StoreUnavailable. An object is seen whole or not at all.
+    Every call may raise StoreUnavailable. An object is seen whole or not at all. `root` is the address that
+    `open_store` takes.
     """
 
     root: str

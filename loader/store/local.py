@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from loader.errors import StoreUnavailable, UsageError
-from loader.store.base import ObjectInfo, ObjectNotFound
-
-_UNFINISHED = ".unfinished-"
+from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, require_key
 
 
 class LocalStore:
@@ -61,11 +59,11 @@ class LocalStore:
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """See Store; files still being written are left out."""
-        folder = self._path(prefix.rstrip("/")) if prefix.rstrip("/") else self._folder
+        folder = self._path(prefix.rstrip("/"))
         with self._errors(prefix):
             found = sorted((path for path in folder.rglob("*") if path.is_file()), key=Path.as_posix)
             for path in found:
-                if not path.name.startswith(_UNFINISHED):
+                if not path.name.startswith(UNFINISHED):
                     yield ObjectInfo(path.relative_to(self._folder).as_posix(), path.stat().st_size)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
@@ -85,14 +83,12 @@ class LocalStore:
         return f"file://{self._folder}/{key}"
 
     def _path(self, key: str) -> Path:
-        if any(part in {"", ".", ".."} for part in key.split("/")):
-            raise UsageError("a key must stay under the store's root", key=key)
-        return self._folder / key
+        return self._folder / require_key(key)
 
     @contextmanager
     def _unfinished(self, path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{_UNFINISHED}{uuid.uuid4().hex}")
+        temporary = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")
         try:
             with temporary.open("xb") as file:
                 yield temporary, file

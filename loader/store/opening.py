@@ -8,16 +8,27 @@ from loader.store.local import LocalStore
 
 
 def open_store(root: str) -> Store:
-    """The store at `root`.
+    """The store at `root`: `file:///folder`, `s3://bucket/prefix` or `hdfs://host:port/folder`, with its options.
 
     Raises:
-        UsageError: an address of a kind that this version does not write to.
+        UsageError: an address of another kind, wrong options, or a client that is not installed.
     """
     scheme = root.partition("://")[0]
     if scheme == "file":
         return LocalStore(root)
+    # Not at the top: what a folder has no use for need not be loaded with each command.
+    if scheme == "s3":
+        from loader.store.remote import RemoteStore
+        from loader.store.s3 import S3Remote
+
+        return RemoteStore(S3Remote(root))
+    if scheme == "hdfs":
+        from loader.store.hdfs import HdfsRemote
+        from loader.store.remote import RemoteStore
+
+        return RemoteStore(HdfsRemote(root))
     raise UsageError(
         f"staging on {scheme}:// is not covered by this version",
-        hint="use a folder, file:///path, that every Spark executor reaches",
+        hint="use file:///folder, s3://bucket/prefix or hdfs://host:port/folder",
         key=root,
     )

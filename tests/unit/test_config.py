@@ -9,6 +9,7 @@ import pytest
 from loader.config import VARIABLE, Config, load_config
 from loader.errors import UsageError
 from loader.staging.documents import TableFilter
+from loader.store.address import HdfsOptions, S3Options, split_address
 
 GOOD = """
 [staging]
@@ -71,11 +72,56 @@ def test_a_small_configuration_and_what_it_leaves_to_defaults(write: Path) -> No
     assert settings.spark.master == "local[*]"
 
 
+STAGING = [
+    ('root = "s3://lake/staging/"', "s3://lake/staging"),
+    (
+        'root = "s3://lake/staging"\ns3 = { endpoint = "https://s3.example.org:9000", region = "eu-1", path_style = true }',
+        "s3://lake/staging?endpoint=https%3A%2F%2Fs3.example.org%3A9000&region=eu-1&path_style=True",
+    ),
+    (
+        'root = "s3://lake"\ns3 = { sse = "kms", kms_key = "alias/a&b", requester_pays = true }',
+        "s3://lake?sse=kms&kms_key=alias%2Fa%26b&requester_pays=True",
+    ),
+    ('root = "hdfs://nn:8020/staging"', "hdfs://nn:8020/staging"),
+    (
+        'root = "hdfs://lake/staging"\nhdfs = { webhdfs = "http://n1:9870;http://n2:9870", user = "etl" }',
+        "hdfs://lake/staging?webhdfs=http%3A%2F%2Fn1%3A9870%3Bhttp%3A%2F%2Fn2%3A9870&user=etl",
+    ),
+]
+
+
+@pytest.mark.parametrize(("lines", "address"), STAGING)
+def test_the_options_of_the_store_are_in_the_address_that_goes_to_every_process(
+    lines: str, address: str, write: Path
+) -> None:
+    config = loaded(write, GOOD.replace('root = "file:///data/staging/"', lines))
+    assert config.source().staging_root == address
+    kind = HdfsOptions if address.startswith("hdfs") else S3Options
+    root, options = split_address(address, kind)
+    assert root == config.staging.root
+    assert options == (config.staging.hdfs if kind is HdfsOptions else config.staging.s3)
+
+
+@pytest.mark.parametrize("query", ["?region", "?secret=x", "?path_style=perhaps", "?kms_key=x"])
+def test_wrong_options_in_an_address_are_refused(query: str) -> None:
+    with pytest.raises(UsageError, match="options of the staging root are wrong"):
+        split_address(f"s3://b{query}", S3Options)
+
+
 WRONG = {
     'root = "file:///data/staging/"': [
         ("", "staging.root: this key is needed"),
-        ('root = "/data"', "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host/folder"),
+        (
+            'root = "/data"',
+            "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder",
+        ),
         ('root = "file://data"', "staging.root: write an address: file:///folder"),
+        ('root = "s3://b/p?region=x"', "staging.root: options of the store are keys of their own"),
+        ('root = "s3://b/p"\ns3 = { sse = "none" }', "staging.s3.sse: Input should be '', 's3' or 'kms'"),
+        ('root = "s3://b/p"\ns3 = { kms_key = "x" }', 'staging.s3: kms_key needs sse = "kms"'),
+        ('root = "s3://b/p"\ns3 = { secret = "x" }', "staging.s3.secret: there is no such key"),
+        ('root = "s3://b/p"\nhdfs = { user = "x" }', "staging: hdfs has options of a root hdfs://"),
+        ('root = "file:///x"\ns3 = { region = "x" }', "staging: s3 has options of a root s3://"),
         ("root = 5", "staging.root: Input should be a valid string"),
         ('roots = "file:///x"\nroot = "file:///x"', "staging.roots: there is no such key"),
     ],
@@ -127,7 +173,7 @@ def test_all_wrong_keys_are_named_at_once(write: Path) -> None:
         .replace("file:///data/staging", "x")
     )
     assert complaint(write, text).split("; ") == [
-        "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host/folder",
+        "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder",
         "spark.jars: this key is needed",
         "sources.shop.user: this key is needed",
         "sources.shop.usr: there is no such key",

@@ -19,6 +19,7 @@ from loader.model.position import Interval, Position
 from loader.model.table import Column, TableName, TableSchema
 from loader.source.inspect import log_end, read_identity
 from loader.staging.documents import Manifest, Plan, TableFilter
+from loader.store.base import Store
 from loader.store.local import LocalStore
 from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
@@ -116,8 +117,8 @@ class Source:
         return extracted(self, transport or self.files, folder, Interval(start, stop or self.mark()), **plan)
 
 
-def extracted(source: Source, transport: Transport, folder: Path, interval: Interval, **changes: Any) -> Staged:
-    """Extract an interval by that transport."""
+def extracted(source: Source, transport: Transport, folder: Path | Store, interval: Interval, **changes: Any) -> Staged:
+    """Extract an interval by that transport, into a folder or another store."""
     with connected(source.address) as connection:
         identity = read_identity(connection)
     settings = {"tables": TableFilter(include=(f"{source.schema}.*",)), "part_bytes": PART_BYTES, **changes}
@@ -125,7 +126,7 @@ def extracted(source: Source, transport: Transport, folder: Path, interval: Inte
         source="s", generation="0001", identity=identity, start=str(interval.start), stop=str(interval.stop), shift=0,
         **settings,
     )  # fmt: skip
-    store = LocalStore(f"file://{folder}")
+    store = LocalStore(f"file://{folder}") if isinstance(folder, Path) else folder
     extractor = RangeExtractor(plan, "attempt", transport, store)
     results = [
         extractor.extract(whole_segment(file, int(file.rpartition(".")[2]), begin, end, plan.part_bytes))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from loader.model.table import TableName
 from loader.staging.layout import chain_folder, encode, interval_folder, load_folder, part_key
+from loader.store.base import require_key
 
 SAFE = re.compile(r"[A-Za-z0-9_!~-]{1,255}\Z")
 NAME = st.text(st.characters(), min_size=1, max_size=200)
@@ -80,6 +81,32 @@ def test_every_key_is_under_its_interval() -> None:
     key = part_key(folder, "a1b2", TableName("s.x", "t/y"), "0123456789abcdef", "000054-000003")
     assert key == "my!20shop/0001/00000000000000000007/a1b2/s!2ex/t!2fy/0123456789abcdef/part-000054-000003.csv"
     assert load_folder("s", "0001", TableName("a", "b.c")) == "s/0001/load/a/b!2ec"
+
+
+# What MySQL takes as a name in backticks: 64 characters of the BMP but NUL, the last one no space.
+IDENTIFIER = st.text(
+    st.characters(min_codepoint=1, max_codepoint=0xFFFF, exclude_categories=("Cs",)), min_size=1, max_size=64
+)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(st.tuples(IDENTIFIER, IDENTIFIER), unique=True, max_size=20))
+def test_any_identifier_has_a_key_of_its_own_under_the_root(names: list[tuple[str, str]]) -> None:
+    folder = interval_folder("shop", "0001", 1)
+    keys = [part_key(folder, "a", TableName(*name), "id", "1") for name in names]
+    assert len(set(keys)) == len(names)
+    assert all(require_key(key).startswith(f"{folder}/a/") and key.count("/") == 7 for key in keys)
+
+
+def test_a_hundred_thousand_pairs_of_names_stay_apart() -> None:
+    random = np.random.default_rng(2)
+    letters = np.array([*"aA1._-!~/\\ é漢%?#:", "\x01", "\uffff"])
+    texts = ["".join(letters[random.integers(0, len(letters), size)]) for size in random.integers(1, 65, 220_000)]
+    names = set(zip(texts[::2], texts[1::2], strict=True))
+    assert len(names) >= 100_000
+    keys = {part_key("s/0001/1", "a", TableName(*name), "id", "1") for name in names}
+    assert len(keys) == len(names)
+    assert all(require_key(key).count("/") == 7 for key in keys)
 
 
 @settings(deadline=None, max_examples=300)

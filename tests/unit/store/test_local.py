@@ -27,13 +27,6 @@ def test_the_address_of_an_object_is_what_spark_reads(tmp_path: Path) -> None:
     assert files(tmp_path) == ["a/part-1.csv"]
 
 
-@pytest.mark.parametrize("root", ["s3://bucket/x", "hdfs://host/x", "ftp://x", "", "/no/scheme"])
-def test_addresses_of_other_kinds_are_refused(root: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        open_store(root)
-    assert caught.value.exit_code == 2
-
-
 @pytest.mark.parametrize("root", ["file://relative/folder", "relative", "file://"])
 def test_a_folder_must_be_absolute(root: str) -> None:
     with pytest.raises(UsageError, match="no local store"):

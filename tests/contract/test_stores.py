@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from loader.errors import UsageError
+from loader.model.table import TableName
+from loader.staging.layout import interval_folder, part_key
 from loader.store.base import ObjectInfo, ObjectNotFound, Store
 from loader.store.local import LocalStore
+from loader.store.opening import open_store
 from loader.testing import MemoryStore
+from tests.contract.conftest import REAL, NewRoot
 
 
-@pytest.fixture(params=["local", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    yield LocalStore(f"file://{tmp_path}/staging") if request.param == "local" else MemoryStore()
+@pytest.fixture(params=[*REAL, "memory"])
+def store(request: pytest.FixtureRequest, new_root: NewRoot) -> Store:
+    return MemoryStore() if request.param == "memory" else open_store(new_root(request.param))
+
+
+@pytest.fixture(params=REAL)
+def real(request: pytest.FixtureRequest, new_root: NewRoot) -> Store:
+    return open_store(new_root(request.param))
 
 
 def test_an_object_is_read_back_as_it_was_written(store: Store) -> None:
@@ -34,14 +43,18 @@ def test_an_object_that_exists_is_not_created_again(store: Store) -> None:
     assert store.get("a/one") == b"first"
 
 
-def test_of_eight_who_create_at_once_one_wins(store: Store) -> None:
-    for turn in range(30):
+@pytest.mark.parametrize("kind", REAL)
+def test_of_eight_who_create_at_once_one_wins(kind: str, new_root: NewRoot) -> None:
+    root = new_root(kind)
+    stores = [open_store(root) for _ in range(8)]
+    store = stores[0]
+    for turn in range(100):
         meeting = Barrier(8)
 
         def race(number: int, key: str = f"race/{turn}/plan.json", meeting: Barrier = meeting) -> tuple[bool, bytes]:
             meeting.wait()
             data = f"{number}".encode() * 1000
-            return store.create(key, data), data
+            return stores[number].create(key, data), data
 
         with ThreadPoolExecutor(8) as pool:
             results = list(pool.map(race, range(8)))
@@ -67,6 +80,13 @@ def test_an_object_written_in_blocks_appears_at_the_end(store: Store) -> None:
             store.get("a/part.csv")
     assert store.get("a/part.csv") == b"one,two\n"
     assert list(store.list("a/")) == [ObjectInfo("a/part.csv", 8)]
+
+
+def test_an_object_without_bytes(store: Store) -> None:
+    with store.writing("a/nothing"):
+        pass
+    assert store.get("a/nothing") == b""
+    assert list(store.list("a/")) == [ObjectInfo("a/nothing", 0)]
 
 
 def test_an_object_whose_writer_failed_never_appears(store: Store) -> None:
@@ -122,16 +142,82 @@ def test_an_empty_place_has_nothing(store: Store) -> None:
     assert store.folders("a/") == ()
 
 
+@pytest.mark.parametrize("key", ["../outside", "a/../b", "./a", "a//b", "/etc/passwd", "", "a/", "a/."])
+def test_a_key_stays_under_the_root(real: Store, key: str) -> None:
+    acts = (
+        lambda: real.create(key, b"x"), lambda: real.writing(key).__enter__(), lambda: real.get(key),
+        lambda: real.delete(key), lambda: list(real.list(f"{key}/x/")), lambda: real.folders(f"{key}/x/"),
+    )  # fmt: skip
+    for act in acts:
+        with pytest.raises(UsageError, match="under the store's root"):
+            act()
+
+
+def test_a_long_object_is_whole(real: Store) -> None:
+    data = random.Random(4).randbytes(40_000_000)
+    with real.writing("long/part.csv") as sink:
+        for start in range(0, len(data), 3_000_000):
+            sink.write(data[start : start + 3_000_000])
+    assert real.get("long/part.csv") == data
+    assert real.create("long/plan.json", data) is True
+    assert real.get("long/plan.json") == data
+
+
+@pytest.mark.integration
+def test_a_listing_longer_than_a_page(new_root: NewRoot) -> None:
+    real = open_store(new_root("s3"))
+    keys = [f"many/{number % 7}/{number:05d}" for number in range(1100)]
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda key: real.create(key, b"x"), keys))
+    assert [info.key for info in real.list("many/")] == sorted(keys)
+    assert real.folders("many/") == tuple("0123456")
+
+
+NAMES = [
+    "a",
+    "A",
+    "..",
+    "!",
+    "~",
+    "a/b",
+    "a.b",
+    " ",
+    "#LATEST",
+    "a?b=c&d",
+    "a%2Fb",
+    "é",
+    "e\u0301",
+    "漢",
+    "😀",
+    "\\",
+    "x" * 64,
+    "é" * 64,
+    "'\"`",
+    "a:b",
+]
+
+
+def test_any_table_s_name_has_a_place_of_its_own(real: Store) -> None:
+    folder = interval_folder("a source/..", "0001", 54 * 10**12)
+    keys = {
+        part_key(folder, "a", TableName(schema, table), "id", "1"): (schema, table)
+        for schema in NAMES[:6]
+        for table in NAMES
+    }
+    assert len(keys) == 6 * len(NAMES)
+    for key, name in keys.items():
+        with real.writing(key) as sink:
+            sink.write(repr(name).encode())
+    assert [info.key for info in real.list(folder.split("/")[0] + "/")] == sorted(keys)
+    assert all(real.get(key) == repr(name).encode() for key, name in keys.items())
+
+
 SEGMENT = st.text("abcXYZ019_-!~", min_size=1, max_size=8)
 KEYS = st.dictionaries(st.tuples(SEGMENT, SEGMENT).map("/".join), st.binary(max_size=50), max_size=12)
 
 
-@settings(deadline=None, max_examples=40)
-@given(objects=KEYS)
-def test_any_objects_are_listed_and_read_back(
-    objects: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    for store in (LocalStore(f"file://{tmp_path_factory.mktemp('store')}"), MemoryStore()):
+def stores_alike(objects: dict[str, bytes], *stores: Store) -> None:
+    for store in stores:
         for key, data in objects.items():
             assert store.create(f"root/{key}", data)
         assert {info.key: info.size for info in store.list("root/")} == {
@@ -139,3 +225,18 @@ def test_any_objects_are_listed_and_read_back(
         }
         assert all(store.get(f"root/{key}") == data for key, data in objects.items())
         assert store.folders("root/") == tuple(sorted({key.split("/")[0] for key in objects}))
+
+
+@settings(deadline=None, max_examples=40)
+@given(objects=KEYS)
+def test_any_objects_are_listed_and_read_back(
+    objects: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    stores_alike(objects, LocalStore(f"file://{tmp_path_factory.mktemp('store')}"), MemoryStore())
+
+
+@pytest.mark.integration
+@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(objects=KEYS)
+def test_any_objects_are_listed_and_read_back_over_a_network(objects: dict[str, bytes], new_root: NewRoot) -> None:
+    stores_alike(objects, open_store(new_root("s3")), open_store(new_root("hdfs")))

@@ -1,0 +1,132 @@
+"""A real HDFS on this machine, for the tests: a name node and a data node, from jars that are fetched into the cache.
+
+with start_hdfs(folder) as server:
+    open_store(f"{server.address}/staging?webhdfs={server.web}")
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import urlopen
+from xml.sax.saxutils import escape
+
+from infra.jars import jars_folder, java
+from infra.servers.errors import ServerError, tail
+from infra.servers.process import HOST, free_port, wait_until
+
+_LOCK = Path(__file__).parent / "hadoop" / "jars.lock"
+_NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+_DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+_JVM = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.lang=ALL-UNNAMED")
+_START_SECONDS = 60
+_LIVE = b'"NumLiveDataNodes" : 1'
+_LOGGING = """
+log4j.rootLogger=WARN,stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.target=System.err
+log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
+log4j.appender.stderr.layout.ConversionPattern=%d %p %c: %m%n
+"""
+
+
+@dataclass(frozen=True)
+class HdfsServer:
+    """A running file system; whoever asks is who they say they are."""
+
+    port: int
+    web_port: int
+    data_web_port: int
+
+    @property
+    def address(self) -> str:
+        """As Spark and Hadoop name it."""
+        return f"hdfs://{HOST}:{self.port}"
+
+    @property
+    def web(self) -> str:
+        """The address of its WebHDFS."""
+        return f"http://{HOST}:{self.web_port}"
+
+
+@contextmanager
+def start_hdfs(folder: Path) -> Iterator[HdfsServer]:
+    """A file system whose data is in an empty folder, until the end of the block.
+
+    Raises:
+        ServerError: it did not come up.
+        JarsError: its jars could not be had.
+    """
+    server = HdfsServer(free_port(), free_port(), free_port())
+    command = [java(), *_JVM, "-cp", f"{_configured(folder, server)}:{jars_folder(_LOCK)}/*"]
+    done = subprocess.run(
+        [*command, _NAME_NODE, "-format", "-nonInteractive", "-force"], check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise ServerError(f"the name node could not be formatted:\n{tail(done.stdout + done.stderr)}")
+    with ExitStack() as cleanup:
+        nodes = [
+            _started(cleanup, [*command, node], folder / f"{node.rpartition('.')[2]}.log")
+            for node in (_NAME_NODE, _DATA_NODE)
+        ]
+
+        def ended() -> bool:
+            return any(node.poll() is not None for node in nodes)
+
+        if not wait_until(lambda: ended() or _ready(server), _START_SECONDS) or ended():
+            logs = "\n".join(tail(log.read_text()) for log in folder.glob("*.log"))
+            raise ServerError(f"HDFS did not come up:\n{logs}")
+        yield server
+
+
+def _started(cleanup: ExitStack, command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    with log.open("wb") as output:
+        child = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+    cleanup.callback(child.wait)
+    cleanup.callback(child.kill)  # its data is thrown away
+    return child
+
+
+def _ready(server: HdfsServer) -> bool:
+    query = f"{server.web}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+    with suppress(OSError), urlopen(query, timeout=2) as answer:  # noqa: S310 - on loopback
+        return _LIVE in answer.read()
+    return False
+
+
+def _configured(folder: Path, server: HdfsServer) -> Path:
+    """Write what both nodes read from the class path. They refuse to start without folders for their web pages."""
+    conf = folder / "conf"
+    for name in ("hdfs", "datanode", "static"):
+        (conf / "webapps" / name).mkdir(parents=True)
+    (conf / "log4j.properties").write_text(_LOGGING)
+    (conf / "core-site.xml").write_text(_xml({"fs.defaultFS": server.address}))
+    (conf / "hdfs-site.xml").write_text(_xml(_settings(folder, server)))
+    return conf
+
+
+def _settings(folder: Path, server: HdfsServer) -> dict[str, str]:
+    return {
+        "dfs.replication": "1",
+        "dfs.namenode.name.dir": f"file://{folder}/name",
+        "dfs.datanode.data.dir": f"file://{folder}/data",
+        "dfs.namenode.rpc-address": f"{HOST}:{server.port}",
+        "dfs.namenode.http-address": f"{HOST}:{server.web_port}",
+        "dfs.datanode.hostname": HOST,
+        "dfs.datanode.address": f"{HOST}:0",
+        "dfs.datanode.ipc.address": f"{HOST}:0",
+        "dfs.datanode.http.address": f"{HOST}:{server.data_web_port}",
+        "dfs.permissions.superusergroup": "nobody",
+        # Small writes take a tenth of the time: a block is asked for again after 10 ms instead of 400.
+        "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
+    }
+
+
+def _xml(settings: dict[str, str]) -> str:
+    lines = (
+        f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in settings.items()
+    )
+    return "<configuration>\n" + "\n".join(lines) + "\n</configuration>\n"

@@ -1,0 +1,184 @@
+"""The store on HDFS: `hdfs://host:port/folder`, written and read over WebHDFS.
+
+https://hadoop.apache.org/docs/r3.4.2/hadoop-project-dist/hadoop-hdfs/WebHDFS.html
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from loader.errors import LoaderError, StoreUnavailable, UsageError
+from loader.store.address import HdfsOptions, split_address
+from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, require_key
+
+_WEB_PORT = 9870
+_TIMEOUT_SECONDS = 60
+_MISSING = "FileNotFoundException"
+_EXISTS = "FileAlreadyExistsException"
+_DENIED = {"AccessControlException", "AuthorizationException", "SecurityException"}
+_UNKNOWN_USER = "Authentication failure"  # how HdfsCLI tells of a 401
+
+
+class _Failed(Exception):
+    """The name of the Java exception by which the server refused."""
+
+
+class HdfsRemote:
+    """Files under a folder; see Remote.
+
+    A file of HDFS is visible while it is written. So it is written beside its place and renamed into it, by the
+    rename that refuses an existing name or by the one that replaces it, each one step of the name node.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._address, options = split_address(root, HdfsOptions)
+        place = urlsplit(self._address)
+        if not place.hostname or not place.path or place.fragment:
+            raise UsageError(f"{self._address!r} is no folder on HDFS", hint="write hdfs://host:port/folder", key=root)
+        self._folder = "/" + require_key(place.path[1:])
+        self._client = _open_client(options, place.hostname)
+
+    def creating(self, key: str, data: bytes) -> Callable[[], bool]:
+        """See Remote. Nobody else has the name that is renamed: when it is gone, an earlier try was done."""
+        path = self._path(key)
+        temporary = ""
+
+        def attempt() -> bool:
+            nonlocal temporary
+            temporary = temporary or self._uploaded(path, data)
+            return self._moved(temporary, path)
+
+        return attempt
+
+    def put(self, key: str, file: IO[bytes]) -> None:
+        """See Remote."""
+        path = self._path(key)
+        file.seek(0)
+        temporary = self._uploaded(path, file)
+        with self._errors(path):
+            self._client._rename(temporary, destination=path, renameoptions="OVERWRITE")
+
+    def get(self, key: str) -> bytes:
+        """See Store."""
+        path = self._path(key)
+        try:
+            with self._errors(path, _MISSING), self._client.read(path, chunk_size=1 << 20) as blocks:
+                return b"".join(blocks)
+        except _Failed:
+            raise ObjectNotFound("no such object", key=self.uri(key)) from None
+
+    def list(self, prefix: str) -> tuple[ObjectInfo, ...]:
+        """See Store."""
+        return tuple(sorted(self._files(prefix.rstrip("/")), key=lambda info: info.key))
+
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """See Store."""
+        return tuple(sorted(name for name, status in self._entries(prefix.rstrip("/")) if _is_folder(status)))
+
+    def delete(self, key: str) -> None:
+        """See Store."""
+        path = self._path(key)
+        with self._errors(path):
+            self._client.delete(path)
+
+    def uri(self, key: str) -> str:
+        """See Store."""
+        return f"{self._address}/{key}"
+
+    def _path(self, key: str) -> str:
+        return f"{self._folder}/{key}"
+
+    def _uploaded(self, path: str, data: bytes | IO[bytes]) -> str:
+        """A file of that content beside the path: each try has a name of its own, where no late one can reach it."""
+        temporary = f"{path.rpartition('/')[0]}/{UNFINISHED}{uuid.uuid4().hex}"
+        try:
+            with self._errors(path):
+                self._client.write(temporary, data=data)
+        except LoaderError:
+            self._give_up(temporary)
+            raise
+        return temporary
+
+    def _moved(self, temporary: str, path: str) -> bool:
+        try:
+            # HdfsCLI's own rename has no options, and would move the file into a folder of that name.
+            with self._errors(path, _EXISTS, _MISSING):
+                self._client._rename(temporary, destination=path, renameoptions="NONE")
+        except _Failed as refused:
+            if str(refused) == _EXISTS:
+                self._give_up(temporary)
+                return False
+            with self._errors(path):
+                self._client.status(path)  # moved by an earlier try; unless somebody removed it since
+        return True
+
+    def _give_up(self, temporary: str) -> None:
+        # It is left out of listings; a failure to remove it must not hide why it is removed.
+        with suppress(LoaderError), self._errors(temporary):
+            self._client.delete(temporary)
+
+    def _entries(self, folder: str) -> Sequence[tuple[str, dict[str, Any]]]:
+        path = self._path(folder)
+        try:
+            with self._errors(path, _MISSING):
+                return tuple(self._client.list(path, status=True))
+        except _Failed:
+            return ()
+
+    def _files(self, folder: str) -> Iterator[ObjectInfo]:
+        for name, status in self._entries(folder):
+            key = f"{folder}/{name}"
+            if _is_folder(status):
+                yield from self._files(key)
+            elif not name.startswith(UNFINISHED):
+                yield ObjectInfo(key, int(status["length"]))
+
+    @contextmanager
+    def _errors(self, path: str, *expected: str) -> Iterator[None]:
+        from hdfs import HdfsError
+        from requests.exceptions import RequestException
+
+        try:
+            yield
+        except HdfsError as error:
+            if error.exception in expected:
+                raise _Failed(error.exception) from error
+            raise _translated(error, path) from error
+        except RequestException as error:
+            raise _unavailable(error, path) from error
+
+
+def _open_client(options: HdfsOptions, host: str) -> Any:
+    try:
+        from hdfs import InsecureClient
+    except ImportError as error:
+        raise UsageError("HDFS needs HdfsCLI", why=str(error), hint="pip install 'binlog-loader[hdfs]'") from error
+    web = options.webhdfs or f"http://{host}:{_WEB_PORT}"
+    user = options.user or os.environ.get("HADOOP_USER_NAME")
+    return InsecureClient(web, user=user, timeout=_TIMEOUT_SECONDS)
+
+
+def _is_folder(status: dict[str, Any]) -> bool:
+    return bool(status["type"] == "DIRECTORY")
+
+
+def _translated(error: Any, path: str) -> LoaderError:
+    if error.exception in _DENIED or str(error).startswith(_UNKNOWN_USER):
+        return UsageError(
+            "HDFS does not let the loader in",
+            why=str(error),
+            hint="let the user (staging.hdfs.user, $HADOOP_USER_NAME) write to the staging root",
+            key=path,
+        )
+    return _unavailable(error, path)
+
+
+def _unavailable(error: Exception, path: str) -> StoreUnavailable:
+    hint = "check the name node, the data nodes and staging.hdfs.webhdfs, then run again"
+    return StoreUnavailable("HDFS does not take or give a file", why=str(error), hint=hint, key=path)

@@ -1,0 +1,156 @@
+"""The store on S3: `s3://bucket/prefix`.
+
+Conditional writes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import SEEK_END
+from typing import IO, Any
+
+from loader.errors import StoreUnavailable, UsageError
+from loader.s3 import S3Address, S3ObjectChanged, S3ObjectMissing, S3Unavailable, open_client, s3_errors
+from loader.store.address import S3Options, split_address
+from loader.store.base import ObjectInfo, ObjectNotFound, require_key
+
+PART_BYTES = 16 * 1024 * 1024
+"""Objects that are longer go in parts of that size; see put."""
+
+_PROBE = ".conditional-writes"  # an object that exists for good, so that the next process asks once
+_WRITER = "writer"  # metadata of a created object: which create wrote it
+_ENCRYPTION = {"": {}, "s3": {"ServerSideEncryption": "AES256"}, "kms": {"ServerSideEncryption": "aws:kms"}}
+_proved: set[str] = set()  # roots whose server was seen in this process to refuse a second create
+
+
+class S3Remote:
+    """Objects under a prefix of a bucket; see Remote."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        address, options = split_address(root, S3Options)
+        self._place = S3Address.parse(address)
+        if self._place.key:
+            require_key(self._place.key)
+        # Repeated by RemoteStore alone: two layers of it would multiply.
+        self._client = open_client(
+            endpoint=options.endpoint, region=options.region, path_style=options.path_style, attempts=1
+        )
+        self._paying = {"RequestPayer": "requester"} if options.requester_pays else {}
+        key = {"SSEKMSKeyId": options.kms_key} if options.kms_key else {}
+        self._writing = {**self._paying, **_ENCRYPTION[options.sse], **key}
+
+    def creating(self, key: str, data: bytes) -> Callable[[], bool]:
+        """See Remote: by `If-None-Match: *`. An object that is in the way tells which create wrote it.
+
+        Raises:
+            UsageError: the server does not keep to `If-None-Match`, so that of two creates none would lose.
+        """
+        writer = uuid.uuid4().hex
+
+        def attempt() -> bool:
+            self._require_conditional_writes()
+            return self._created(key, data, writer) or self._writer(key) == writer
+
+        return attempt
+
+    def put(self, key: str, file: IO[bytes]) -> None:
+        """See Remote: in parts when it is long, which become an object only when all are there."""
+        from boto3.s3.transfer import TransferConfig
+
+        size = file.seek(0, SEEK_END)
+        file.seek(0)
+        place = self._place / key
+        with self._errors(key):
+            if size <= PART_BYTES:
+                self._client.put_object(Bucket=place.bucket, Key=place.key, Body=file.read(), **self._writing)
+                return
+            # One part at a time in memory; what fails is taken back, so that no parts stay and cost.
+            parts = TransferConfig(multipart_threshold=PART_BYTES, multipart_chunksize=PART_BYTES, use_threads=False)
+            self._client.upload_fileobj(file, place.bucket, place.key, ExtraArgs=self._writing, Config=parts)
+
+    def get(self, key: str) -> bytes:
+        """See Store."""
+        place = self._place / key
+        with self._errors(key):
+            found = self._client.get_object(Bucket=place.bucket, Key=place.key, **self._paying)
+            return bytes(found["Body"].read())
+
+    def list(self, prefix: str) -> tuple[ObjectInfo, ...]:
+        """See Store."""
+        root = (self._place / "").key
+        found = (entry for page in self._pages(prefix) for entry in page.get("Contents", ()))
+        return tuple(ObjectInfo(entry["Key"].removeprefix(root), int(entry["Size"])) for entry in found)
+
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """See Store."""
+        found = (entry for page in self._pages(prefix, Delimiter="/") for entry in page.get("CommonPrefixes", ()))
+        return tuple(sorted(entry["Prefix"].rstrip("/").rpartition("/")[2] for entry in found))
+
+    def delete(self, key: str) -> None:
+        """See Store."""
+        place = self._place / key
+        with self._errors(key):
+            self._client.delete_object(Bucket=place.bucket, Key=place.key, **self._paying)
+
+    def uri(self, key: str) -> str:
+        """See Store: as Hadoop's S3A file system names it."""
+        place = self._place / key
+        return f"s3a://{place.bucket}/{place.key}"
+
+    def _created(self, key: str, data: bytes, writer: str) -> bool:
+        place = self._place / key
+        with self._errors(key):
+            try:
+                with s3_errors(place):
+                    self._client.put_object(
+                        Bucket=place.bucket,
+                        Key=place.key,
+                        Body=data,
+                        IfNoneMatch="*",
+                        Metadata={_WRITER: writer},
+                        **self._writing,
+                    )
+            except S3ObjectChanged:
+                return False
+        return True
+
+    def _writer(self, key: str) -> str:
+        place = self._place / key
+        try:
+            with self._errors(key):
+                found = self._client.head_object(Bucket=place.bucket, Key=place.key, **self._paying)
+        except ObjectNotFound as error:
+            raise StoreUnavailable("an object was there and is gone", hint="run again", key=place) from error
+        return str(found["Metadata"].get(_WRITER, ""))
+
+    def _require_conditional_writes(self) -> None:
+        if self.root in _proved:
+            return
+        if self._created(_PROBE, b"", "probe") and self._created(_PROBE, b"", "probe"):
+            raise UsageError(
+                "this S3 server does not keep to If-None-Match",
+                why="it wrote an object again that was to be written only if absent, so two runs could both win",
+                hint="stage on a server that has conditional writes, on HDFS or on a folder",
+                key=self.root,
+            )
+        _proved.add(self.root)
+
+    def _pages(self, prefix: str, **more: str) -> tuple[dict[str, Any], ...]:
+        place = self._place / prefix
+        with self._errors(prefix):
+            pages = self._client.get_paginator("list_objects_v2")
+            return tuple(pages.paginate(Bucket=place.bucket, Prefix=place.key, **more, **self._paying))
+
+    @contextmanager
+    def _errors(self, key: str) -> Iterator[None]:
+        place = self._place / key
+        try:
+            with s3_errors(place):
+                yield
+        except S3ObjectMissing as error:
+            raise ObjectNotFound("no such object", key=place) from error
+        except S3Unavailable as error:
+            raise StoreUnavailable(error.what, why=error.why, hint=error.hint, key=place) from error
