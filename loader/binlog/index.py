@@ -54,8 +54,12 @@ class LogIndex:
     def only(self, first: int, end: int) -> LogIndex:
         """Of its row events those of the transactions from `first` to before `end`, and nothing else to account for."""
         start, stop = np.searchsorted(self.rows[:, w.R_TRANSACTION], (first, end))
-        none = np.zeros((0, w.WIDTHS[2]), np.int64)
-        return LogIndex(self.rows[start:stop], self.transactions, none, np.zeros_like(self.counts), [])
+        return rows_of(self.rows[start:stop], self.transactions)
+
+
+def rows_of(rows: Ints, transactions: Ints) -> LogIndex:
+    """An index of row events and their transactions only."""
+    return LogIndex(rows, transactions, np.zeros((0, w.WIDTHS[2]), np.int64), np.zeros(257, np.int64), [])
 
 
 @dataclass(frozen=True)
@@ -309,10 +313,10 @@ class Walk:
 
 
 class placed:  # noqa: N801 - reads as a statement: with placed(...)
-    """Adds file and position to a LoaderError that passes through."""
+    """Adds file and position, and what more tells the place, to a LoaderError that passes through."""
 
-    def __init__(self, file: str, position: int) -> None:
-        self._place = {"file": file, "position": str(position)}
+    def __init__(self, file: str, position: int, **more: object) -> None:
+        self._place = {"file": file, "position": str(position), **{name: str(value) for name, value in more.items()}}
 
     def __enter__(self) -> None:
         return None

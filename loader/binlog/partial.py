@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.binlog.constants import HEADER, PARTIAL_UPDATE_ROWS, UPDATE_ROWS
+from loader.binlog.index import placed
 from loader.binlog.jsontree import apply_diffs, read_tree, write_tree
 from loader.binlog.program import JSON, OP, PREFIX, SIZE, Program
 from loader.binlog.wire import Cursor
@@ -45,8 +46,8 @@ def whole_updates(
     out, found = bytearray(), []
     for row in rows:
         start = int(row[w.R_OFFSET]) - base
-        event = _Event(block[start : start + int(row[w.R_SIZE])].tobytes(), program)
-        try:
+        with placed(file, int(row[w.R_EVENT]), table=program.schema.name):
+            event = _Event(block[start : start + int(row[w.R_SIZE])].tobytes(), program)
             for place, images in event.updates():
                 whole = row.copy()
                 whole[w.R_OFFSET], whole[w.R_KIND] = len(out), UPDATE_ROWS
@@ -55,10 +56,6 @@ def whole_updates(
                 # A row offset is the place of an image less the transaction's first byte and this.
                 whole[w.R_LEAD] += int(row[w.R_OFFSET]) + place - (int(whole[w.R_OFFSET]) + len(event.head))
                 found.append(whole)
-        except (BinlogFormatError, UnsupportedError) as error:
-            where = {"file": file, "position": str(row[w.R_EVENT]), "table": str(program.schema.name)}
-            error.where = {**where, **error.where}
-            raise
     return np.frombuffer(out or bytearray(1), np.uint8), np.array(found, np.int64).reshape(len(found), rows.shape[1])
 
 
@@ -66,7 +63,8 @@ class _Event:
     """A PARTIAL_UPDATE_ROWS event, without checksum. `head`: the bytes before the images of an UPDATE_ROWS event."""
 
     def __init__(self, data: bytes, program: Program) -> None:
-        self._columns = program.columns
+        self._columns = program.columns.tolist()
+        self._documents = sum(column[OP] == JSON for column in self._columns)
         self._names = [column.name for column in program.schema.columns]
         self._cursor = cursor = Cursor(data)
         cursor.take(HEADER + 8)
@@ -87,8 +85,8 @@ class _Event:
             options = cursor.packed()
             if options > 1:
                 raise UnsupportedError(f"row value options {options} are not known")
-            json = int((self._columns[:, OP] == JSON).sum())
-            partial = _bits(cursor.take((json + 7) // 8), json) if options else [False] * json
+            count = self._documents
+            partial = _bits(cursor.take((count + 7) // 8), count) if options else [False] * count
             nulls = cursor.at
             after = self._image(self._after)
             size = (sum(self._after) + 7) // 8
@@ -102,8 +100,8 @@ class _Event:
 
     def _value(self, n: int) -> bytes:
         cursor, start = self._cursor, self._cursor.at
-        prefix = int(self._columns[n, PREFIX])
-        cursor.take(cursor.number(prefix) if prefix else int(self._columns[n, SIZE]))
+        prefix, size = self._columns[n][PREFIX], self._columns[n][SIZE]
+        cursor.take(cursor.number(prefix) if prefix else size)
         return cursor.data[start : cursor.at]
 
     def _whole(self, before: list[bytes | None], after: list[bytes | None], partial: Bits) -> bytes:
@@ -111,7 +109,7 @@ class _Event:
         diffs = iter(partial)
         values = []
         for n, value in enumerate(after):
-            is_diff = self._columns[n, OP] == JSON and next(diffs)
+            is_diff = self._columns[n][OP] == JSON and next(diffs)
             values.append(self._patched(n, before[n], value) if is_diff and value is not None else value)
         return b"".join(value for value in values if value is not None)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.binlog.compressed import expand
-from loader.binlog.index import LogIndex, Walk
+from loader.binlog.index import LogIndex, Walk, rows_of
 from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError
 from loader.extract.span import LogRange
@@ -110,8 +110,7 @@ def _long(log: LogBytes, span: LogRange, registry: TableRegistry, transaction: I
     for block, base, inner in steps(log, walk, end):
         rows = walk.drain()
         rows[:, w.R_TRANSACTION] = 0
-        index = LogIndex(rows, transaction, np.zeros((0, w.WIDTHS[2]), np.int64), np.zeros(257, np.int64), [])
-        yield Window(index, block, base, more=True, inner=inner)
+        yield Window(rows_of(rows, transaction), block, base, more=True, inner=inner)
 
 
 def _runs(rows: Ints) -> Iterator[Ints]:

@@ -16,6 +16,7 @@ from loader.job import carried
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Plan
 from loader.store.opening import open_store
+from loader.transport.base import Transport
 
 
 def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
@@ -60,18 +61,18 @@ def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[Log
             continue
         segment = whole_segment(file, int(file.rpartition(".")[2]), begin, end, plan.part_bytes)
         if transport.at_hand and segment.end_part - segment.first_part > 1 and pieces > 1:
-            found += _split(segment, plan, transport, pieces)
+            found += _split(segment, plan, source, pieces)
         else:
             found.append(segment)
     return found
 
 
-def _split(segment: LogRange, plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
+def _split(segment: LogRange, plan: Plan, source: Transport, pieces: int) -> list[LogRange]:
     # The codec compiles or loads its kernels on import; a driver that does not split has no use for them.
     from loader.extract.ranges import cut
     from loader.reader.walking import log_bytes
 
-    with transport.open().open(segment.file, segment.read_from, segment.read_to) as log:
+    with source.open(segment.file, segment.read_from, segment.read_to) as log:
         return list(cut(log_bytes(log, segment.file), segment, plan.part_bytes, pieces))
 
 

@@ -26,27 +26,27 @@ def find_prepared(transport: Transport, before: Position, missing: Sequence[Deci
     """
     wanted = {event.xid: event for event in missing}
     found: list[HeldGroup] = []
-    for segment in _backwards(transport, before, next(iter(wanted.values()))):
+    segments = _backwards(transport, before)
+    while wanted:
+        try:
+            segment = next(segments)
+        except GapError as error:
+            raise unknown(next(iter(wanted.values()))) from error
         newest = {event.xid: event for event in _xa_events(transport, *segment) if event.xid in wanted}
         for event in newest.values():
             if isinstance(event, Decided):
                 raise unknown(wanted[event.xid])
             found.append(HeldGroup(xid=event.xid, file=event.file, start=event.start, end=event.end))
             del wanted[event.xid]
-        if not wanted:
-            break
     return found
 
 
-def _backwards(transport: Transport, before: Position, wanted: Decided) -> Iterator[tuple[str, int, int]]:
-    """File, first byte and end byte of each log file up to a position, the newest first."""
+def _backwards(transport: Transport, before: Position) -> Iterator[tuple[str, int, int]]:
+    """File, first byte and end byte of each log file up to a position, the newest first, until GapError."""
     stop = before
     while True:
         start = Position(stop.basename, stop.lognum - (stop.logpos == FIRST), FIRST)
-        try:
-            yield transport.segments(Interval(start, stop))[0]
-        except GapError as error:
-            raise unknown(wanted) from error
+        yield transport.segments(Interval(start, stop))[0]
         stop = start
 
 

@@ -143,6 +143,16 @@ def test_an_outcome_whose_rows_are_gone_is_an_error(before: str, tmp_path: Path)
     assert caught.value.where == {"file": FILE, "position": str(log.end)}
 
 
+def test_of_several_outcomes_the_one_without_rows_is_named(tmp_path: Path) -> None:
+    log = LogBuilder().prepared(ORDERS, (1, "x"), xid="aa")
+    middle = log.end
+    log.decided(xid="aa").decided(xid="bb")
+    with pytest.raises(DataError, match="but not its rows") as caught:
+        whole(log, tmp_path, start=middle)
+    assert "X'bb'" in caught.value.why
+    assert caught.value.where == {"file": FILE, "position": str(log.end)}
+
+
 def test_a_group_that_is_prepared_twice_is_an_error(tmp_path: Path) -> None:
     log = LogBuilder().prepared(ORDERS, (1, "x"))
     second = log.end
