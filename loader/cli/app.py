@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -13,47 +12,21 @@ from loader import __version__
 from loader.cli.inspect import inspect
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
+from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
 from loader.errors import LoaderError, UsageError
 
 if TYPE_CHECKING:
-    from loader import config, job, pipeline
+    from loader import job, pipeline
     from loader.cli import jobs
     from loader.materialise import spec
     from loader.settings import SourceSettings
 else:
-    config, job, pipeline = lazily("loader.config"), lazily("loader.job"), lazily("loader.pipeline")
+    job, pipeline = lazily("loader.job"), lazily("loader.pipeline")
     jobs, spec = lazily("loader.cli.jobs"), lazily("loader.materialise.spec")
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
-
-
-@dataclass(frozen=True)
-class _Session:
-    """What the options before the command say."""
-
-    file: str | None
-    output: Output
-
-    def settings(self, source: str) -> SourceSettings:
-        """The source's settings from the configuration."""
-        return self.load().source(source)
-
-    def load(self) -> config.Config:
-        """The configuration."""
-        return config.load_config(self.file)
-
-
-SourceOption = Annotated[
-    str, typer.Option("--source", "-s", help="Source of the configuration; the only one by default.")
-]
-TablesOption = Annotated[
-    list[str], typer.Option("--table", "-t", help="Only this table (schema.table); repeat for more.")
-]
-IntervalOption = Annotated[
-    int, typer.Option("--interval", "-i", help="Start seqno of the interval; the newest one by default.")
-]
 
 
 def _version(wanted: bool) -> None:
@@ -84,7 +57,7 @@ def options(
     )
     for noisy in ("numba", "py4j"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    context.obj = _Session(file, output)
+    context.obj = Session(file, output)
 
 
 @app.command()
@@ -94,7 +67,7 @@ def position(
     run: Annotated[str, typer.Option(help="Name of an orchestrator's run; it gets the same interval again.")] = "",
 ) -> None:
     """Plan the next interval: from where the last one stopped to the end of the log now."""
-    session: _Session = context.obj
+    session: Session = context.obj
     chosen = pipeline.snapshot_position(session.settings(source), run)
     if chosen is None:
         _report_nothing(session.output)
@@ -108,7 +81,7 @@ def position(
 @app.command("initial-load")
 def initial_load(context: typer.Context, source: SourceOption = "", table: TablesOption = []) -> None:  # noqa: B006 - typer's way
     """Load the captured tables, or some of them; what is loaded already is left alone."""
-    session: _Session = context.obj
+    session: Session = context.obj
     settings = session.settings(source)
     read = jobs.submit(pipeline.snapshot_job(settings, tuple(table)), settings, session.output.console)
     loaded = jobs.submit(pipeline.load_job(settings, tuple(read["manifests"])), settings, session.output.console)
@@ -125,7 +98,7 @@ def _unread(table: dict[str, Any]) -> dict[str, Any]:
 @app.command()
 def extract(context: typer.Context, source: SourceOption = "", interval: IntervalOption = 0) -> None:
     """Stage a planned interval; one that is staged already is left alone."""
-    session: _Session = context.obj
+    session: Session = context.obj
     settings = session.settings(source)
     result = jobs.submit(
         pipeline.extract_job(settings, interval or _newest(settings)), settings, session.output.console
@@ -140,7 +113,7 @@ def materialise(
     through: Annotated[int, typer.Option(help="Stop seqno to reach; all that is staged by default.")] = 0,
 ) -> None:
     """Apply what is staged to the warehouse's tables."""
-    session: _Session = context.obj
+    session: Session = context.obj
     settings = session.settings(source)
     result = jobs.submit(pipeline.materialise_job(settings, through or None), settings, session.output.console)
     _report_tables(session.output, result)
@@ -149,7 +122,7 @@ def materialise(
 @app.command()
 def run(context: typer.Context, source: SourceOption = "") -> None:
     """One whole delta: position, extract, materialise."""
-    session: _Session = context.obj
+    session: Session = context.obj
     settings = session.settings(source)
     chosen = pipeline.snapshot_position(settings)
     if chosen is None:
@@ -169,7 +142,7 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
 @app.command()
 def status(context: typer.Context, source: SourceOption = "") -> None:
     """Where the source and its tables stand."""
-    session: _Session = context.obj
+    session: Session = context.obj
     found = pipeline.status(session.settings(source))
     if session.output.as_json:
         session.output.document(found)
@@ -190,7 +163,7 @@ def status(context: typer.Context, source: SourceOption = "") -> None:
 @app.command()
 def intervals(context: typer.Context, source: SourceOption = "") -> None:
     """List the intervals of a source with their state."""
-    session: _Session = context.obj
+    session: Session = context.obj
     found = pipeline.intervals(session.settings(source))
     if session.output.as_json:
         session.output.document(found)
@@ -208,7 +181,7 @@ def warm(context: typer.Context) -> None:
     import loader.snapshot.reader
     import loader.transport.network  # noqa: F401 - importing compiles
 
-    session: _Session = context.obj
+    session: Session = context.obj
     session.output.line("the kernels are compiled")
 
 
@@ -225,7 +198,7 @@ def demo(
     """Show the whole loader on a real server: load a shop, follow its changes with Airflow, compare every row."""
     from loader.cli.demo.run import run_demo
 
-    session: _Session = context.obj
+    session: Session = context.obj
     run_demo(session.output, server or None, rows, deltas)
 
 

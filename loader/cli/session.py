@@ -1,0 +1,44 @@
+"""What every command is given: the options before it, and the options that several share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loader.cli.lazy import lazily
+from loader.cli.output import Output
+
+if TYPE_CHECKING:
+    from loader import config
+    from loader.settings import SourceSettings
+else:
+    config = lazily("loader.config")
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the options before the command say."""
+
+    file: str | None
+    output: Output
+
+    def settings(self, source: str) -> SourceSettings:
+        """The source's settings from the configuration."""
+        return self.load().source(source)
+
+    def load(self) -> config.Config:
+        """The configuration."""
+        return config.load_config(self.file)
+
+
+SourceOption = Annotated[
+    str, typer.Option("--source", "-s", help="Source of the configuration; the only one by default.")
+]
+TablesOption = Annotated[
+    list[str], typer.Option("--table", "-t", help="Only this table (schema.table); repeat for more.")
+]
+IntervalOption = Annotated[
+    int, typer.Option("--interval", "-i", help="Start seqno of the interval; the newest one by default.")
+]

@@ -1,0 +1,83 @@
+"""The stages that run on Spark, each described by a Job; whoever calls submits it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel
+
+from loader.extract.spec import ExtractSpec
+from loader.materialise.spec import LoadSpec, MaterialiseSpec
+from loader.pipeline.planning import begin, chain_of
+from loader.settings import SourceSettings
+from loader.snapshot.spec import SnapshotSpec
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Job:
+    """A Spark application of the loader: its file and what it is told."""
+
+    name: Literal["snapshot", "load", "extract", "materialise"]
+    file: Path
+    spec: BaseModel
+
+
+def extract_job(settings: SourceSettings, start_seqno: int) -> Job:
+    """The extraction of the interval that starts there."""
+    generation = chain_of(settings).require_generation()
+    spec = ExtractSpec(
+        source=settings.name,
+        generation=generation.name,
+        staging_root=settings.staging_root,
+        start_seqno=start_seqno,
+        transport=settings.transport,
+    )
+    return Job("extract", _PACKAGE / "extract" / "job.py", spec)
+
+
+def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:
+    """The materialisation of everything staged up to that stop (None: all that is staged)."""
+    generation = chain_of(settings).require_generation()
+    spec = MaterialiseSpec(
+        source=settings.name,
+        generation=generation.name,
+        staging_root=settings.staging_root,
+        catalog=settings.catalog,
+        through_seqno=through_seqno,
+    )
+    return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
+
+
+def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = ()) -> Job:
+    """The reading of the initial load: of the captured tables, or of these only."""
+    generation = begin(settings)
+    spec = SnapshotSpec(
+        source=settings.name,
+        generation=generation.name,
+        identity=generation.identity,
+        shift=generation.shift,
+        server=settings.server,
+        staging_root=settings.staging_root,
+        tables=settings.tables,
+        only=tables,
+        undecodable=settings.undecodable,
+        chunk_rows=settings.chunk_rows,
+    )
+    return Job("snapshot", _PACKAGE / "snapshot" / "job.py", spec)
+
+
+def load_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
+    """The materialisation of initial loads, by the keys of their manifests."""
+    generation = chain_of(settings).require_generation()
+    spec = LoadSpec(
+        source=settings.name,
+        generation=generation.name,
+        staging_root=settings.staging_root,
+        catalog=settings.catalog,
+        manifests=manifests,
+    )
+    return Job("load", _PACKAGE / "materialise" / "load_job.py", spec)

@@ -1,0 +1,138 @@
+"""Where a chain begins and where its next interval stops."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.errors import DataError
+from loader.model.identity import Identity
+from loader.model.position import Position
+from loader.model.table import TableSchema
+from loader.settings import SourceSettings
+from loader.source import inspect
+from loader.source.schemas import read_untold
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Plan
+from loader.staging.filters import Captured
+from loader.store.opening import open_store
+from loader.transport.connection import connected
+
+
+class IntervalChosen(BaseModel):
+    """The interval that a delta works on; `new` when it was planned just now."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    generation: str
+    start: str
+    stop: str
+    start_seqno: int
+    stop_seqno: int
+    new: bool
+
+
+def chain_of(settings: SourceSettings) -> PlanChain:
+    """The plan chain of a source."""
+    return PlanChain(open_store(settings.staging_root), settings.name)
+
+
+def begin(settings: SourceSettings) -> Generation:
+    """The source's generation; the first one starts at the end of the log now.
+
+    Raises:
+        LoaderError: the server cannot be read from, or is another one than before.
+    """
+    chain = chain_of(settings)
+    existing = chain.generation()
+    identity, end = preflight(settings, existing)
+    if existing:
+        return existing
+    generation = Generation(source=settings.name, name=chain.first_name(), identity=identity, start=str(end))
+    return chain.begin(generation)
+
+
+def preflight(settings: SourceSettings, generation: Generation | None) -> tuple[Identity, Position]:
+    """Ask the server who it is and whether its log can be read; its identity and the end of its log."""
+    with connected(settings.server) as connection:
+        identity = inspect.read_identity(connection)
+        inspect.check_version(identity)
+        inspect.check_settings(connection)
+        if generation:
+            inspect.check_identity(connection, generation.identity)
+        return identity, inspect.log_end(connection)
+
+
+def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
+    """Choose the interval to work on: an unfinished one first, else a new one up to the end of the log now.
+
+    A `run` (of an orchestrator) that was given an interval before gets the same one. None: nothing was ever planned
+    and nothing is in the log.
+
+    Raises:
+        LoaderError: the source was never loaded, cannot be read from, or its log does not continue the chain.
+    """
+    chain = chain_of(settings)
+    generation = chain.require_generation()
+    if run and (given := chain.run(generation.name, run)):
+        return _chosen(given, new=False)
+    head = chain.head(generation.name)
+    manifest = chain.manifest(generation.name, head.start_seqno) if head else None
+    if head and (head.run == run != "" or not manifest):
+        return _noted(chain, head, run, new=False)
+    start = head.interval.stop if head else generation.start_position
+    stop, untold = _next_stop(settings, generation, start)
+    if stop == start:
+        return _noted(chain, head, run, new=False) if head else None
+    plan = Plan(
+        source=settings.name,
+        generation=generation.name,
+        identity=generation.identity,
+        start=str(start),
+        stop=str(stop),
+        shift=generation.shift,
+        tables=settings.tables,
+        update_rows=settings.update_rows,
+        undecodable=settings.undecodable,
+        part_bytes=settings.part_bytes,
+        held=manifest.held if manifest else (),
+        untold=tuple(schema.as_dict() for schema in untold),
+        run=run,
+    )
+    return _noted(chain, chain.extend(plan), run, new=True)
+
+
+def _next_stop(settings: SourceSettings, generation: Generation, start: Position) -> tuple[Position, list[TableSchema]]:
+    """The end of the log, proved to continue from `start`; and what the plan is to know of tables, read before it."""
+    with connected(settings.server) as connection:
+        inspect.check_identity(connection, generation.identity)
+        inspect.check_settings(connection)
+        inspect.check_log_holds(connection, start)
+        untold = read_untold(connection, Captured(settings.tables))
+        stop = inspect.log_end(connection)
+    if stop < start:
+        raise DataError(
+            "the server's log ends before the position that was read up to",
+            why=f"it ends at {stop}: it was reset or restored",
+            hint="load the tables again",
+            position=start,
+        )
+    return stop, untold
+
+
+def _noted(chain: PlanChain, plan: Plan, run: str, new: bool) -> IntervalChosen:
+    if run:
+        chain.note_run(plan, run)
+    return _chosen(plan, new)
+
+
+def _chosen(plan: Plan, new: bool) -> IntervalChosen:
+    return IntervalChosen(
+        source=plan.source,
+        generation=plan.generation,
+        start=plan.start,
+        stop=plan.stop,
+        start_seqno=plan.start_seqno,
+        stop_seqno=plan.stop_seqno,
+        new=new,
+    )
