@@ -207,7 +207,7 @@ def _count(out: Output, form: Format, files: LogFiles, segments: list[Segment], 
 @contextmanager
 def _progress(out: Output, total: int) -> Iterator[Callable[[int], object]]:
     """A bar of bytes on a terminal, nothing in a pipe."""
-    if not out.errors.is_terminal:
+    if not sys.stderr.isatty():  # asked first: a pipe need not wait for the import of what draws
         yield lambda _: None
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn

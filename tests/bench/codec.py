@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.bench.logs import Log, bulk, live, small
+from tests.bench.logs import Log, bulk, live, repeated, small
 from tests.bench.peers import Program, connector_java, loader, mysqlbinlog, python_mysql_replication
 
+_FILES = 4  # of each log for two threads
 _BULK, _SMALL = 5_500_000, 2_000_000  # 11 M row images in 1 GB; 2 M transactions
 
 
@@ -82,7 +83,8 @@ def measured(quick: bool, pairs: int) -> Iterator[dict[str, Any]]:
                 yield {"log": log.file.name, "to": "connector-java", "ratio": "not measured: no javac"}
             else:
                 yield compared(log, loader(), other, pairs)
-        yield compared(log, loader(2), loader(), pairs)
+        with repeated(log, _FILES) as files:  # what two threads gain shows where the start of a process is little of it
+            yield {**compared(files, loader(2), loader(), pairs), "log": f"{_FILES} times {log.file.name}"}
     for kind, log in (("bulk", bulk(_BULK // share)), ("small", small(_SMALL // share))):
         yield to_python(log, kind)
 

@@ -19,7 +19,7 @@ _OPTIONS: Options = {"max_binlog_size": str(1 << 30), "max_allowed_packet": str(
 
 
 class Log(NamedTuple):
-    """A log file, and the row changes in it (an update is one)."""
+    """A log file, or a folder of them, and the row changes in it (an update is one)."""
 
     file: Path
     changes: int
@@ -33,6 +33,15 @@ def bulk(rows: int) -> Log:
 def small(transactions: int) -> Log:
     """So many transactions of a single row each: inserts and updates in turn."""
     return _made(f"small-{transactions}", lambda cursor: _fill_small(cursor, transactions))
+
+
+@contextmanager
+def repeated(log: Log, times: int) -> Iterator[Log]:
+    """A folder with the log so many times over, as a server leaves one file after another."""
+    with TemporaryDirectory(prefix="loader-bench-") as folder:
+        for number in range(1, times + 1):
+            Path(folder, f"{log.file.stem}.{number:06d}").symlink_to(log.file)
+        yield Log(Path(folder), times * log.changes)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.bench.codec import compared, first_row, walked
-from tests.bench.logs import bulk, small
+from tests.bench.logs import bulk, repeated, small
 from tests.bench.peers import loader, mysqlbinlog
 
 pytestmark = pytest.mark.integration
@@ -17,4 +17,6 @@ def test_the_benchmark_measures() -> None:
         assert figure["ratio"] > 0
         assert figure["changes per second"] > 0
         assert walked(log)["walk with checksums, MB/s"] > 0
+        with repeated(log, 2) as files:
+            assert compared(files, loader(2), loader(), 1)["ratio"] > 0
     assert first_row(bulk(1000))["seconds to the first row"] > 0
