@@ -1,8 +1,9 @@
 """Brings the tables of a source up to date with the server's binary log, every five minutes.
 
-**What it does.** `snapshot_position` chooses an interval of the log, from where the last one stopped to the log's
-end now; `extract` stages its changes; `materialise` applies them to the warehouse. A quiet source starts no Spark.
-The dates of a run mean nothing: where to begin is known from the intervals before, however late or early a run is.
+**What it does.** `snapshot_position` chooses an interval of the log: the oldest that is planned and not done, else what
+was logged since the last one, up to the limits of an interval; what is beyond them is left to the runs after this one.
+`extract` stages its changes; `materialise` applies them to the warehouse. A quiet source starts no Spark. The dates of
+a run mean nothing: where to begin is known from the intervals before, however late or early a run is.
 
 **When it fails.** The DAG pauses itself, and nothing is lost as long as the server keeps its log. Read the end of the
 failed task's log: it says what failed, why, and what to do. Then clear the failed task, and unpause the DAG: the failed

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
-from loader.settings import SourceSettings
+from loader.settings import IntervalLimits, SourceSettings
 from loader.staging.documents import TableFilter
 from loader.store.address import HdfsOptions, S3Options
 from loader.submit import SparkSettings
@@ -122,6 +122,7 @@ class Source(_Section):
     undecodable: Literal["error", "hex"] = "error"
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
     chunk_rows: Annotated[int, Field(ge=1)] = 100_000
+    interval: IntervalLimits = IntervalLimits()
 
     @model_validator(mode="after")
     def _folder_given(self) -> Source:
@@ -177,6 +178,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         undecodable=source.undecodable,
         part_bytes=source.part_bytes,
         chunk_rows=source.chunk_rows,
+        interval=source.interval,
         staging_root=config.staging.address,
         catalog=CatalogSettings(
             name=catalog.name,

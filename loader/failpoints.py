@@ -1,6 +1,7 @@
-"""Named points before and after each outside effect, where a test can kill the process.
+"""Named points before and after each outside effect, where a test can kill the process, or stop it for a while.
 
 A run is killed at a point by `LOADER_FAILPOINT=<name>` in its environment, as a power cut would: SIGKILL, no clean-up.
+`LOADER_FAILPOINT=<name>:stop` halts it there (SIGSTOP), until a SIGCONT finds it long overtaken.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ POINTS = (
 
 
 def failpoint(name: str) -> None:
-    """Kill this process when the environment names this point; otherwise do nothing."""
+    """Kill or halt this process when the environment names this point; otherwise do nothing."""
     if name not in POINTS:
         raise ValueError(f"unknown failpoint {name!r}")
-    if os.environ.get("LOADER_FAILPOINT") == name:
-        os.kill(os.getpid(), signal.SIGKILL)
+    wanted, _, halt = os.environ.get("LOADER_FAILPOINT", "").partition(":")
+    if wanted == name:
+        os.kill(os.getpid(), signal.SIGSTOP if halt == "stop" else signal.SIGKILL)

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.staging.documents import TableFilter
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
+
+
+class IntervalLimits(BaseModel):
+    """How much log an interval takes at most, but for a single transaction; 0 is no limit.
+
+    Attributes:
+        bytes: of log, over the files between.
+        transactions: how many.
+        seconds: between the commits of its first and its last transaction.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bytes: Annotated[int, Field(ge=0)] = 1024**3
+    transactions: Annotated[int, Field(ge=0)] = 0
+    seconds: Annotated[int, Field(ge=0)] = 0
 
 
 class SourceSettings(BaseModel):
@@ -30,6 +46,7 @@ class SourceSettings(BaseModel):
     undecodable: Literal["error", "hex"]
     part_bytes: int
     chunk_rows: int
+    interval: IntervalLimits
     staging_root: str
     catalog: CatalogSettings
     spark: SparkSettings

@@ -66,7 +66,7 @@ def position(
     source: SourceOption = "",
     run: Annotated[str, typer.Option(help="Name of an orchestrator's run; it gets the same interval again.")] = "",
 ) -> None:
-    """Plan the next interval: from where the last one stopped to the end of the log now."""
+    """Plan the log from where the last interval stopped to its end now, unless planned intervals are left to do."""
     session: Session = context.obj
     chosen = pipeline.snapshot_position(session.settings(source), run)
     if chosen is None:
@@ -100,9 +100,7 @@ def extract(context: typer.Context, source: SourceOption = "", interval: Interva
     """Stage a planned interval; one that is staged already is left alone."""
     session: Session = context.obj
     settings = session.settings(source)
-    result = jobs.submit(
-        pipeline.extract_job(settings, interval or _newest(settings)), settings, session.output.console
-    )
+    result = jobs.submit(pipeline.extract_job(settings, interval or _next(settings)), settings, session.output.console)
     _report_extract(session.output, result)
 
 
@@ -121,22 +119,30 @@ def materialise(
 
 @app.command()
 def run(context: typer.Context, source: SourceOption = "") -> None:
-    """One whole delta: position, extract, materialise."""
+    """One whole delta: position, extract every interval that is planned, materialise."""
     session: Session = context.obj
     settings = session.settings(source)
     chosen = pipeline.snapshot_position(settings)
     if chosen is None:
         _report_nothing(session.output)
         return
+    intervals = pipeline.unfinished(settings) or [chosen]
     console = session.output.console
-    extracted = jobs.submit(pipeline.extract_job(settings, chosen.start_seqno), settings, console)
-    merged = jobs.submit(pipeline.materialise_job(settings, chosen.stop_seqno), settings, console)
+    extracted, failed = jobs.extract_all(intervals, settings, console)
+    if failed and not extracted:
+        raise failed
+    # What was staged before an interval that cannot be is applied all the same.
+    merged = jobs.submit(pipeline.materialise_job(settings, extracted[-1]["stop_seqno"]), settings, console)
     if not session.output.as_json:
-        _report_extract(session.output, extracted)
+        for result in extracted:
+            _report_extract(session.output, result)
         _report_tables(session.output, merged)
-    else:
-        session.output.document({"interval": chosen.model_dump(), "extract": extracted, "materialise": merged})
+    elif not failed:
+        chosen_ones = [interval.model_dump() for interval in intervals]
+        session.output.document({"intervals": chosen_ones, "extracts": extracted, "materialise": merged})
         _fail_on_tables(merged)
+    if failed:
+        raise failed
 
 
 @app.command()
@@ -208,7 +214,11 @@ def _report_nothing(output: Output) -> None:
     output.line("nothing is in the log after the initial load")
 
 
-def _newest(settings: SourceSettings) -> int:
+def _next(settings: SourceSettings) -> int:
+    """The interval to extract when none is named."""
+    unfinished = pipeline.unfinished(settings)
+    if unfinished:
+        return unfinished[0].start_seqno
     found = pipeline.intervals(settings)
     if not found:
         raise UsageError("nothing is planned yet", hint="run: loader position", source=settings.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from loader.errors import LoaderError
+from loader.pipeline.jobs import extract_job
 from loader.settings import SourceSettings
 from loader.submit import run
 
 if TYPE_CHECKING:
-    from loader.pipeline import Job
+    from loader.pipeline import IntervalChosen, Job
 
 _SUBMIT = logging.getLogger("loader.submit")
 
@@ -41,6 +43,19 @@ def submit(job: Job, settings: SourceSettings, console: Console) -> dict[str, An
     """
     with _bar(f"{job.name} {settings.name}", console):
         return run(job.file, job.spec, settings.spark)
+
+
+def extract_all(
+    intervals: Sequence[IntervalChosen], settings: SourceSettings, console: Console
+) -> tuple[list[dict[str, Any]], LoaderError | None]:
+    """Extract intervals in their order; the results up to the first that fails, and its error."""
+    results: list[dict[str, Any]] = []
+    for interval in intervals:
+        try:
+            results.append(submit(extract_job(settings, interval.start_seqno), settings, console))
+        except LoaderError as error:
+            return results, error
+    return results, None
 
 
 @contextmanager

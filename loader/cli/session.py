@@ -40,5 +40,10 @@ TablesOption = Annotated[
     list[str], typer.Option("--table", "-t", help="Only this table (schema.table); repeat for more.")
 ]
 IntervalOption = Annotated[
-    int, typer.Option("--interval", "-i", help="Start seqno of the interval; the newest one by default.")
+    int,
+    typer.Option(
+        "--interval",
+        "-i",
+        help="Start seqno of the interval; the oldest that is not staged by default, else the newest.",
+    ),
 ]

@@ -124,7 +124,7 @@ def _extracted(
                     pending.append((span, pool.submit(extractor.extract, span)))
                     collect(2 * wanted.threads)
             collect(0)
-            settled = settled_of(plan, _Opening(files), results)
+            settled = settled_of(plan, (), _Opening(files), results)
             results += pool.map(extractor.release, releases_of(plan, settled))
         finally:
             pool.shutdown(cancel_futures=True)

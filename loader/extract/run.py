@@ -30,6 +30,7 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
         return result_of(existing, "already")
+    carried_in = chain.held_into(plan)
     context = spark.sparkContext
     ranges = ranges_of(plan, spec.transport, context.defaultParallelism)
     attempt = uuid.uuid4().hex[:12]
@@ -39,7 +40,7 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
         .map(lambda span: _extract_range(plan, attempt, transport, root, span))
         .collect()
     )
-    settled = settled_of(plan, transport.open(), results)
+    settled = settled_of(plan, carried_in, transport.open(), results)
     held = releases_of(plan, settled)
     released = (
         context.parallelize(held, len(held)).map(lambda run: _release(plan, attempt, transport, root, run)).collect()

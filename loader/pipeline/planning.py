@@ -8,6 +8,7 @@ from loader.errors import DataError
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import TableSchema
+from loader.pipeline.limits import stops
 from loader.settings import SourceSettings
 from loader.source import inspect
 from loader.source.schemas import read_untold
@@ -64,10 +65,10 @@ def preflight(settings: SourceSettings, generation: Generation | None) -> tuple[
 
 
 def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
-    """Choose the interval to work on: an unfinished one first, else a new one up to the end of the log now.
+    """Choose the interval to work on: the oldest unfinished one, else the first new one before the end of the log now.
 
-    A `run` (of an orchestrator) that was given an interval before gets the same one. None: nothing was ever planned
-    and nothing is in the log.
+    The log up to there is planned at once, in as many intervals as the limits make of it. A `run` (of an orchestrator)
+    that was given an interval before gets the same one. None: nothing was ever planned and nothing is in the log.
 
     Raises:
         LoaderError: the source was never loaded, cannot be read from, or its log does not continue the chain.
@@ -76,15 +77,14 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     generation = chain.require_generation()
     if run and (given := chain.run(generation.name, run)):
         return _chosen(given, new=False)
+    if unfinished := chain.unfinished(generation.name):
+        return _noted(chain, unfinished[0], run, new=False)
     head = chain.head(generation.name)
-    manifest = chain.manifest(generation.name, head.start_seqno) if head else None
-    if head and (head.run == run != "" or not manifest):
-        return _noted(chain, head, run, new=False)
     start = head.interval.stop if head else generation.start_position
     stop, untold = _next_stop(settings, generation, start)
     if stop == start:
         return _noted(chain, head, run, new=False) if head else None
-    plan = Plan(
+    template = Plan(
         source=settings.name,
         generation=generation.name,
         identity=generation.identity,
@@ -95,11 +95,31 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         update_rows=settings.update_rows,
         undecodable=settings.undecodable,
         part_bytes=settings.part_bytes,
-        held=manifest.held if manifest else (),
         untold=tuple(schema.as_dict() for schema in untold),
-        run=run,
     )
-    return _noted(chain, chain.extend(plan), run, new=True)
+    return _noted(chain, _planned(chain, template, settings), run, new=True)
+
+
+def unfinished(settings: SourceSettings) -> list[IntervalChosen]:
+    """The intervals that are planned and not staged yet, in the order in which they are to be."""
+    chain = chain_of(settings)
+    return [_chosen(plan, new=False) for plan in chain.unfinished(chain.require_generation().name)]
+
+
+def _planned(chain: PlanChain, backlog: Plan, settings: SourceSettings) -> Plan:
+    """Add the plans of a backlog to the chain, one by one in their order; the first of them.
+
+    Where another process was there first and stopped elsewhere, its plans stand, and it goes on from there.
+    """
+    first, start = None, backlog.start
+    for stop in stops(settings.transport.open(), backlog.interval, settings.interval):
+        plan = chain.extend(backlog.model_copy(update={"start": start, "stop": str(stop)}))
+        first, start = first or plan, plan.stop
+        if start != str(stop):
+            break
+    if first is None:
+        raise ValueError("a backlog has a stop at least")
+    return first
 
 
 def _next_stop(settings: SourceSettings, generation: Generation, start: Position) -> tuple[Position, list[TableSchema]]:

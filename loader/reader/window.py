@@ -60,7 +60,7 @@ def windows(log: LogBytes, registry: TableRegistry, start: int, stop: int, *, cl
             yield window
         raise
     if closed:
-        _refuse_rest(walk, log, stop)
+        refuse_rest(walk, log, stop)
 
 
 def _taken(walk: Walk, start: int) -> Window | None:
@@ -81,7 +81,8 @@ def _before(error: LoaderError, log: LogBytes, registry: TableRegistry, start: i
     return _taken(walk, start)
 
 
-def _refuse_rest(walk: Walk, log: LogBytes, stop: int) -> None:
+def refuse_rest(walk: Walk, log: LogBytes, stop: int) -> None:
+    """Raise BinlogFormatError unless what was walked ends at the byte `stop` and where a transaction does."""
     if walk.position < stop:
         raise BinlogFormatError(
             "the log ends inside an event",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from loader.errors import DataError, LoaderError, StagedDataError
+from loader.errors import DataError, LoaderError, StagedDataError, UsageError
 from loader.failpoints import failpoint
 from loader.model.table import TableName
-from loader.staging.documents import Document, Generation, Manifest, Plan, Published
+from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Plan, Published
 from loader.staging.layout import chain_folder, encode, interval_folder, load_folder
 from loader.store.base import ObjectNotFound, Store
 
@@ -94,6 +94,40 @@ class PlanChain:
                 return found
         return None
 
+    def unfinished(self, generation: str) -> list[Plan]:
+        """The plans that are not staged yet, in order: the last ones, since intervals are staged in order."""
+        found: list[Plan] = []
+        for seqno in reversed(self.starts(generation)):
+            if self.manifest(generation, seqno):
+                break
+            if plan := self.plan(generation, seqno):
+                found.append(plan)
+        return found[::-1]
+
+    def held_into(self, plan: Plan) -> tuple[HeldGroup, ...]:
+        """The XA transactions without an outcome at a plan's start, by the manifest of the interval before.
+
+        Raises:
+            UsageError: that interval is not staged yet.
+            StagedDataError: it does not stop where the plan starts.
+        """
+        before = (seqno for seqno in reversed(self.starts(plan.generation)) if seqno < plan.start_seqno)
+        previous = next((found for seqno in before if (found := self.plan(plan.generation, seqno))), None)
+        if previous is None:
+            return ()
+        if previous.stop != plan.start:
+            raise _broken(self.source, plan, previous.stop)
+        manifest = self.manifest(plan.generation, previous.start_seqno)
+        if manifest is None:
+            raise UsageError(
+                "the interval before is not staged yet",
+                why="each interval begins with the XA transactions that the one before left open",
+                hint=f"first: loader extract --interval {previous.start_seqno}",
+                source=self.source,
+                interval=plan.start_seqno,
+            )
+        return manifest.held
+
     def starts(self, generation: str) -> list[int]:
         """Start seqno of every interval, rising."""
         names = self._store.folders(f"{chain_folder(self.source, generation)}/")
@@ -109,12 +143,7 @@ class PlanChain:
         expected = generation.start
         for plan in found:
             if plan.start != expected:
-                raise StagedDataError(
-                    "the chain of intervals is broken",
-                    why=f"an interval starts at {plan.start}, the one before stopped at {expected}",
-                    hint="restore the missing plan.json; nothing can be applied over a gap",
-                    source=self.source,
-                )
+                raise _broken(self.source, plan, expected)
             expected = plan.stop
         return found
 
@@ -172,3 +201,12 @@ class PlanChain:
             return kind.read(self._store.get(key), key)
         except ObjectNotFound:
             return None
+
+
+def _broken(source: str, plan: Plan, expected: str) -> StagedDataError:
+    return StagedDataError(
+        "the chain of intervals is broken",
+        why=f"an interval starts at {plan.start}, the one before stopped at {expected}",
+        hint="restore the missing plan.json; nothing can be applied over a gap",
+        source=source,
+    )

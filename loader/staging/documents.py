@@ -84,10 +84,10 @@ class Plan(Document):
     """The decision of an interval's stop, and all that shapes the bytes of its files.
 
     Attributes:
-        held: XA transactions that were prepared before the interval and had no outcome yet: should one commit in the
-            interval, its rows are read from there.
         untold: `TableSchema.as_dict()` of captured tables of which the log does not tell all; see read_untold. They are
-            read before the end of the log is, so that one which is altered meanwhile has a barrier in the interval.
+            read before the end of the log is. So one that is altered meanwhile has a barrier in the interval, or in one
+            of several that are planned at once. A table is merged only over intervals that have no barrier for it and
+            were staged by the very schema it was loaded with: a reading that was too late for an interval stops it.
     """
 
     source: str
@@ -100,9 +100,7 @@ class Plan(Document):
     update_rows: Literal["after", "both"] = "after"
     undecodable: Literal["error", "hex"] = "error"
     part_bytes: int = 64 * 1024 * 1024
-    held: tuple[HeldGroup, ...] = ()
     untold: tuple[dict[str, Any], ...] = ()
-    run: str = ""
 
     def known(self) -> dict[TableName, TableSchema]:
         """The tables of `untold` by name."""
@@ -186,7 +184,8 @@ class Barrier(BaseModel):
 class Manifest(Document):
     """The commit point of an extraction or of an initial load: the list of its files.
 
-    `held`: XA transactions without an outcome at the stop, for the next plan. An initial load has `start == stop == `
+    `held`: XA transactions without an outcome at the stop: should one commit in the next interval, its rows are read
+    from where it was prepared. An initial load has `start == stop == `
     its position P0, and `exact_at` the log position after its last read.
     """
 

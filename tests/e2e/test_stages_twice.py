@@ -25,16 +25,16 @@ def test_a_second_initial_load_changes_nothing(loaded: Loaded) -> None:
 def test_a_delta_makes_the_tables_equal_and_again_changes_nothing(loaded: Loaded) -> None:
     loaded.execute(*changes(1))
     first = loaded.json("run")
-    assert first["extract"]["status"] == "staged"
+    assert [one["status"] for one in first["extracts"]] == ["staged"]
     assert loaded.differences() == NOTHING_DIFFERS
     staged, snapshots = loaded.staged(), loaded.snapshots()
 
-    again = loaded.json("extract", "--interval", str(first["interval"]["start_seqno"]))
+    again = loaded.json("extract", "--interval", str(first["intervals"][0]["start_seqno"]))
     assert again["status"] == "already"
     merged = loaded.json("materialise")
     assert {table["status"] for table in merged["tables"]} <= {"already", "unchanged"}
     quiet = loaded.json("run")
-    assert not quiet["interval"]["new"]
+    assert not quiet["intervals"][0]["new"]
     assert loaded.staged() == staged
     assert loaded.snapshots() == snapshots
 
@@ -56,11 +56,11 @@ def test_an_xa_transaction_counts_from_the_interval_of_its_commit(loaded: Loaded
     insert = "INSERT INTO shop.reviews VALUES (200000, 'SKU1', 1, 'xa', NULL)"
     loaded.execute("XA START 'held'", insert, "XA END 'held'", "XA PREPARE 'held'")
     held = loaded.json("run")
-    assert held["extract"]["tables"] == []
+    assert held["extracts"][0]["tables"] == []
     assert loaded.differences() == NOTHING_DIFFERS
     loaded.execute("XA COMMIT 'held'")
     decided = loaded.json("run")
-    assert decided["extract"]["tables"] == [{"table": "shop.reviews", "inserts": 1, "updates": 0, "deletes": 0}]
+    assert decided["extracts"][0]["tables"] == [{"table": "shop.reviews", "inserts": 1, "updates": 0, "deletes": 0}]
     assert loaded.differences() == NOTHING_DIFFERS
 
 

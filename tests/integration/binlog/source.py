@@ -18,7 +18,7 @@ from loader.extract.task import RangeExtractor
 from loader.model.position import Interval, Position
 from loader.model.table import Column, TableName, TableSchema
 from loader.source.inspect import log_end, read_identity
-from loader.staging.documents import Manifest, Plan, TableFilter
+from loader.staging.documents import HeldGroup, Manifest, Plan, TableFilter
 from loader.store.base import Store
 from loader.store.local import LocalStore
 from loader.transport.address import ServerAddress
@@ -117,7 +117,14 @@ class Source:
         return extracted(self, transport or self.files, folder, Interval(start, stop or self.mark()), **plan)
 
 
-def extracted(source: Source, transport: Transport, folder: Path | Store, interval: Interval, **changes: Any) -> Staged:
+def extracted(
+    source: Source,
+    transport: Transport,
+    folder: Path | Store,
+    interval: Interval,
+    held: Sequence[HeldGroup] = (),
+    **changes: Any,
+) -> Staged:
     """Extract an interval by that transport, into a folder or another store."""
     with connected(source.address) as connection:
         identity = read_identity(connection)
@@ -133,7 +140,7 @@ def extracted(source: Source, transport: Transport, folder: Path | Store, interv
         for file, begin, end in transport.segments(interval)
         if begin < end
     ]
-    settled = settled_of(plan, transport, results)
+    settled = settled_of(plan, held, transport, results)
     released = [extractor.release(run) for run in releases_of(plan, settled)]
     manifest = manifest_of(plan, results, settled.held, released)
     return Staged(manifest, {bare(file.key): store.get(file.key) for file in manifest.files})

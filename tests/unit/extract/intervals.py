@@ -15,7 +15,7 @@ from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.reader.walking import log_bytes
-from loader.staging.documents import Manifest, Plan, TableFilter
+from loader.staging.documents import HeldGroup, Manifest, Plan, TableFilter
 from loader.store.local import LocalStore
 from loader.transport.file import FileTransport
 
@@ -51,7 +51,9 @@ class Extracted:
     results: list[RangeResult]
 
 
-def extracted(log: bytes, plan: Plan, folder: Path, ranges: Sequence[LogRange], attempt: str = "a") -> Extracted:
+def extracted(
+    log: bytes, plan: Plan, folder: Path, ranges: Sequence[LogRange], attempt: str = "a", held: Sequence[HeldGroup] = ()
+) -> Extracted:
     """Extract the ranges, last one first, since nothing may depend on their order."""
     folder.mkdir(exist_ok=True)
     (folder / FILE).write_bytes(log)
@@ -59,7 +61,7 @@ def extracted(log: bytes, plan: Plan, folder: Path, ranges: Sequence[LogRange], 
     transport = FileTransport(str(folder))
     extractor = RangeExtractor(plan, attempt, transport, store)
     results = [extractor.extract(span) for span in reversed(ranges)][::-1]
-    settled = settled_of(plan, transport, results)
+    settled = settled_of(plan, held, transport, results)
     released = [extractor.release(run) for run in releases_of(plan, settled)]
     manifest = manifest_of(plan, results, settled.held, released)
     files = {file.key.replace(f"/{attempt}/", "/"): store.get(file.key) for file in manifest.files}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,11 +28,11 @@ def lines(found: Extracted) -> list[tuple[str | None, ...]]:
     return sorted(((line[0], line[1], line[5]) for line in every), key=lambda line: int(line[1] or 0))
 
 
-def whole(log: LogBuilder, folder: Path, **plan: object) -> Extracted:
+def whole(log: LogBuilder, folder: Path, held: Sequence[HeldGroup] = (), **plan: object) -> Extracted:
     raw = bytes(log.data)
     found = plan_of(raw, **plan)  # type: ignore[arg-type]
     start = found.interval.start.logpos
-    return extracted(raw, found, folder, [whole_segment(FILE, 1, start, found.interval.stop.logpos, 4096)])
+    return extracted(raw, found, folder, [whole_segment(FILE, 1, start, found.interval.stop.logpos, 4096)], held=held)
 
 
 def seqno(offset: int) -> str:

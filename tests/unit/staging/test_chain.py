@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from loader.errors import DataError, StagedDataError
+from loader.errors import DataError, StagedDataError, UsageError
 from loader.model.identity import Identity
 from loader.staging.chain import NotLoaded, PlanChain
-from loader.staging.documents import Document, Generation, Manifest, Plan, TableFilter
+from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Plan, TableFilter
 from loader.store.local import LocalStore
 from loader.testing import MemoryStore
 
@@ -70,7 +70,7 @@ def test_plans_are_found_by_their_start_and_the_last_is_the_head(chain: PlanChai
 
 
 def test_another_stop_for_the_same_start_is_not_taken(chain: PlanChain) -> None:
-    first, second = plan(4, 100), plan(4, 200, run="later")
+    first, second = plan(4, 100), plan(4, 200, part_bytes=1)
     assert chain.extend(first) == first
     assert chain.extend(second) == first
     assert chain.plans(GENERATION) == [first]
@@ -160,3 +160,30 @@ def test_all_who_race_adopt_the_same_winner(what: str, tmp_path: Path) -> None:
         assert len({document.canonical() for document in found}) == 1
         (stored,) = list(store.list("shop/"))
         assert store.get(stored.key) == found[0].canonical()
+
+
+def test_the_oldest_of_several_unfinished_intervals_comes_first(chain: PlanChain) -> None:
+    plans = [chain.extend(one) for one in (plan(4, 100), plan(100, 200), plan(200, 300))]
+    assert chain.unfinished("0001") == plans
+    chain.publish(manifest(plans[0]))
+    assert chain.unfinished("0001") == plans[1:]
+    for one in plans[1:]:
+        chain.publish(manifest(one))
+    assert chain.unfinished("0001") == []
+
+
+def test_open_xa_transactions_come_from_the_manifest_before(chain: PlanChain) -> None:
+    first, second = (chain.extend(one) for one in (plan(4, 100), plan(100, 200)))
+    assert chain.held_into(first) == ()
+    with pytest.raises(UsageError, match="the interval before is not staged yet") as caught:
+        chain.held_into(second)
+    assert caught.value.hint == f"first: loader extract --interval {first.start_seqno}"
+    held = (HeldGroup(xid="X'61',X'',1", file="binlog.000001", start=50, end=90),)
+    chain.publish(manifest(first).model_copy(update={"held": held}))
+    assert chain.held_into(second) == held
+
+
+def test_nothing_is_carried_over_a_gap(chain: PlanChain) -> None:
+    chain.publish(manifest(chain.extend(plan(4, 100))))
+    with pytest.raises(StagedDataError, match="the chain of intervals is broken"):
+        chain.held_into(chain.extend(plan(200, 300)))

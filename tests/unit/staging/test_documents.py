@@ -51,7 +51,7 @@ DOCUMENTS: dict[type[Document], st.SearchStrategy[Document]] = {
     ),
     Plan: st.builds(
         Plan, source=TEXT, generation=TEXT, identity=st.just(IDENTITY), start=POSITIONS, stop=POSITIONS, shift=NUMBER,
-        tables=st.builds(TableFilter, include=st.lists(TEXT, max_size=3).map(tuple), exclude=st.just(())), run=TEXT,
+        tables=st.builds(TableFilter, include=st.lists(TEXT, max_size=3).map(tuple), exclude=st.just(())),
     ),
     Manifest: st.builds(
         Manifest, source=TEXT, generation=TEXT, identity=st.just(IDENTITY), start=POSITIONS, stop=POSITIONS,
@@ -93,8 +93,8 @@ def test_the_text_of_a_plan_is_what_it_always_was() -> None:
         tables=TableFilter(include=("shop.*",)),
     )  # fmt: skip
     assert plan.canonical().decode() == (
-        '{"format":1,"generation":"0001","held":[],"identity":{"kind":"mariadb","server_id":7,"uuid":"","version":"10.11.19-MariaDB"},'
-        '"part_bytes":67108864,"run":"","shift":0,"source":"shop","start":"binlog.000001:4","stop":"binlog.000002:99",'
+        '{"format":1,"generation":"0001","identity":{"kind":"mariadb","server_id":7,"uuid":"","version":"10.11.19-MariaDB"},'
+        '"part_bytes":67108864,"shift":0,"source":"shop","start":"binlog.000001:4","stop":"binlog.000002:99",'
         '"tables":{"exclude":[],"include":["shop.*"]},"undecodable":"error","untold":[],"update_rows":"after"}'
     )
 

@@ -1,0 +1,62 @@
+"""A source on MySQL whose chain has begun, with a table of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loader import pipeline
+from loader.extract.spec import TransportSettings
+from loader.materialise.spec import CatalogSettings
+from loader.model.position import Position
+from loader.settings import IntervalLimits, SourceSettings
+from loader.staging.documents import TableFilter
+from loader.submit import SparkSettings
+from tests.integration.snapshot.source_server import SourceServer
+
+
+@dataclass
+class Source:
+    """The settings of a source, and its server."""
+
+    server: SourceServer
+    settings: SourceSettings
+
+    def limited(self, **limits: int) -> SourceSettings:
+        """The settings with these limits only."""
+        return self.settings.model_copy(update={"interval": IntervalLimits(**{"bytes": 0, **limits})})
+
+    def insert(self, *numbers: int) -> None:
+        """A transaction for each number."""
+        self.server.run(*(f"INSERT INTO {self.server.schema}.orders VALUES ({number}, 'x')" for number in numbers))
+
+    def end(self) -> Position:
+        """The end of the server's log."""
+        return self.server.log_end()
+
+
+@pytest.fixture
+def source(mysql_server: Any, tmp_path: Path) -> Iterator[Source]:
+    server = SourceServer(mysql_server)
+    server.run(f"CREATE TABLE {server.schema}.orders (id INT PRIMARY KEY, name VARCHAR(100))")
+    settings = SourceSettings(
+        name="shop",
+        server=server.address,
+        transport=TransportSettings(kind="network", server=server.address),
+        tables=TableFilter(include=(f"{server.schema}.*",)),
+        update_rows="after",
+        undecodable="error",
+        part_bytes=65536,
+        chunk_rows=1000,
+        interval=IntervalLimits(),
+        staging_root=f"file://{tmp_path}/staging",
+        catalog=CatalogSettings(type="hadoop", warehouse=f"{tmp_path}/warehouse"),
+        spark=SparkSettings(jars=str(tmp_path)),
+    )
+    pipeline.begin(settings)
+    yield Source(server, settings)
+    server.drop()
