@@ -18,6 +18,7 @@ from loader.materialise.spec import CatalogSettings
 from loader.settings import IntervalLimits, SourceSettings
 from loader.staging.documents import TableFilter
 from loader.store.address import HdfsOptions, S3Options
+from loader.store.hadoop import hadoop_user, spark_conf
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 from loader.transport.keys import KeyFiles
@@ -187,7 +188,12 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
             uri=catalog.uri,
             properties=catalog.properties,
         ),
-        spark=SparkSettings(master=config.spark.master, jars=config.spark.jars, conf=config.spark.conf),
+        spark=SparkSettings(
+            master=config.spark.master,
+            jars=config.spark.jars,
+            conf=spark_conf(config.staging.address) | config.spark.conf,
+            hadoop_user=hadoop_user(config.staging.address),
+        ),
     )
 
 

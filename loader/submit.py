@@ -35,13 +35,17 @@ _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
 
 
 class SparkSettings(BaseModel):
-    """Where jobs run. `jars` is a folder; `conf` is added to, and wins over, what the loader sets itself."""
+    """Where jobs run. `jars` is a folder; `conf` is added to, and wins over, what the loader sets itself.
+
+    `hadoop_user` is whom HDFS takes the jobs for; empty for the user of the process.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     master: str = "local[*]"
     conf: dict[str, str] = {}
     jars: str
+    hadoop_user: str = ""
 
     @property
     def local(self) -> bool:
@@ -73,6 +77,8 @@ def command(job: Path, arguments: list[str], settings: SparkSettings) -> list[st
 def environment(settings: SparkSettings) -> dict[str, str]:
     """What the environment of spark-submit must have on top of this process's own."""
     variables = {"SPARK_HOME": str(_spark_home()), "PYSPARK_PYTHON": sys.executable}
+    if settings.hadoop_user:
+        variables["HADOOP_USER_NAME"] = settings.hadoop_user
     if settings.local:
         # Otherwise Spark listens on the first outer address of the machine.
         variables |= {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}

@@ -39,12 +39,12 @@ class Loaded:
         return self.home / "loader.toml"
 
     def configure(self, *, password: str = "", transport: str = "network", staging: str = "") -> None:
-        """Write loader.toml."""
+        """Write loader.toml; `staging` is its section, a folder by default."""
         self.home.mkdir(parents=True, exist_ok=True)
         self.config.write_text(
             f"""
 [staging]
-root = "{staging or f"file://{self.home}/staging"}"
+{staging or f'root = "file://{self.home}/staging"'}
 [warehouse]
 path = "{self.home}/warehouse"
 [spark]

@@ -102,6 +102,16 @@ def test_the_options_of_the_store_are_in_the_address_that_goes_to_every_process(
     assert options == (config.staging.hdfs if kind is HdfsOptions else config.staging.s3)
 
 
+def test_spark_is_told_where_staged_files_lie_and_the_configuration_wins(write: Path) -> None:
+    key = "spark.hadoop.fs.s3a.bucket.lake.endpoint.region"
+    text = GOOD.replace('root = "file:///data/staging/"', 'root = "s3://lake/x"\ns3 = { region = "eu-1" }')
+    assert loaded(write, text).source().spark.conf[key] == "eu-1"
+    mine = text.replace('jars = "/opt/jars"', f'jars = "/opt/jars"\nconf = {{ "{key}" = "eu-2" }}')
+    assert loaded(write, mine).source().spark.conf[key] == "eu-2"
+    hdfs = GOOD.replace('root = "file:///data/staging/"', 'root = "hdfs://nn/x"\nhdfs = { user = "etl" }')
+    assert loaded(write, hdfs).source().spark.hadoop_user == "etl"
+
+
 @pytest.mark.parametrize("query", ["?region", "?secret=x", "?path_style=perhaps", "?kms_key=x"])
 def test_wrong_options_in_an_address_are_refused(query: str) -> None:
     with pytest.raises(UsageError, match="options of the staging root are wrong"):

@@ -53,6 +53,11 @@ def test_a_cluster_gets_the_jars_sent(jars: Path) -> None:
     assert "SPARK_LOCAL_IP" not in environment(settings)
 
 
+def test_hdfs_is_told_the_user(jars: Path) -> None:
+    assert "HADOOP_USER_NAME" not in environment(SparkSettings(jars=str(jars)))
+    assert environment(SparkSettings(jars=str(jars), hadoop_user="etl"))["HADOOP_USER_NAME"] == "etl"
+
+
 def test_settings_win_and_options_of_the_jvm_are_joined(jars: Path) -> None:
     conf = configuration(
         SparkSettings(
