@@ -6,6 +6,7 @@ import uuid
 
 from pyspark.sql import SparkSession
 
+from loader.extract.checkpoint import changed
 from loader.extract.closing import manifest_of
 from loader.extract.held import Release
 from loader.extract.result import RangeResult
@@ -13,6 +14,7 @@ from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, TransportSettings, result_of
 from loader.job import carried
+from loader.source.continuity import replaced
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Plan
 from loader.store.opening import open_store
@@ -30,7 +32,9 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
         return result_of(existing, "already")
-    carried_in = chain.held_into(plan)
+    before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
+    if difference := changed(spec.transport.open(), before):
+        raise replaced(before.position, difference)
     context = spark.sparkContext
     ranges = ranges_of(plan, spec.transport, context.defaultParallelism)
     attempt = uuid.uuid4().hex[:12]
@@ -40,14 +44,14 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
         .map(lambda span: _extract_range(plan, attempt, transport, root, span))
         .collect()
     )
-    settled = settled_of(plan, carried_in, transport.open(), results)
+    settled = settled_of(plan, before.held, transport.open(), results)
     held = releases_of(plan, settled)
     released = (
         context.parallelize(held, len(held)).map(lambda run: _release(plan, attempt, transport, root, run)).collect()
         if held
         else []
     )
-    mine = manifest_of(plan, results, settled.held, released)
+    mine = manifest_of(plan, before, results, settled.held, released)
     published = chain.publish(mine)
     own = published.canonical() == mine.canonical()  # names of the attempt are in it
     return result_of(published, "staged" if own else "already")

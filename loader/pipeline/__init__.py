@@ -6,6 +6,7 @@
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
 
+from loader.pipeline.following import follow_to
 from loader.pipeline.jobs import Job, extract_job, load_job, materialise_job, snapshot_job
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
 from loader.pipeline.states import IntervalState, SourceStatus, TableState, intervals, status
@@ -19,6 +20,7 @@ __all__ = [
     "begin",
     "chain_of",
     "extract_job",
+    "follow_to",
     "intervals",
     "load_job",
     "materialise_job",

@@ -96,7 +96,7 @@ def status(settings: SourceSettings) -> SourceStatus:
     chain = chain_of(settings)
     generation = chain.require_generation()
     plans = chain.plans(generation)
-    identity, end = preflight(settings, generation)
+    identity, end = preflight(settings)
     staged = [p for p in plans if chain.manifest(generation.name, p.start_seqno)]
     records = [record for plan in plans if (record := _published(chain, plan))]
     newest = records[-1] if records else None

@@ -41,6 +41,11 @@ def interval_folder(source: str, generation: str, start_seqno: int) -> str:
     return f"{chain_folder(source, generation)}/{start_seqno:020d}"
 
 
+def published_key(source: str, generation: str, start_seqno: int) -> str:
+    """Key of the published record of an interval."""
+    return f"{interval_folder(source, generation, start_seqno)}/published.json"
+
+
 def load_folder(source: str, generation: str, table: TableName) -> str:
     """Folder of all initial loads of one table."""
     return f"{chain_folder(source, generation)}/load/{encode(table.schema)}/{encode(table.table)}"
