@@ -7,7 +7,7 @@ from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
 from loader.source.retention import Runway, read_runway
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, HeldGroup
+from loader.staging.documents import Generation
 from loader.transport.connection import connected
 
 
@@ -25,14 +25,12 @@ def source_runway(settings: SourceSettings) -> Runway:
 
 def needed_from(chain: PlanChain, generation: Generation) -> Position:
     """The first place in the log that is not staged: of an interval, or of an XA transaction without an outcome."""
-    needed: Position = generation.start_position
-    held: tuple[HeldGroup, ...] = ()
-    for seqno in reversed(chain.starts(generation.name)):
-        plan = chain.plan(generation.name, seqno)
-        if plan is None:
-            continue
-        manifest = chain.manifest(generation.name, seqno)
-        needed, held = (plan.interval.stop, manifest.held) if manifest else (plan.interval.start, plan.held)
-        if manifest:
-            break
+    head = chain.head(generation.name)
+    if head is None:
+        return generation.start_position
+    if unfinished := chain.unfinished(generation.name):
+        needed, held = unfinished[0].interval.start, chain.held_into(unfinished[0])
+    else:
+        manifest = chain.manifest(generation.name, head.start_seqno)
+        needed, held = head.interval.stop, manifest.held if manifest else ()
     return min([needed, *(Position.at(group.file, group.start) for group in held)])

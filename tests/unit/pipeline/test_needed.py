@@ -47,7 +47,7 @@ def test_what_is_staged_is_needed_no_more(chain: PlanChain) -> None:
 
 
 def test_a_held_group_is_needed_until_its_outcome(chain: PlanChain) -> None:
-    first, second = plan(4, 200), plan(200, 300, held=(HELD,))
+    first, second = plan(4, 200), plan(200, 300)
     chain.extend(first)
     chain.publish(manifest(first).model_copy(update={"held": (HELD,)}))
     assert needed(chain) == 150
