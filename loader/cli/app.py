@@ -175,7 +175,7 @@ def status(context: typer.Context, source: SourceOption = "") -> None:
         (found.log_end, "the log's end"), (found.planned, "the newest plan"),
         (found.staged, "the newest staged interval"), (found.applied, "all tables"),
     ])  # fmt: skip
-    out.line(f"{found.behind:,} bytes of log are not applied yet")
+    out.line(f"{found.behind:,} bytes of log are not applied yet; {found.runway}")
     out.rows(
         ("table", "applied_seqno", "snapshot", "state"),
         [(t.table, str(t.applied_seqno), str(t.snapshot), "exact" if t.exact else "catching up") for t in found.tables],

@@ -9,6 +9,7 @@ Each is safe to run again at any time: what is done already is found and not don
 from loader.pipeline.following import follow_to
 from loader.pipeline.jobs import Job, extract_job, load_job, materialise_job, snapshot_job
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
+from loader.pipeline.retention import source_runway
 from loader.pipeline.states import IntervalState, SourceStatus, TableState, intervals, status
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "materialise_job",
     "snapshot_job",
     "snapshot_position",
+    "source_runway",
     "status",
     "unfinished",
 ]

@@ -9,7 +9,9 @@ from pydantic import BaseModel, ConfigDict
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of, preflight
+from loader.pipeline.retention import source_runway
 from loader.settings import SourceSettings
+from loader.source.retention import Runway
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Plan, Published
 from loader.transport.connection import connected, log_sizes
@@ -43,7 +45,11 @@ class TableState(BaseModel):
 
 
 class SourceStatus(BaseModel):
-    """A source at a glance. `behind` counts bytes of log after the last applied position, over the files between."""
+    """A source at a glance.
+
+    `behind` counts bytes of log after the last applied position, over the files between; `runway` is of the oldest log
+    file that is not staged.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -54,6 +60,7 @@ class SourceStatus(BaseModel):
     staged: str
     applied: str
     behind: int
+    runway: Runway
     tables: tuple[TableState, ...]
 
 
@@ -109,6 +116,7 @@ def status(settings: SourceSettings) -> SourceStatus:
         staged=staged[-1].stop if staged else generation.start,
         applied=str(applied),
         behind=_bytes_between(settings, applied, end),
+        runway=source_runway(settings),
         tables=tuple(
             TableState(
                 table=name,

@@ -133,7 +133,7 @@ def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> S
     found.configure()
     monkeypatch.setenv("LOADER_CONFIG", str(tmp_path / "loader.toml"))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
-    monkeypatch.setattr("loader.pipeline.begin", lambda _: generation)  # asks the server otherwise
+    monkeypatch.setattr("loader.pipeline.jobs.begin", lambda _: generation)  # asks the server otherwise
     return found
 
 
