@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from loader.errors import UsageError
+from loader.extract.again import AgainResult, compared
 from loader.extract.closing import manifest_of
 from loader.extract.held import Release
 from loader.extract.result import RangeResult
@@ -14,7 +17,9 @@ from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, TransportSettings, result_of
 from loader.job import carried
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Plan
+from loader.staging.documents import HeldGroup, Manifest, Plan
+from loader.store.base import Store
+from loader.store.local import NoStore
 from loader.store.opening import open_store
 from loader.transport.base import Transport
 
@@ -30,11 +35,37 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
         return result_of(existing, "already")
-    carried_in = chain.held_into(plan)
-    context = spark.sparkContext
-    ranges = ranges_of(plan, spec.transport, context.defaultParallelism)
+    mine = _attempted(spark, plan, chain.held_into(plan), spec, spec.staging_root)
+    published = chain.publish(mine)
+    own = published.canonical() == mine.canonical()  # names of the attempt are in it
+    return result_of(published, "staged" if own else "already")
+
+
+def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
+    """Extract a staged interval again without keeping a byte, and compare with what its manifest says.
+
+    Raises:
+        LoaderError: the interval is not staged, or its log cannot be read any more.
+    """
+    chain = PlanChain(open_store(spec.staging_root), spec.source)
+    plan = chain.require_plan(spec.generation, spec.start_seqno)
+    published = chain.manifest(spec.generation, spec.start_seqno)
+    if published is None:
+        raise UsageError(
+            "the interval is not staged, so there is nothing to compare with",
+            hint=f"loader extract --interval {spec.start_seqno}",
+            interval=spec.start_seqno,
+        )
+    return compared(published, _attempted(spark, plan, chain.held_into(plan), spec, ""))
+
+
+def _attempted(
+    spark: SparkSession, plan: Plan, carried_in: Sequence[HeldGroup], spec: ExtractSpec, root: str
+) -> Manifest:
+    """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
+    context, transport = spark.sparkContext, spec.transport
+    ranges = ranges_of(plan, transport, context.defaultParallelism)
     attempt = uuid.uuid4().hex[:12]
-    root, transport = spec.staging_root, spec.transport
     results = (
         context.parallelize(ranges, len(ranges))
         .map(lambda span: _extract_range(plan, attempt, transport, root, span))
@@ -47,10 +78,7 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
         if held
         else []
     )
-    mine = manifest_of(plan, results, settled.held, released)
-    published = chain.publish(mine)
-    own = published.canonical() == mine.canonical()  # names of the attempt are in it
-    return result_of(published, "staged" if own else "already")
+    return manifest_of(plan, results, settled.held, released)
 
 
 def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
@@ -81,11 +109,15 @@ def _extract_range(plan: Plan, attempt: str, transport: TransportSettings, root:
     from loader.extract.task import RangeExtractor
 
     with carried():
-        return RangeExtractor(plan, attempt, transport.open(), open_store(root)).extract(span)
+        return RangeExtractor(plan, attempt, transport.open(), _store(root)).extract(span)
 
 
 def _release(plan: Plan, attempt: str, transport: TransportSettings, root: str, run: list[Release]) -> RangeResult:
     from loader.extract.task import RangeExtractor
 
     with carried():
-        return RangeExtractor(plan, attempt, transport.open(), open_store(root)).release(run)
+        return RangeExtractor(plan, attempt, transport.open(), _store(root)).release(run)
+
+
+def _store(root: str) -> Store:
+    return open_store(root) if root else NoStore()

@@ -6,24 +6,39 @@
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
 
-from loader.pipeline.jobs import Job, extract_job, load_job, materialise_job, snapshot_job
+from loader.pipeline.intervals import (
+    FileFault,
+    IntervalDetail,
+    IntervalState,
+    interval,
+    intervals,
+    staged_files,
+    verify_interval,
+)
+from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
-from loader.pipeline.states import IntervalState, SourceStatus, TableState, intervals, status
+from loader.pipeline.states import SourceStatus, TableState, status
 
 __all__ = [
+    "FileFault",
     "IntervalChosen",
+    "IntervalDetail",
     "IntervalState",
     "Job",
     "SourceStatus",
     "TableState",
+    "again_job",
     "begin",
     "chain_of",
     "extract_job",
+    "interval",
     "intervals",
     "load_job",
     "materialise_job",
     "snapshot_job",
     "snapshot_position",
+    "staged_files",
     "status",
     "unfinished",
+    "verify_interval",
 ]

@@ -40,6 +40,12 @@ class PlanChain:
                 return found
         return None
 
+    def generations(self) -> list[Generation]:
+        """All generations, in order."""
+        folder = f"{encode(self.source)}/"
+        keys = (f"{folder}{name}/generation.json" for name in self._store.folders(folder))
+        return [found for key in keys if (found := self._read(key, Generation))]
+
     def require_generation(self) -> Generation:
         """The newest generation.
 
@@ -78,12 +84,7 @@ class PlanChain:
         """
         found = self.plan(generation, start_seqno)
         if not found:
-            raise DataError(
-                "no interval starts there",
-                hint="list them with: loader intervals",
-                source=self.source,
-                interval=start_seqno,
-            )
+            raise no_interval(self.source, start_seqno)
         return found
 
     def head(self, generation: str) -> Plan | None:
@@ -201,6 +202,13 @@ class PlanChain:
             return kind.read(self._store.get(key), key)
         except ObjectNotFound:
             return None
+
+
+def no_interval(source: str, start_seqno: int) -> DataError:
+    """The error of a start seqno that no interval has."""
+    return DataError(
+        "no interval starts there", hint="list them with: loader intervals", source=source, interval=start_seqno
+    )
 
 
 def _broken(source: str, plan: Plan, expected: str) -> StagedDataError:

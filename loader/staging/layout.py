@@ -3,6 +3,7 @@
 <source>/<generation>/<start seqno, 20 digits>/plan.json
                                               /manifest.json
                                               /published.json
+                                              /purged.json
                                               /<attempt>/<schema>/<table>/<schema id>/part-<lognum>-<number>.csv
 <source>/<generation>/load/<schema>/<table>/<position seqno, 20 digits>/plan.json, manifest.json, <attempt>/...
 """
@@ -39,6 +40,11 @@ def chain_folder(source: str, generation: str) -> str:
 def interval_folder(source: str, generation: str, start_seqno: int) -> str:
     """Folder of one interval."""
     return f"{chain_folder(source, generation)}/{start_seqno:020d}"
+
+
+def purged_key(folder: str) -> str:
+    """Key of the note that the files of the interval in that folder were purged."""
+    return f"{folder}/purged.json"
 
 
 def load_folder(source: str, generation: str, table: TableName) -> str:
