@@ -66,7 +66,7 @@ def test_one_in_detail_has_its_plan_and_manifest(site: Site, plans: list[Plan]) 
 
 
 def test_a_table_without_records_is_said_to_have_none(site: Site, plans: list[Plan]) -> None:
-    manifest, files = staged_files(site.settings, plans[0].start_seqno, TableName("shop", "items"))
+    _, files = staged_files(site.settings, plans[0].start_seqno, TableName("shop", "items"))
     assert sum(file.rows for file in files) == 4
     with pytest.raises(DataError, match="no records of the table"):
         staged_files(site.settings, plans[0].start_seqno, TableName("shop", "carts"))
