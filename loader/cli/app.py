@@ -13,6 +13,7 @@ from loader.cli.inspect import inspect
 from loader.cli.intervals import intervals, staged
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
+from loader.cli.purge import purge
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
 from loader.errors import LoaderError, UsageError
 
@@ -194,6 +195,7 @@ def warm(context: typer.Context) -> None:
 
 app.command()(inspect)
 app.command()(intervals)
+app.command()(purge)
 app.add_typer(staged, name="staged")
 
 

@@ -6,7 +6,7 @@
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
 
-from loader.pipeline.intervals import (
+from loader.pipeline.interval_states import (
     FileFault,
     IntervalDetail,
     IntervalState,
@@ -17,6 +17,7 @@ from loader.pipeline.intervals import (
 )
 from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
+from loader.pipeline.purging import Removal, purge
 from loader.pipeline.states import SourceStatus, TableState, status
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "IntervalDetail",
     "IntervalState",
     "Job",
+    "Removal",
     "SourceStatus",
     "TableState",
     "again_job",
@@ -35,6 +37,7 @@ __all__ = [
     "intervals",
     "load_job",
     "materialise_job",
+    "purge",
     "snapshot_job",
     "snapshot_position",
     "staged_files",

@@ -7,8 +7,8 @@ from typing import TypeVar
 from loader.errors import DataError, LoaderError, StagedDataError, UsageError
 from loader.failpoints import failpoint
 from loader.model.table import TableName
-from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Plan, Published
-from loader.staging.layout import chain_folder, encode, interval_folder, load_folder
+from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Plan, Published, Purged
+from loader.staging.layout import chain_folder, encode, interval_folder, load_folder, purged_key
 from loader.store.base import ObjectNotFound, Store
 
 _FIRST_GENERATION = "0001"
@@ -163,6 +163,14 @@ class PlanChain:
     def published(self, generation: str, start_seqno: int) -> Published | None:
         """The record that every table has the interval that starts there; None while one is behind."""
         return self._read(f"{self.folder(generation, start_seqno)}/published.json", Published)
+
+    def purged(self, generation: str, start_seqno: int) -> Purged | None:
+        """The note that the interval's files were purged; None while they are there."""
+        return self._read(purged_key(self.folder(generation, start_seqno)), Purged)
+
+    def note_purged(self, note: Purged) -> None:
+        """Say so before the first file is removed; the first note stands."""
+        self._store.create(purged_key(self.folder(note.generation, note.start_seqno)), note.canonical())
 
     def publish(self, manifest: Manifest) -> Manifest:
         """Make an extraction visible, or adopt the one that was published first."""

@@ -13,7 +13,7 @@ from loader import pipeline
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
-from loader.settings import IntervalLimits, SourceSettings
+from loader.settings import IntervalLimits, Retention, SourceSettings
 from loader.staging.documents import TableFilter
 from loader.submit import SparkSettings
 from tests.integration.snapshot.source_server import SourceServer
@@ -53,6 +53,7 @@ def source(mysql_server: Any, tmp_path: Path) -> Iterator[Source]:
         part_bytes=65536,
         chunk_rows=1000,
         interval=IntervalLimits(),
+        retention=Retention(),
         staging_root=f"file://{tmp_path}/staging",
         catalog=CatalogSettings(type="hadoop", warehouse=f"{tmp_path}/warehouse"),
         spark=SparkSettings(jars=str(tmp_path)),

@@ -8,7 +8,7 @@ from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
 from loader.pipeline import chain_of
-from loader.settings import IntervalLimits, SourceSettings
+from loader.settings import IntervalLimits, Retention, SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, Published, PublishedTable
 from loader.store.local import LocalStore
@@ -76,6 +76,7 @@ def settings_of(folder: Path) -> SourceSettings:
         part_bytes=4096,
         chunk_rows=1000,
         interval=IntervalLimits(),
+        retention=Retention(),
         staging_root=f"file://{folder}/staging",
         catalog=CatalogSettings(type="hadoop", warehouse=f"{folder}/warehouse"),
         spark=SparkSettings(jars=str(folder)),
