@@ -16,6 +16,7 @@ from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.reader.walking import log_bytes
 from loader.staging.documents import HeldGroup, Manifest, Plan, TableFilter
+from loader.store.base import Store
 from loader.store.local import LocalStore
 from loader.transport.file import FileTransport
 
@@ -52,12 +53,18 @@ class Extracted:
 
 
 def extracted(
-    log: bytes, plan: Plan, folder: Path, ranges: Sequence[LogRange], attempt: str = "a", held: Sequence[HeldGroup] = ()
+    log: bytes,
+    plan: Plan,
+    folder: Path,
+    ranges: Sequence[LogRange],
+    attempt: str = "a",
+    held: Sequence[HeldGroup] = (),
+    store: Store | None = None,
 ) -> Extracted:
     """Extract the ranges, last one first, since nothing may depend on their order."""
     folder.mkdir(exist_ok=True)
     (folder / FILE).write_bytes(log)
-    store = LocalStore(f"file://{folder}/staging")
+    store = store or LocalStore(f"file://{folder}/staging")
     transport = FileTransport(str(folder))
     extractor = RangeExtractor(plan, attempt, transport, store)
     results = [extractor.extract(span) for span in reversed(ranges)][::-1]

@@ -11,7 +11,7 @@ from loader.pipeline import chain_of
 from loader.settings import IntervalLimits, Retention, SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, Published, PublishedTable
-from loader.store.local import LocalStore
+from loader.store.opening import open_store
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 from tests.unit.binlog.builder import LogBuilder
@@ -23,13 +23,13 @@ ITEMS = Table("shop", "items", (integer("id"), integer("line")))
 
 
 class Site:
-    """A log of one file, and the chain of its intervals in `<folder>/staging`."""
+    """A log of one file, and the chain of its intervals in `<folder>/staging` or another root."""
 
-    def __init__(self, folder: Path, log: LogBuilder) -> None:
+    def __init__(self, folder: Path, log: LogBuilder, root: str = "") -> None:
         self.folder = folder
         self.log = bytes(log.data)
-        self.settings = settings_of(folder)
-        self.store = LocalStore(self.settings.staging_root)
+        self.settings = settings_of(folder, root)
+        self.store = open_store(self.settings.staging_root)
         self.chain: PlanChain = chain_of(self.settings)
         self.generation = self.chain.begin(Generation(source="shop", name="0001", identity=IDENTITY, start=f"{FILE}:4"))
 
@@ -43,7 +43,7 @@ class Site:
         """Stage the files of an interval without publishing them."""
         ranges = pieces_of(self.log, plan, self.folder, pieces)
         held = self.chain.held_into(plan)
-        return extracted(self.log, plan, self.folder, ranges, attempt, held).manifest
+        return extracted(self.log, plan, self.folder, ranges, attempt, held, self.store).manifest
 
     def extract(self, plan: Plan, attempt: str = "a") -> Manifest:
         """What the extraction does: nothing for an interval that is staged."""
@@ -63,7 +63,7 @@ class Site:
         return {info.key: self.store.get(info.key) for info in self.store.list("shop/")}
 
 
-def settings_of(folder: Path) -> SourceSettings:
+def settings_of(folder: Path, root: str = "") -> SourceSettings:
     """A source whose log and staging lie in a folder, and whose server is not there."""
     server = ServerAddress(host="127.0.0.1", port=1, user="nobody")
     return SourceSettings(
@@ -77,7 +77,7 @@ def settings_of(folder: Path) -> SourceSettings:
         chunk_rows=1000,
         interval=IntervalLimits(),
         retention=Retention(),
-        staging_root=f"file://{folder}/staging",
+        staging_root=root or f"file://{folder}/staging",
         catalog=CatalogSettings(type="hadoop", warehouse=f"{folder}/warehouse"),
         spark=SparkSettings(jars=str(folder)),
     )
