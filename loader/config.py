@@ -6,17 +6,20 @@ Secrets are never in it, only references to them: `env:NAME`, `file:/path`, `air
 from __future__ import annotations
 
 import os
+import re
 import tomllib
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
-from loader.settings import IntervalLimits, SourceSettings
+from loader.settings import IntervalLimits, Retention, SourceSettings, parse_keep
 from loader.staging.documents import TableFilter
+from loader.staging.layout import encode
 from loader.store.address import HdfsOptions, S3Options
 from loader.store.hadoop import hadoop_user, spark_conf
 from loader.submit import SparkSettings
@@ -39,6 +42,12 @@ def _root(value: str) -> str:
     return value.rstrip("/")
 
 
+def _prefix(value: str) -> str:
+    if not re.fullmatch(r"(?!\.)[\w.-]*", value, re.ASCII):
+        raise ValueError("write a name of letters, digits, points, - and _")
+    return value
+
+
 def _pattern(value: str) -> str:
     if value.count(".") != 1:
         raise ValueError("write a pattern over schema.table, such as shop.* or shop.order_*")
@@ -55,9 +64,16 @@ _Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
 class Staging(_Section):
-    """Where staged files and plans live, and the options of that store: see S3Options, HdfsOptions."""
+    """Where staged files and plans live, and the options of that store: see S3Options, HdfsOptions.
+
+    Attributes:
+        keep: `forever`, or for how long the files of an interval stay once every table has it: `30d`, `12h`.
+        archive: a prefix in the root that they are moved to then, instead of being removed.
+    """
 
     root: Annotated[str, AfterValidator(_root)]
+    keep: Annotated[timedelta | None, BeforeValidator(parse_keep)] = None
+    archive: Annotated[str, AfterValidator(_prefix)] = ""
     s3: S3Options = S3Options()
     hdfs: HdfsOptions = HdfsOptions()
 
@@ -144,6 +160,12 @@ class Config(_Section):
     spark: Spark
     sources: Annotated[dict[str, Source], Field(min_length=1)]
 
+    @model_validator(mode="after")
+    def _archive_beside_sources(self) -> Config:
+        if self.staging.archive in map(encode, self.sources):
+            raise ValueError(f"staging.archive: {self.staging.archive} is the folder of a source")
+        return self
+
     def source(self, name: str = "") -> SourceSettings:
         """The settings of a source; of the only one when no name is given.
 
@@ -184,6 +206,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         interval=source.interval,
         min_runway_hours=source.min_runway_hours,
         staging_root=config.staging.address,
+        retention=Retention(keep=config.staging.keep, archive=config.staging.archive),
         catalog=CatalogSettings(
             name=catalog.name,
             type=catalog.type,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,6 +31,36 @@ class IntervalLimits(BaseModel):
     seconds: Annotated[int, Field(ge=0)] = 0
 
 
+_DURATION = re.compile(r"(\d+)([dh])")
+_HOURS = {"d": 24, "h": 1}
+
+
+def parse_keep(text: object) -> timedelta | None:
+    """Read `forever` (None), `30d` or `12h`.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if text == "forever":
+        return None
+    found = _DURATION.fullmatch(str(text))
+    if not found:
+        raise ValueError("write forever, or days or hours: 30d, 12h")
+    return timedelta(hours=int(found[1]) * _HOURS[found[2]])
+
+
+class Retention(BaseModel):
+    """For how long the files of an interval are kept once every table has it (None: for good).
+
+    `archive`: a prefix in the staging root that they are moved to; empty: they are removed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    keep: timedelta | None = None
+    archive: str = ""
+
+
 class SourceSettings(BaseModel):
     """One source, resolved: its server, what is captured of it, its staging root, its warehouse, its Spark.
 
@@ -49,5 +81,6 @@ class SourceSettings(BaseModel):
     interval: IntervalLimits
     min_runway_hours: float
     staging_root: str
+    retention: Retention
     catalog: CatalogSettings
     spark: SparkSettings

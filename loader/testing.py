@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from loader.store.base import ObjectInfo, ObjectNotFound
@@ -37,11 +38,16 @@ class MemoryStore:
             raise ObjectNotFound("no such object", key=key)
         return self.objects[key]
 
+    @contextmanager
+    def reading(self, key: str) -> Iterator[io.BytesIO]:
+        """See Store."""
+        yield io.BytesIO(self.get(key))
+
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """See Store."""
         for key in sorted(self.objects):
             if key.startswith(prefix):
-                yield ObjectInfo(key, len(self.objects[key]))
+                yield ObjectInfo(key, len(self.objects[key]), datetime.now(UTC))
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """See Store."""
@@ -51,6 +57,11 @@ class MemoryStore:
     def delete(self, key: str) -> None:
         """See Store."""
         self.objects.pop(key, None)
+
+    def remove(self, prefix: str) -> None:
+        """See Store."""
+        for key in [key for key in self.objects if key.startswith(prefix)]:
+            del self.objects[key]
 
     def uri(self, key: str) -> str:
         """See Store."""

@@ -52,3 +52,19 @@ def check_runway(source: str, interval: dict[str, Any]) -> None:
     with reported(get_current_context()):
         found = retention.Runway.model_validate(interval["runway"])
         retention.check_runway(found, settings_of(source).min_runway_hours)
+
+
+@task(multiple_outputs=False)
+def purge(source: str) -> list[dict[str, Any]]:
+    """Remove, or move to the archive, staged files that nothing needs any more, as the configuration says."""
+    from loader.airflow.sources import settings_of
+    from loader.pipeline import purge as remove
+
+    context = get_current_context()
+    with reported(context):
+        refuse_unknown_conf(context)
+        settings = settings_of(source)
+        removed = remove(settings, settings.retention.keep)
+    for one in removed:
+        _LOG.info("%s %d: %d files of %d bytes", one.what, one.start_seqno, one.files, one.bytes)
+    return [one.model_dump(mode="json") for one in removed]

@@ -10,8 +10,10 @@ import typer
 
 from loader import __version__
 from loader.cli.inspect import inspect
+from loader.cli.intervals import intervals, staged
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
+from loader.cli.purge import purge
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
 from loader.errors import LoaderError, UsageError
 from loader.model.position import Position
@@ -112,10 +114,22 @@ def _unread(table: dict[str, Any]) -> dict[str, Any]:
 
 
 @app.command()
-def extract(context: typer.Context, source: SourceOption = "", interval: IntervalOption = 0) -> None:
+def extract(
+    context: typer.Context,
+    source: SourceOption = "",
+    interval: IntervalOption = 0,
+    again: Annotated[
+        int,
+        typer.Option(help="Start seqno of a staged interval to extract once more and compare."),
+    ] = 0,
+) -> None:
     """Stage a planned interval; one that is staged already is left alone."""
     session: Session = context.obj
     settings = session.settings(source)
+    if again:
+        result = jobs.submit(pipeline.again_job(settings, again), settings, session.output.console)
+        _report_again(session.output, result)
+        return
     result = jobs.submit(pipeline.extract_job(settings, interval or _next(settings)), settings, session.output.console)
     _report_extract(session.output, result)
 
@@ -142,9 +156,9 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
     if chosen is None:
         _report_nothing(session.output)
         return
-    intervals = pipeline.unfinished(settings) or [chosen]
+    todo = pipeline.unfinished(settings) or [chosen]
     console = session.output.console
-    extracted, failed = jobs.extract_all(intervals, settings, console)
+    extracted, failed = jobs.extract_all(todo, settings, console)
     if failed and not extracted:
         raise failed
     # What was staged before an interval that cannot be is applied all the same.
@@ -154,8 +168,8 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
             _report_extract(session.output, result)
         _report_tables(session.output, merged)
     elif not failed:
-        chosen_ones = [interval.model_dump() for interval in intervals]
-        session.output.document({"intervals": chosen_ones, "extracts": extracted, "materialise": merged})
+        found = [interval.model_dump() for interval in todo]
+        session.output.document({"intervals": found, "extracts": extracted, "materialise": merged})
         _fail_on_tables(merged)
     if failed:
         raise failed
@@ -183,18 +197,6 @@ def status(context: typer.Context, source: SourceOption = "") -> None:
 
 
 @app.command()
-def intervals(context: typer.Context, source: SourceOption = "") -> None:
-    """List the intervals of a source with their state."""
-    session: Session = context.obj
-    found = pipeline.intervals(session.settings(source))
-    if session.output.as_json:
-        session.output.document(found)
-        return
-    columns = ("start_seqno", "state", "start", "stop", "tables", "inserts", "updates", "deletes", "bytes")
-    session.output.rows(columns, [[str(i.start_seqno), *(getattr(i, name) for name in columns[1:])] for i in found])
-
-
-@app.command()
 def warm(context: typer.Context) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
     import loader.binlog.cipherblocks
@@ -208,6 +210,9 @@ def warm(context: typer.Context) -> None:
 
 
 app.command()(inspect)
+app.command()(intervals)
+app.command()(purge)
+app.add_typer(staged, name="staged")
 
 
 @app.command()
@@ -250,6 +255,17 @@ def _report_extract(output: Output, result: dict[str, Any]) -> None:
         ("table", "inserts", "updates", "deletes"),
         [(t["table"], t["inserts"], t["updates"], t["deletes"]) for t in result["tables"]],
     )
+
+
+def _report_again(output: Output, result: dict[str, Any]) -> None:
+    if output.as_json:
+        output.document(result)
+    elif not result["differences"]:
+        output.line(f"equal: {result['files']:,} files of {result['bytes']:,} bytes came out as they are staged")
+    else:
+        output.rows(("name", "what", "why"), [list(found.values()) for found in result["differences"]])
+    if result["exit_code"]:
+        raise typer.Exit(result["exit_code"])
 
 
 def _report_tables(output: Output, result: dict[str, Any]) -> None:

@@ -6,6 +6,8 @@ import uuid
 
 from pyspark.sql import SparkSession
 
+from loader.errors import UsageError
+from loader.extract.again import AgainResult, compared
 from loader.extract.checkpoint import changed
 from loader.extract.closing import manifest_of
 from loader.extract.held import Release
@@ -15,8 +17,10 @@ from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, TransportSettings, result_of
 from loader.job import carried
 from loader.source.continuity import replaced
-from loader.staging.chain import PlanChain
-from loader.staging.documents import Plan
+from loader.staging.chain import Checkpoint, PlanChain
+from loader.staging.documents import Manifest, Plan
+from loader.store.base import Store
+from loader.store.local import NoStore
 from loader.store.opening import open_store
 from loader.transport.base import Transport
 
@@ -33,12 +37,38 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     if existing:
         return result_of(existing, "already")
     before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
+    mine = _attempted(spark, plan, before, spec, spec.staging_root)
+    published = chain.publish(mine)
+    own = published.canonical() == mine.canonical()  # names of the attempt are in it
+    return result_of(published, "staged" if own else "already")
+
+
+def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
+    """Extract a staged interval again without keeping a byte, and compare with what its manifest says.
+
+    Raises:
+        LoaderError: the interval is not staged, or its log cannot be read any more.
+    """
+    chain = PlanChain(open_store(spec.staging_root), spec.source)
+    plan = chain.require_plan(spec.generation, spec.start_seqno)
+    published = chain.manifest(spec.generation, spec.start_seqno)
+    if published is None:
+        raise UsageError(
+            "the interval is not staged, so there is nothing to compare with",
+            hint=f"loader extract --interval {spec.start_seqno}",
+            interval=spec.start_seqno,
+        )
+    before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
+    return compared(published, _attempted(spark, plan, before, spec, ""))
+
+
+def _attempted(spark: SparkSession, plan: Plan, before: Checkpoint, spec: ExtractSpec, root: str) -> Manifest:
+    """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
     if difference := changed(spec.transport.open(), before):
         raise replaced(before.position, difference)
-    context = spark.sparkContext
-    ranges = ranges_of(plan, spec.transport, context.defaultParallelism)
+    context, transport = spark.sparkContext, spec.transport
+    ranges = ranges_of(plan, transport, context.defaultParallelism)
     attempt = uuid.uuid4().hex[:12]
-    root, transport = spec.staging_root, spec.transport
     results = (
         context.parallelize(ranges, len(ranges))
         .map(lambda span: _extract_range(plan, attempt, transport, root, span))
@@ -51,10 +81,7 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
         if held
         else []
     )
-    mine = manifest_of(plan, before, results, settled.held, released)
-    published = chain.publish(mine)
-    own = published.canonical() == mine.canonical()  # names of the attempt are in it
-    return result_of(published, "staged" if own else "already")
+    return manifest_of(plan, before, results, settled.held, released)
 
 
 def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
@@ -85,11 +112,15 @@ def _extract_range(plan: Plan, attempt: str, transport: TransportSettings, root:
     from loader.extract.task import RangeExtractor
 
     with carried():
-        return RangeExtractor(plan, attempt, transport.open(), open_store(root)).extract(span)
+        return RangeExtractor(plan, attempt, transport.open(), _store(root)).extract(span)
 
 
 def _release(plan: Plan, attempt: str, transport: TransportSettings, root: str, run: list[Release]) -> RangeResult:
     from loader.extract.task import RangeExtractor
 
     with carried():
-        return RangeExtractor(plan, attempt, transport.open(), open_store(root)).release(run)
+        return RangeExtractor(plan, attempt, transport.open(), _store(root)).release(run)
+
+
+def _store(root: str) -> Store:
+    return open_store(root) if root else NoStore()

@@ -76,7 +76,7 @@ def _attempt(warehouse: Warehouse, store: Store, manifest: Manifest, work: Work)
             hint=f"drop {work.name} in the warehouse, then run again",
             table=work.name,
         )
-    verify_files(store, work.files)
+    verify_files(warehouse.session, store, work.files)
     with Branch(warehouse, work.name, history.head) as branch:
         _build(warehouse, store, branch, manifest, work)
         added = branch.commits()[0].count("added-records")

@@ -105,7 +105,7 @@ def _attempt(
     work = plan_merge(history, chain, table, target, record)
     if isinstance(work, TableResult) or history is None:
         return cast("TableResult", work)
-    verify_files(chain.store, work.files)
+    verify_files(warehouse.session, chain.store, work.files)
     changes = collapse(warehouse.session, [chain.store.uri(file.key) for file in work.files], work)
     try:
         if changes.keys:

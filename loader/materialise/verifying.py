@@ -1,60 +1,41 @@
-"""Staged files are what their manifest says: size and SHA-256, before anything reads them."""
+"""Staged files are verified before anything reads them."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from loader.errors import StagedDataError
+from pyspark.sql import SparkSession
+
+from loader.job import carried
 from loader.staging.documents import StagedFile
-from loader.store.base import ObjectNotFound, Store
+from loader.staging.verifying import fault, faults
+from loader.store.base import Store
+from loader.store.opening import open_store
 
-_AT_ONCE = 4  # hashing releases the interpreter's lock
+_SPREAD_BYTES = 64 * 1024 * 1024  # starting tasks takes some 0.3 s, in which the driver hashes as much
 
 
-def verify_files(store: Store, files: Sequence[StagedFile]) -> None:
-    """Read every file once and compare it with its entry.
+def verify_files(session: SparkSession, store: Store, files: Sequence[StagedFile]) -> None:
+    """Read every file once and compare it with its entry: the driver does, or the tasks of a cluster if it is much.
 
     Raises:
-        StagedDataError: naming the first file that is missing or changed.
+        StagedDataError: naming a file that is missing or changed.
     """
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for file, found in zip(files, pool.map(lambda file: _digest(store, file), files), strict=True):
-            if found is None:
-                raise _wrong("a staged file is missing", file)
-            size, sha256 = found
-            if size != file.bytes:
-                raise _wrong("a staged file has changed", file, f"{file.bytes} bytes became {size}")
-            if sha256 != file.sha256:
-                raise _wrong("a staged file has changed", file, f"SHA-256 {file.sha256} became {sha256}")
+    if not _spread(session, files):
+        for found in faults(store, files):
+            raise found
+        return
+    root = store.root
+    session.sparkContext.parallelize(files, len(files)).foreach(lambda file: _verify(root, file))
 
 
-def _digest(store: Store, file: StagedFile) -> tuple[int, str] | None:
-    """Size and SHA-256 of the stored bytes; None when there is no such object."""
-    uri = store.uri(file.key)
-    try:
-        if uri.startswith("file://"):
-            return _digest_path(Path(uri.removeprefix("file://")))
-        data = store.get(file.key)
-    except (FileNotFoundError, ObjectNotFound):
-        return None
-    return len(data), hashlib.sha256(data).hexdigest()
+def _spread(session: SparkSession, files: Sequence[StagedFile]) -> bool:
+    """Whether there are other machines to read on, and enough to read. On one alone the driver's threads are faster."""
+    local = str(session.sparkContext.master).startswith("local")
+    return not local and sum(file.bytes for file in files) > _SPREAD_BYTES
 
 
-def _digest_path(path: Path) -> tuple[int, str]:
-    """In blocks: a part of a huge transaction need not fit into memory."""
-    with path.open("rb") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        return stream.tell(), sha256
-
-
-def _wrong(what: str, file: StagedFile, why: str = "") -> StagedDataError:
-    return StagedDataError(
-        what,
-        why=why,
-        hint="restore the file that was there, then run again",
-        table=file.name,
-        file=file.key,
-    )
+def _verify(root: str, file: StagedFile) -> None:
+    with carried():
+        if found := fault(open_store(root), file):
+            raise found

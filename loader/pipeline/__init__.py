@@ -7,27 +7,45 @@ Each is safe to run again at any time: what is done already is found and not don
 """
 
 from loader.pipeline.following import follow_to
-from loader.pipeline.jobs import Job, extract_job, load_job, materialise_job, snapshot_job
+from loader.pipeline.interval_states import (
+    FileFault,
+    IntervalDetail,
+    IntervalState,
+    interval,
+    intervals,
+    staged_files,
+    verify_interval,
+)
+from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
+from loader.pipeline.purging import Removal, purge
 from loader.pipeline.retention import source_runway
-from loader.pipeline.states import IntervalState, SourceStatus, TableState, intervals, status
+from loader.pipeline.states import SourceStatus, TableState, status
 
 __all__ = [
+    "FileFault",
     "IntervalChosen",
+    "IntervalDetail",
     "IntervalState",
     "Job",
+    "Removal",
     "SourceStatus",
     "TableState",
+    "again_job",
     "begin",
     "chain_of",
     "extract_job",
     "follow_to",
+    "interval",
     "intervals",
     "load_job",
     "materialise_job",
+    "purge",
     "snapshot_job",
     "snapshot_position",
     "source_runway",
+    "staged_files",
     "status",
     "unfinished",
+    "verify_interval",
 ]

@@ -21,22 +21,19 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 class Job:
     """A Spark application of the loader: its file and what it is told."""
 
-    name: Literal["snapshot", "load", "extract", "materialise"]
+    name: Literal["snapshot", "load", "extract", "again", "materialise"]
     file: Path
     spec: BaseModel
 
 
 def extract_job(settings: SourceSettings, start_seqno: int) -> Job:
     """The extraction of the interval that starts there."""
-    generation = chain_of(settings).require_generation()
-    spec = ExtractSpec(
-        source=settings.name,
-        generation=generation.name,
-        staging_root=settings.staging_root,
-        start_seqno=start_seqno,
-        transport=settings.transport,
-    )
-    return Job("extract", _PACKAGE / "extract" / "job.py", spec)
+    return Job("extract", _PACKAGE / "extract" / "job.py", _extract_spec(settings, start_seqno))
+
+
+def again_job(settings: SourceSettings, start_seqno: int) -> Job:
+    """The comparison of that interval, which is staged, with another extraction of it."""
+    return Job("again", _PACKAGE / "extract" / "again_job.py", _extract_spec(settings, start_seqno))
 
 
 def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:
@@ -81,3 +78,14 @@ def load_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
         manifests=manifests,
     )
     return Job("load", _PACKAGE / "materialise" / "load_job.py", spec)
+
+
+def _extract_spec(settings: SourceSettings, start_seqno: int) -> ExtractSpec:
+    generation = chain_of(settings).of_interval(start_seqno)
+    return ExtractSpec(
+        source=settings.name,
+        generation=generation.name,
+        staging_root=settings.staging_root,
+        start_seqno=start_seqno,
+        transport=settings.transport,
+    )

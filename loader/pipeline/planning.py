@@ -95,7 +95,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         LoaderError: the source was never loaded, cannot be read from, or its log does not continue the chain.
     """
     chain = chain_of(settings)
-    if run and (given := chain.run(chain.require_generation().name, run)):
+    if run and (given := _given(chain, run)):
         return _chosen(given, new=False)
     generation = _current(settings, chain, chain.require_generation())
     if unfinished := chain.unfinished(generation.name):
@@ -119,6 +119,15 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         untold=tuple(schema.as_dict() for schema in untold),
     )
     return _noted(chain, _planned(chain, template, settings), run, new=True)
+
+
+def _given(chain: PlanChain, run: str) -> Plan | None:
+    """The plan that a run was given before, unless another generation of the log took over before it."""
+    for generation in reversed(chain.generations()):
+        found = chain.run(generation.name, run)
+        if found and found.start_seqno < chain.counting(generation):
+            return found
+    return None
 
 
 def unfinished(settings: SourceSettings) -> list[IntervalChosen]:

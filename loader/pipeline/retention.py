@@ -29,7 +29,8 @@ def needed_from(chain: PlanChain, generation: Generation) -> Position:
     if head is None:
         return generation.start_position
     if unfinished := chain.unfinished(generation.name):
-        needed, held = unfinished[0].interval.start, chain.held_into(unfinished[0])
+        needed = unfinished[0].interval.start
+        held = chain.checkpoint(generation, needed).held
     else:
         manifest = chain.manifest(generation.name, head.start_seqno)
         needed, held = head.interval.stop, manifest.held if manifest else ()

@@ -1,36 +1,18 @@
-"""How a source, its intervals and its tables stand, for people."""
+"""How a source and its tables stand, for people."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from loader.model.position import Position
 from loader.model.table import TableName
+from loader.pipeline.interval_states import newest_record
 from loader.pipeline.planning import chain_of, preflight
 from loader.pipeline.retention import source_runway
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Manifest, Plan, Published
 from loader.transport.connection import connected, log_sizes
-
-
-class IntervalState(BaseModel):
-    """One interval for people: `planned`, `staged`, or `applied` to every table."""
-
-    model_config = ConfigDict(frozen=True)
-
-    start: str
-    stop: str
-    start_seqno: int
-    state: Literal["planned", "staged", "applied"]
-    inserts: int = 0
-    updates: int = 0
-    deletes: int = 0
-    bytes: int = 0
-    tables: int = 0
 
 
 class TableState(BaseModel):
@@ -64,36 +46,6 @@ class SourceStatus(BaseModel):
     tables: tuple[TableState, ...]
 
 
-def intervals(settings: SourceSettings) -> list[IntervalState]:
-    """Every interval of the source in order, with its state."""
-    chain = chain_of(settings)
-    generation = chain.require_generation()
-    plans = chain.plans(generation)
-    applied = max((p.stop_seqno for plan in plans if (p := _published(chain, plan))), default=0)
-    return [_state(plan, chain.manifest(generation.name, plan.start_seqno), applied) for plan in plans]
-
-
-def _state(plan: Plan, manifest: Manifest | None, applied: int) -> IntervalState:
-    if manifest is None:
-        return IntervalState(start=plan.start, stop=plan.stop, start_seqno=plan.start_seqno, state="planned")
-    files = manifest.files
-    return IntervalState(
-        start=plan.start,
-        stop=plan.stop,
-        start_seqno=plan.start_seqno,
-        state="applied" if plan.stop_seqno <= applied else "staged",
-        inserts=sum(file.inserts for file in files),
-        updates=sum(file.updates for file in files),
-        deletes=sum(file.deletes for file in files),
-        bytes=sum(file.bytes for file in files),
-        tables=len({file.name for file in files}),
-    )
-
-
-def _published(chain: PlanChain, plan: Plan) -> Published | None:
-    return chain.published(plan.generation, plan.start_seqno)
-
-
 def status(settings: SourceSettings) -> SourceStatus:
     """Where the source stands.
 
@@ -105,9 +57,10 @@ def status(settings: SourceSettings) -> SourceStatus:
     plans = chain.plans(generation)
     identity, end = preflight(settings)
     staged = [p for p in plans if chain.manifest(generation.name, p.start_seqno)]
-    records = [record for plan in plans if (record := _published(chain, plan))]
-    newest = records[-1] if records else None
-    applied = Position.parse(newest.stop) if newest else generation.start_position
+    newest = newest_record(chain)
+    applied = (
+        Position.parse(newest.stop) if newest and newest.generation == generation.name else generation.start_position
+    )
     return SourceStatus(
         source=settings.name,
         server=f"{identity.kind} {identity.version} at {settings.server}",
@@ -122,13 +75,18 @@ def status(settings: SourceSettings) -> SourceStatus:
                 table=name,
                 applied_seqno=table.applied,
                 snapshot=table.snapshot,
-                exact=newest.stop_seqno >= chain.exact_at(generation.name, TableName.parse(name)),
+                exact=newest.stop_seqno >= _exact_at(chain, TableName.parse(name)),
             )
             for name, table in sorted(newest.tables.items())
         )
         if newest
         else (),
     )
+
+
+def _exact_at(chain: PlanChain, table: TableName) -> int:
+    """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
+    return max(chain.exact_at(generation.name, table) for generation in chain.generations())
 
 
 def _bytes_between(settings: SourceSettings, start: Position, stop: Position) -> int:

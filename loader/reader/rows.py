@@ -58,6 +58,28 @@ class RowChange:
         return "I" if self.before is None else "D" if self.after is None else "U"
 
 
+@dataclass(frozen=True)
+class Record:
+    """A staged line: `op` is `I`, `U` or `D`; `committed_at` is in UTC, as staged."""
+
+    op: str
+    seqno: int
+    row_offset: int
+    committed_at: str
+    row: Row
+
+
+def record_of(line: str, schema: TableSchema) -> Record:
+    """The record of a staged line, without its line feed.
+
+    Raises:
+        StagedDataError: it is not of the table.
+    """
+    fields = _checked(line, schema)
+    op, seqno, offset, committed = (field or "" for field in fields[:_ABSENT])
+    return Record(op, int(seqno), int(offset), committed, _row(fields, schema))
+
+
 def changes_of(staged: bytes, schema: TableSchema, *, update: bool) -> Iterator[RowChange]:
     """The changes in the staged lines of a row event, an update being a `D` and an `I`.
 
@@ -66,9 +88,7 @@ def changes_of(staged: bytes, schema: TableSchema, *, update: bool) -> Iterator[
     """
     before: Row | None = None
     for line in lines_of(staged):
-        fields = fields_of(line)
-        if len(fields) != HEAD_FIELDS + len(schema.columns):
-            raise StagedDataError("a staged line has not the table's columns", table=schema.name)
+        fields = _checked(line, schema)
         row = _row(fields, schema)
         deleted = fields[_OP] == "D"
         if update and deleted:
@@ -76,6 +96,13 @@ def changes_of(staged: bytes, schema: TableSchema, *, update: bool) -> Iterator[
             continue
         yield RowChange(row if deleted else before, None if deleted else row, int(fields[_OFFSET] or 0))
         before = None
+
+
+def _checked(line: str, schema: TableSchema) -> list[str | None]:
+    fields = fields_of(line)
+    if len(fields) != HEAD_FIELDS + len(schema.columns):
+        raise StagedDataError("a staged line has not the table's columns", table=schema.name)
+    return fields
 
 
 def _row(fields: list[str | None], schema: TableSchema) -> Row:

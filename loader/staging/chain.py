@@ -9,10 +9,20 @@ from loader.errors import DataError, LoaderError, StagedDataError, UsageError
 from loader.failpoints import failpoint
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Mark, Plan, Published
-from loader.staging.layout import chain_folder, encode, interval_folder, load_folder, published_key
+from loader.staging.documents import (
+    Document,
+    Generation,
+    HeldGroup,
+    Manifest,
+    Mark,
+    Plan,
+    Published,
+    Purged,
+)
+from loader.staging.layout import chain_folder, encode, interval_folder, load_folder, published_key, purged_key
 from loader.store.base import ObjectNotFound, Store
 
+_ENDLESS = 1 << 62
 _Document = TypeVar("_Document", bound=Document)
 
 
@@ -50,6 +60,28 @@ class PlanChain:
             if found:
                 return found
         return None
+
+    def counting(self, generation: Generation) -> int:
+        """The seqno up to which a generation's log counts: from there a newer one goes on; else there is no end."""
+        following = [one.follows for one in self.generations() if one.follows and one.follows.name == generation.name]
+        return following[0].stop_seqno if following else _ENDLESS
+
+    def of_interval(self, start_seqno: int) -> Generation:
+        """The generation in which an interval starts there.
+
+        Raises:
+            DataError: none does.
+        """
+        for generation in reversed(self.generations()):
+            if self.plan(generation.name, start_seqno):
+                return generation
+        raise no_interval(self.source, start_seqno)
+
+    def generations(self) -> list[Generation]:
+        """All generations, in order."""
+        folder = f"{encode(self.source)}/"
+        keys = (f"{folder}{name}/generation.json" for name in self._store.folders(folder))
+        return [found for key in keys if (found := self._read(key, Generation))]
 
     def require_generation(self, name: str = "") -> Generation:
         """The generation of that name, or the newest one.
@@ -99,12 +131,7 @@ class PlanChain:
         """
         found = self.plan(generation, start_seqno)
         if not found:
-            raise DataError(
-                "no interval starts there",
-                hint="list them with: loader intervals",
-                source=self.source,
-                interval=start_seqno,
-            )
+            raise no_interval(self.source, start_seqno)
         return found
 
     def head(self, generation: str) -> Plan | None:
@@ -204,6 +231,14 @@ class PlanChain:
         """The record that every table has the interval that starts there; None while one is behind."""
         return self._read(published_key(self.source, generation, start_seqno), Published)
 
+    def purged(self, generation: str, start_seqno: int) -> Purged | None:
+        """The note that the interval's files were purged; None while they are there."""
+        return self._read(purged_key(self.folder(generation, start_seqno)), Purged)
+
+    def note_purged(self, note: Purged) -> None:
+        """Say so before the first file is removed; the first note stands."""
+        self._store.create(purged_key(self.folder(note.generation, note.start_seqno)), note.canonical())
+
     def publish(self, manifest: Manifest) -> Manifest:
         """Make an extraction visible, or adopt the one that was published first."""
         failpoint("manifest.before")
@@ -245,6 +280,13 @@ class PlanChain:
             return kind.read(self._store.get(key), key)
         except ObjectNotFound:
             return None
+
+
+def no_interval(source: str, start_seqno: int) -> DataError:
+    """The error of a start seqno that no interval has."""
+    return DataError(
+        "no interval starts there", hint="list them with: loader intervals", source=source, interval=start_seqno
+    )
 
 
 def _broken(source: str, start: str, expected: str) -> StagedDataError:

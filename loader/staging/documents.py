@@ -260,6 +260,15 @@ class PublishedTable(BaseModel):
     applied: int
 
 
+class Purged(Document):
+    """A note that the files of an interval were removed, or are being; `archive`: the prefix they were copied to."""
+
+    source: str
+    generation: str
+    start_seqno: int
+    archive: str = ""
+
+
 class Published(Document):
     """A consistent view: the snapshot of each table once every table had the interval ending at `stop_seqno`."""
 

@@ -3,6 +3,7 @@
 <source>/<generation>/<start seqno, 20 digits>/plan.json
                                               /manifest.json
                                               /published.json
+                                              /purged.json
                                               /<attempt>/<schema>/<table>/<schema id>/part-<lognum>-<number>.csv
 <source>/<generation>/load/<schema>/<table>/<position seqno, 20 digits>/plan.json, manifest.json, <attempt>/...
 """
@@ -44,6 +45,11 @@ def interval_folder(source: str, generation: str, start_seqno: int) -> str:
 def published_key(source: str, generation: str, start_seqno: int) -> str:
     """Key of the published record of an interval."""
     return f"{interval_folder(source, generation, start_seqno)}/published.json"
+
+
+def purged_key(folder: str) -> str:
+    """Key of the note that the files of the interval in that folder were purged."""
+    return f"{folder}/purged.json"
 
 
 def load_folder(source: str, generation: str, table: TableName) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import BinaryIO, Protocol
 
 from loader.errors import LoaderError, UsageError
+
+BLOCK_BYTES = 1024 * 1024
+"""How much of an object is read at a time."""
 
 UNFINISHED = ".unfinished-"
 """How names of files begin that are still being written, where a store cannot hide them; listings leave them out."""
@@ -19,10 +23,11 @@ class ObjectNotFound(LoaderError):
 
 @dataclass(frozen=True)
 class ObjectInfo:
-    """An object in a listing; `size` in bytes."""
+    """An object in a listing; `size` in bytes, `modified` by the store's clock."""
 
     key: str
     size: int
+    modified: datetime = field(compare=False)
 
 
 def require_key(key: str) -> str:
@@ -61,6 +66,9 @@ class Store(Protocol):
     def get(self, key: str) -> bytes:
         """The whole object. Raises ObjectNotFound."""
 
+    def reading(self, key: str) -> AbstractContextManager[BinaryIO]:
+        """The whole object as a file, in bounded memory. Raises ObjectNotFound."""
+
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Objects whose key starts with `prefix` (a folder, ending in `/`), in key order."""
 
@@ -69,6 +77,9 @@ class Store(Protocol):
 
     def delete(self, key: str) -> None:
         """Remove the object; nothing happens when there is none."""
+
+    def remove(self, prefix: str) -> None:
+        """Remove a folder (ending in `/`) with every object in it; nothing happens when there is none."""
 
     def uri(self, key: str) -> str:
         """The address by which Spark reads the object."""

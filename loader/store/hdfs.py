@@ -9,12 +9,13 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import IO, Any
 from urllib.parse import urlsplit
 
 from loader.errors import LoaderError, StoreUnavailable, UsageError
 from loader.store.address import HdfsOptions, split_address
-from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, require_key
+from loader.store.base import BLOCK_BYTES, UNFINISHED, ObjectInfo, ObjectNotFound, Sink, require_key
 
 _WEB_PORT = 9870
 _TIMEOUT_SECONDS = 60
@@ -73,6 +74,16 @@ class HdfsRemote:
         except _Failed:
             raise ObjectNotFound("no such object", key=self.uri(key)) from None
 
+    def fetch(self, key: str, sink: Sink) -> None:
+        """See Remote."""
+        path = self._path(key)
+        try:
+            with self._errors(path, _MISSING), self._client.read(path, chunk_size=BLOCK_BYTES) as blocks:
+                for block in blocks:
+                    sink.write(block)
+        except _Failed:
+            raise ObjectNotFound("no such object", key=self.uri(key)) from None
+
     def list(self, prefix: str) -> tuple[ObjectInfo, ...]:
         """See Store."""
         return tuple(sorted(self._files(prefix.rstrip("/")), key=lambda info: info.key))
@@ -86,6 +97,12 @@ class HdfsRemote:
         path = self._path(key)
         with self._errors(path):
             self._client.delete(path)
+
+    def remove(self, prefix: str) -> None:
+        """See Store."""
+        path = self._path(prefix.rstrip("/"))
+        with self._errors(path):
+            self._client.delete(path, recursive=True)
 
     def uri(self, key: str) -> str:
         """See Store."""
@@ -137,7 +154,8 @@ class HdfsRemote:
             if _is_folder(status):
                 yield from self._files(key)
             elif not name.startswith(UNFINISHED):
-                yield ObjectInfo(key, int(status["length"]))
+                modified = datetime.fromtimestamp(status["modificationTime"] / 1000, UTC)
+                yield ObjectInfo(key, int(status["length"]), modified)
 
     @contextmanager
     def _errors(self, path: str, *expected: str) -> Iterator[None]:

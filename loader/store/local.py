@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,6 +59,17 @@ class LocalStore:
             except FileNotFoundError:
                 raise ObjectNotFound("no such object", key=self.uri(key)) from None
 
+    @contextmanager
+    def reading(self, key: str) -> Iterator[BinaryIO]:
+        """See Store."""
+        with self._errors(key):
+            try:
+                file = self._path(key).open("rb")
+            except FileNotFoundError:
+                raise ObjectNotFound("no such object", key=self.uri(key)) from None
+            with file:
+                yield file
+
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """See Store; files still being written are left out."""
         folder = self._path(prefix.rstrip("/"))
@@ -64,7 +77,9 @@ class LocalStore:
             found = sorted((path for path in folder.rglob("*") if path.is_file()), key=Path.as_posix)
             for path in found:
                 if not path.name.startswith(UNFINISHED):
-                    yield ObjectInfo(path.relative_to(self._folder).as_posix(), path.stat().st_size)
+                    status = path.stat()
+                    modified = datetime.fromtimestamp(status.st_mtime, UTC)
+                    yield ObjectInfo(path.relative_to(self._folder).as_posix(), status.st_size, modified)
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """See Store."""
@@ -77,6 +92,12 @@ class LocalStore:
         """See Store."""
         with self._errors(key):
             self._path(key).unlink(missing_ok=True)
+
+    def remove(self, prefix: str) -> None:
+        """See Store."""
+        folder = self._path(prefix.rstrip("/"))
+        with self._errors(prefix), suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
     def uri(self, key: str) -> str:
         """See Store."""
@@ -120,3 +141,16 @@ class LocalStore:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+class NoStore(LocalStore):
+    """Takes what is written in blocks and keeps nothing: for work whose accounts alone are wanted."""
+
+    def __init__(self) -> None:
+        super().__init__(f"file://{os.devnull}", durable=False)
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[BinaryIO]:
+        """See Store."""
+        with Path(os.devnull).open("wb") as file:
+            yield file

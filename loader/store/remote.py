@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from tempfile import SpooledTemporaryFile
-from typing import IO, Protocol, TypeVar
+from typing import IO, BinaryIO, Protocol, TypeVar, cast
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from loader.errors import StoreUnavailable
-from loader.store.base import ObjectInfo, require_key
+from loader.store.base import ObjectInfo, Sink, require_key
 
 _ATTEMPTS = 9
 _FIRST_PAUSE_SECONDS = 0.1
@@ -36,6 +36,9 @@ class Remote(Protocol):
     def get(self, key: str) -> bytes:
         """See Store."""
 
+    def fetch(self, key: str, sink: Sink) -> None:
+        """Read an object into an empty file. Raises ObjectNotFound."""
+
     def list(self, prefix: str) -> tuple[ObjectInfo, ...]:
         """See Store."""
 
@@ -43,6 +46,9 @@ class Remote(Protocol):
         """See Store."""
 
     def delete(self, key: str) -> None:
+        """See Store."""
+
+    def remove(self, prefix: str) -> None:
         """See Store."""
 
     def uri(self, key: str) -> str:
@@ -81,6 +87,21 @@ class RemoteStore:
         require_key(key)
         return self._repeated(lambda: self._remote.get(key))
 
+    @contextmanager
+    def reading(self, key: str) -> Iterator[BinaryIO]:
+        """See Store: by way of local disk, so that a reading that breaks can begin anew."""
+        require_key(key)
+        with SpooledTemporaryFile(_IN_MEMORY) as file:
+
+            def attempt() -> None:
+                file.seek(0)
+                file.truncate()
+                self._remote.fetch(key, _Spool(file, key))
+
+            self._repeated(attempt)
+            file.seek(0)
+            yield cast("BinaryIO", file)
+
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """See Store."""
         require_key(prefix.rstrip("/"))
@@ -95,6 +116,11 @@ class RemoteStore:
         """See Store."""
         require_key(key)
         self._repeated(lambda: self._remote.delete(key))
+
+    def remove(self, prefix: str) -> None:
+        """See Store."""
+        require_key(prefix.rstrip("/"))
+        self._repeated(lambda: self._remote.remove(prefix))
 
     def uri(self, key: str) -> str:
         """See Store."""
@@ -111,7 +137,7 @@ class RemoteStore:
 
 
 class _Spool:
-    """An object on local disk, on its way to the store."""
+    """An object on local disk, on its way to the store or from it."""
 
     def __init__(self, file: IO[bytes], key: str) -> None:
         self._file = file
@@ -133,7 +159,7 @@ class _Spool:
             yield
         except OSError as error:
             raise StoreUnavailable(
-                "the local disk does not take what goes to the staging store",
+                "the local disk does not take what goes to the staging store or comes from it",
                 why=str(error),
                 hint="free space in the folder for temporary files (TMPDIR), then run again",
                 key=self._key,

@@ -14,7 +14,7 @@ from typing import IO, Any
 from loader.errors import StoreUnavailable, UsageError
 from loader.s3 import S3Address, S3ObjectChanged, S3ObjectMissing, S3Unavailable, open_client, s3_errors
 from loader.store.address import S3Options, split_address
-from loader.store.base import ObjectInfo, ObjectNotFound, require_key
+from loader.store.base import BLOCK_BYTES, ObjectInfo, ObjectNotFound, Sink, require_key
 
 PART_BYTES = 16 * 1024 * 1024
 """Objects that are longer go in parts of that size; see put."""
@@ -78,11 +78,21 @@ class S3Remote:
             found = self._client.get_object(Bucket=place.bucket, Key=place.key, **self._paying)
             return bytes(found["Body"].read())
 
+    def fetch(self, key: str, sink: Sink) -> None:
+        """See Remote."""
+        place = self._place / key
+        with self._errors(key):
+            found = self._client.get_object(Bucket=place.bucket, Key=place.key, **self._paying)
+            for block in found["Body"].iter_chunks(BLOCK_BYTES):
+                sink.write(block)
+
     def list(self, prefix: str) -> tuple[ObjectInfo, ...]:
         """See Store."""
         root = (self._place / "").key
         found = (entry for page in self._pages(prefix) for entry in page.get("Contents", ()))
-        return tuple(ObjectInfo(entry["Key"].removeprefix(root), int(entry["Size"])) for entry in found)
+        return tuple(
+            ObjectInfo(entry["Key"].removeprefix(root), int(entry["Size"]), entry["LastModified"]) for entry in found
+        )
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """See Store."""
@@ -94,6 +104,11 @@ class S3Remote:
         place = self._place / key
         with self._errors(key):
             self._client.delete_object(Bucket=place.bucket, Key=place.key, **self._paying)
+
+    def remove(self, prefix: str) -> None:
+        """See Store."""
+        for info in self.list(prefix):
+            self.delete(info.key)
 
     def uri(self, key: str) -> str:
         """See Store: as Hadoop's S3A file system names it."""

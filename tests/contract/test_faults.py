@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import Event
 
 import pytest
@@ -166,7 +167,7 @@ def test_a_request_that_arrives_after_its_repetition_changes_nothing(
     late.set()
     assert wait_until(lambda: network.done == len(network.heads), 20)
     assert place.direct.get("a/plan.json") == b"mine"
-    assert list(place.direct.list("a/")) == [ObjectInfo("a/plan.json", 4)]
+    assert list(place.direct.list("a/")) == [ObjectInfo("a/plan.json", 4, datetime.now(UTC))]
     assert place.direct.create("a/plan.json", b"theirs") is False
 
 
@@ -208,9 +209,13 @@ def test_a_reading_that_is_cut_is_done_again(place: Place, kind: str) -> None:
     written(place.direct, "a/part.csv", data)
     network.fail(Fault(reading, kind, times=2))
     assert place.store.get("a/part.csv") == data
-    network.fail(Fault(reading, kind))
-    with pytest.raises(StoreUnavailable):
-        place.impatient.get("a/part.csv")
+    network.fail(Fault(reading, kind, times=2))
+    with place.store.reading("a/part.csv") as file:
+        assert file.read() == data
+    for act in (place.impatient.get, lambda key: place.impatient.reading(key).__enter__()):
+        network.fail(Fault(reading, kind))
+        with pytest.raises(StoreUnavailable):
+            act("a/part.csv")
 
 
 def test_a_busy_server_is_asked_again(place: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from threading import Barrier
 
 import pytest
@@ -18,6 +19,8 @@ from loader.store.local import LocalStore
 from loader.store.opening import open_store
 from loader.testing import MemoryStore
 from tests.contract.conftest import REAL, NewRoot
+
+NOW = datetime.now(UTC)
 
 
 @pytest.fixture(params=[*REAL, "memory"])
@@ -79,14 +82,14 @@ def test_an_object_written_in_blocks_appears_at_the_end(store: Store) -> None:
         with pytest.raises(ObjectNotFound):
             store.get("a/part.csv")
     assert store.get("a/part.csv") == b"one,two\n"
-    assert list(store.list("a/")) == [ObjectInfo("a/part.csv", 8)]
+    assert list(store.list("a/")) == [ObjectInfo("a/part.csv", 8, NOW)]
 
 
 def test_an_object_without_bytes(store: Store) -> None:
     with store.writing("a/nothing"):
         pass
     assert store.get("a/nothing") == b""
-    assert list(store.list("a/")) == [ObjectInfo("a/nothing", 0)]
+    assert list(store.list("a/")) == [ObjectInfo("a/nothing", 0, NOW)]
 
 
 def test_an_object_whose_writer_failed_never_appears(store: Store) -> None:
@@ -106,12 +109,38 @@ def test_writing_in_blocks_replaces_what_an_earlier_try_left(store: Store) -> No
     assert store.get("a/part.csv") == b"short"
 
 
+def test_an_object_is_read_as_a_file(store: Store) -> None:
+    store.create("a/one", bytes(range(256)) * 1000)
+    with store.reading("a/one") as file:
+        assert file.read(3) == b"\0\1\2"
+        assert len(file.read()) == 255_997
+    for key in ("a/two", "b/one"):
+        with pytest.raises(ObjectNotFound), store.reading(key):
+            pass
+
+
+def test_a_listing_tells_when_objects_were_written(store: Store) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=2)  # some stores count seconds
+    store.create("a/one", b"x")
+    (info,) = store.list("a/")
+    assert before <= info.modified <= datetime.now(UTC) + timedelta(seconds=2)
+
+
+def test_a_folder_is_removed_with_all_in_it(store: Store) -> None:
+    for key in ("a/b/1", "a/b/c/2", "a/bc/3", "a/4"):
+        store.create(key, b"x")
+    for _ in range(2):
+        store.remove("a/b/")
+        assert [info.key for info in store.list("a/")] == ["a/4", "a/bc/3"]
+    assert store.folders("a/") == ("bc",)
+
+
 def test_a_listing_is_in_key_order_with_sizes(store: Store) -> None:
     keys = ["s/b/2", "s/a/1", "s/a-b/1", "s/a", "s/a0", "s/b/10", "t/x"]
     for key in (key for key in keys if key != "s/a"):
         store.create(key, key.encode())
     expected = sorted(key for key in keys if key.startswith("s/") and key != "s/a")
-    assert list(store.list("s/")) == [ObjectInfo(key, len(key)) for key in expected]
+    assert list(store.list("s/")) == [ObjectInfo(key, len(key), NOW) for key in expected]
 
 
 def test_a_folder_s_name_is_no_prefix_of_another_s(store: Store) -> None:
@@ -146,7 +175,7 @@ def test_an_empty_place_has_nothing(store: Store) -> None:
 def test_a_key_stays_under_the_root(real: Store, key: str) -> None:
     acts = (
         lambda: real.create(key, b"x"), lambda: real.writing(key).__enter__(), lambda: real.get(key),
-        lambda: real.delete(key), lambda: list(real.list(f"{key}/x/")), lambda: real.folders(f"{key}/x/"),
+        lambda: real.delete(key), lambda: real.remove(f"{key}/x/"), lambda: real.reading(key).__enter__(), lambda: list(real.list(f"{key}/x/")), lambda: real.folders(f"{key}/x/"),
     )  # fmt: skip
     for act in acts:
         with pytest.raises(UsageError, match="under the store's root"):
@@ -159,6 +188,8 @@ def test_a_long_object_is_whole(real: Store) -> None:
         for start in range(0, len(data), 3_000_000):
             sink.write(data[start : start + 3_000_000])
     assert real.get("long/part.csv") == data
+    with real.reading("long/part.csv") as file:
+        assert file.read() == data
     assert real.create("long/plan.json", data) is True
     assert real.get("long/plan.json") == data
 

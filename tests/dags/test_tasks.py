@@ -1,19 +1,20 @@
-"""The task that chooses an interval."""
+"""The tasks that need no Spark: the one that chooses an interval, and the purge."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from loader.airflow import tasks
-from loader.airflow.tasks import check_runway, snapshot_position
+from loader.airflow.tasks import check_runway, purge, snapshot_position
 from loader.errors import GapError, LoaderError, SourceUnavailable
-from loader.pipeline import IntervalChosen
+from loader.pipeline import IntervalChosen, Removal
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from tests.dags.conftest import Site, Task
@@ -105,3 +106,23 @@ def test_a_run_fails_before_the_log_is_purged(site: Site, running: Task, monkeyp
     for limit in ("5.5", "0"):
         config.write_text(text.replace("port = 1", f"port = 1\nmin_runway_hours = {limit}"))
         check_runway.function("", {"runway": _RUNWAY.model_dump()})
+
+
+def test_a_purge_keeps_what_the_configuration_says(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    removal = Removal(what="interval", generation="0001", start_seqno=4, attempt="a", files=1, bytes=2)
+    asked: list[timedelta | None] = []
+
+    def removed(settings: SourceSettings, keep: timedelta | None) -> list[Removal]:
+        asked.append(keep)
+        return [removal]
+
+    monkeypatch.setattr("loader.pipeline.purge", removed)
+    monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
+    assert purge.function("") == [removal.model_dump()]
+    config = site.folder / "loader.toml"
+    config.write_text(config.read_text().replace("[staging]", '[staging]\nkeep = "30d"'))
+    purge.function("shop")
+    assert asked == [None, timedelta(days=30)]
+    running.conf["tables"] = []
+    with pytest.raises(AirflowFailException, match="unknown keys: tables"):
+        purge.function("")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from loader.config import VARIABLE, Config, load_config
 from loader.errors import UsageError
+from loader.settings import IntervalLimits, Retention
 from loader.staging.documents import TableFilter
 from loader.store.address import HdfsOptions, S3Options, split_address
 
@@ -251,3 +253,33 @@ def test_of_several_sources_one_must_be_named(write: Path) -> None:
     with pytest.raises(UsageError, match="there is no source 'other'"):
         config.source("other")
     assert config.source("crm").name == "crm"
+
+
+def test_limits_of_an_interval(write: Path) -> None:
+    assert loaded(write, GOOD).source().interval == IntervalLimits(bytes=1024**3, transactions=0, seconds=0)
+    given = loaded(write, GOOD + "interval = { bytes = 0, transactions = 7, seconds = 60 }\n").source().interval
+    assert given == IntervalLimits(bytes=0, transactions=7, seconds=60)
+    assert "interval.bytes" in complaint(write, GOOD + "interval = { bytes = -1 }\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "keep"),
+    [("forever", None), ("30d", timedelta(days=30)), ("12h", timedelta(hours=12)), ("0d", timedelta(0))],
+)
+def test_how_long_files_are_kept(write: Path, text: str, keep: timedelta | None) -> None:
+    assert loaded(write, GOOD).source().retention == Retention(keep=None, archive="")
+    given = GOOD.replace("[staging]", f'[staging]\nkeep = "{text}"\narchive = "old.files"')
+    assert loaded(write, given).source().retention == Retention(keep=keep, archive="old.files")
+
+
+@pytest.mark.parametrize("value", ['"30"', '"d"', "30", '"-1d"', '"30 days"', '""'])
+def test_a_time_that_is_none_is_refused(write: Path, value: str) -> None:
+    found = complaint(write, GOOD.replace("[staging]", f"[staging]\nkeep = {value}"))
+    assert found == "staging.keep: write forever, or days or hours: 30d, 12h"
+
+
+@pytest.mark.parametrize("value", ["a/b", "..", "/x", "é"])
+def test_an_archive_is_a_name_beside_the_sources(write: Path, value: str) -> None:
+    found = complaint(write, GOOD.replace("[staging]", f'[staging]\narchive = "{value}"'))
+    assert found.startswith("staging.archive: write a name")
+    assert "is the folder of a source" in complaint(write, GOOD.replace("[staging]", '[staging]\narchive = "shop"'))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loader.errors import GapError, UsageError
+from loader.materialise import verifying
 from loader.materialise.run import materialise
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
 from loader.materialise.warehouse import Warehouse
@@ -61,7 +62,13 @@ def unchanged(lake: Lake) -> bool:
     return lake.rows(ORDERS) == {(1,): (1, "one")} and list(lake.history(ORDERS).branches) == ["main"]
 
 
-def test_a_missing_file(both: Lake) -> None:
+@pytest.fixture(params=["by the driver", "by tasks"])
+def verified(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where files are hashed; by tasks on a cluster, here by those of a local Spark."""
+    monkeypatch.setattr(verifying, "_spread", lambda *_: request.param == "by tasks")
+
+
+def test_a_missing_file(both: Lake, verified: None) -> None:
     (file,) = staged_for_both(both)
     file.unlink()
     error = stopped(both, both.merged(), "shop.orders", "StagedDataError")
@@ -71,11 +78,20 @@ def test_a_missing_file(both: Lake) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b.replace(b"new", b"old"), lambda b: b""])
-def test_a_changed_file(both: Lake, change: Any) -> None:
+def test_a_changed_file(both: Lake, change: Any, verified: None) -> None:
     (file,) = staged_for_both(both)
     file.write_bytes(change(file.read_bytes()))
     error = stopped(both, both.merged(), "shop.orders", "StagedDataError")
     assert error["what"] == "a staged file has changed"
+    assert unchanged(both)
+
+
+def test_a_file_that_was_purged(both: Lake) -> None:
+    (file,) = staged_for_both(both)
+    file.unlink()
+    (file.parents[4] / "purged.json").write_text("{}")
+    error = stopped(both, both.merged(), "shop.orders", "StagedDataError")
+    assert error["what"] == "a staged file was purged"
     assert unchanged(both)
 
 

@@ -13,9 +13,10 @@ from loader import pipeline
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
-from loader.settings import IntervalLimits, SourceSettings
+from loader.settings import IntervalLimits, Retention, SourceSettings
 from loader.staging.documents import TableFilter
 from loader.submit import SparkSettings
+from loader.transport.address import ServerAddress
 from tests.integration.snapshot.source_server import SourceServer
 
 
@@ -39,24 +40,31 @@ class Source:
         return self.server.log_end()
 
 
-@pytest.fixture
-def source(mysql_server: Any, tmp_path: Path) -> Iterator[Source]:
-    server = SourceServer(mysql_server)
-    server.run(f"CREATE TABLE {server.schema}.orders (id INT PRIMARY KEY, name VARCHAR(100))")
-    settings = SourceSettings(
+def settings_of(address: ServerAddress, tables: str, folder: Path) -> SourceSettings:
+    """A source on that server whose staging and warehouse are in the folder."""
+    return SourceSettings(
         name="shop",
-        server=server.address,
-        transport=TransportSettings(kind="network", server=server.address),
-        tables=TableFilter(include=(f"{server.schema}.*",)),
+        server=address,
+        transport=TransportSettings(kind="network", server=address),
+        tables=TableFilter(include=(tables,)),
         update_rows="after",
         undecodable="error",
         part_bytes=65536,
         chunk_rows=1000,
+        min_runway_hours=0,
         interval=IntervalLimits(),
-        staging_root=f"file://{tmp_path}/staging",
-        catalog=CatalogSettings(type="hadoop", warehouse=f"{tmp_path}/warehouse"),
-        spark=SparkSettings(jars=str(tmp_path)),
+        retention=Retention(),
+        staging_root=f"file://{folder}/staging",
+        catalog=CatalogSettings(type="hadoop", warehouse=f"{folder}/warehouse"),
+        spark=SparkSettings(jars=str(folder)),
     )
+
+
+@pytest.fixture
+def source(mysql_server: Any, tmp_path: Path) -> Iterator[Source]:
+    server = SourceServer(mysql_server)
+    server.run(f"CREATE TABLE {server.schema}.orders (id INT PRIMARY KEY, name VARCHAR(100))")
+    settings = settings_of(server.address, f"{server.schema}.*", tmp_path)
     pipeline.begin(settings)
     yield Source(server, settings)
     server.drop()

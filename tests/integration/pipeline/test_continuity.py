@@ -18,10 +18,9 @@ from loader.errors import DataError, LoaderError, UsageError
 from loader.extract.run import extract
 from loader.extract.spec import TransportSettings
 from loader.materialise.chain import Chain
-from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
 from loader.pipeline import IntervalChosen, chain_of, snapshot_position
-from loader.settings import IntervalLimits, SourceSettings
+from loader.settings import SourceSettings
 from loader.source.continuity import (
     AnotherServer,
     LogPurged,
@@ -30,12 +29,12 @@ from loader.source.continuity import (
     LogShortened,
     ServerRestored,
 )
-from loader.staging.documents import Followed, Generation, Manifest, TableFilter
+from loader.staging.documents import Followed, Generation, Manifest
 from loader.store.opening import open_store
-from loader.submit import SparkSettings
 from loader.testing import TasksHere
 from loader.transport.address import ServerAddress
 from loader.transport.connection import connected, log_sizes
+from tests.integration.pipeline.conftest import settings_of
 
 pytestmark = pytest.mark.integration
 
@@ -103,21 +102,7 @@ def purge(server: Server, upto: str) -> None:
 
 def begun(server: Server, folder: Path) -> Shop:
     run(server, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100))")
-    address = address_of(server)
-    settings = SourceSettings(
-        name="shop",
-        server=address,
-        transport=TransportSettings(kind="network", server=address),
-        tables=TableFilter(include=("shop.*",)),
-        update_rows="after",
-        undecodable="error",
-        part_bytes=65536,
-        chunk_rows=1000,
-        interval=IntervalLimits(),
-        staging_root=f"file://{folder}/staging",
-        catalog=CatalogSettings(type="hadoop", warehouse=f"{folder}/warehouse"),
-        spark=SparkSettings(jars=str(folder)),
-    )
+    settings = settings_of(address_of(server), "shop.*", folder)
     pipeline.begin(settings)
     return Shop(server, settings)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from loader.materialise.load import load_work
-from loader.materialise.verifying import verify_files
 from loader.snapshot import job
 from loader.snapshot.spec import SnapshotSpec
 from loader.staging.documents import Manifest
+from loader.staging.verifying import faults
 from loader.store.opening import open_store
 from loader.submit import SparkSettings, command, environment, run
 from tests.integration.snapshot.loading import spec_of
@@ -87,7 +87,7 @@ def test_a_killed_load_goes_on_where_it_was(mysql: SourceServer, settings: Spark
     assert manifest.start == manifest.stop == table["position"]
     assert manifest.exact_at == str(mysql.log_end())
     assert sum(file.rows for file in manifest.files) == table["rows"] < ROWS
-    verify_files(open_store(spec.staging_root), manifest.files)
+    assert list(faults(open_store(spec.staging_root), manifest.files)) == []
     assert load_work(manifest).name == mysql.name("orders")
 
     mysql.run("INSERT INTO orders VALUES (1, 'later')")

@@ -16,12 +16,14 @@ from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.reader.walking import log_bytes
 from loader.staging.chain import Checkpoint
-from loader.staging.documents import HeldGroup, Manifest, Plan, TableFilter
+from loader.staging.documents import Manifest, Plan, TableFilter
+from loader.store.base import Store
 from loader.store.local import LocalStore
 from loader.transport.file import FileTransport
 
 FILE = "binlog.000001"
 IDENTITY = Identity(kind="mysql", version="8.4.0", server_id=1, uuid="0e1f2a3b-0000-0000-0000-000000000001")
+MARIADB = Identity(kind="mariadb", version="11.8.8-MariaDB", server_id=1)
 
 
 def plan_of(
@@ -36,7 +38,7 @@ def plan_of(
     """A plan over bytes of one log file."""
     return Plan.model_validate(
         {
-            "source": "shop", "generation": "0001", "identity": IDENTITY, "start": f"{FILE}:{start}",
+            "source": "shop", "generation": "0001", "identity": MARIADB if b"MariaDB" in log[:200] else IDENTITY, "start": f"{FILE}:{start}",
             "stop": f"{FILE}:{len(log) if stop is None else stop}", "shift": 0, "part_bytes": part_bytes,
             "tables": TableFilter(include=tuple(include)), **more,
         }
@@ -53,18 +55,25 @@ class Extracted:
 
 
 def extracted(
-    log: bytes, plan: Plan, folder: Path, ranges: Sequence[LogRange], attempt: str = "a", held: Sequence[HeldGroup] = ()
+    log: bytes,
+    plan: Plan,
+    folder: Path,
+    ranges: Sequence[LogRange],
+    attempt: str = "a",
+    before: Checkpoint | None = None,
+    store: Store | None = None,
 ) -> Extracted:
     """Extract the ranges, last one first, since nothing may depend on their order."""
     folder.mkdir(exist_ok=True)
     (folder / FILE).write_bytes(log)
-    store = LocalStore(f"file://{folder}/staging")
+    store = store or LocalStore(f"file://{folder}/staging")
     transport = FileTransport(str(folder))
     extractor = RangeExtractor(plan, attempt, transport, store)
     results = [extractor.extract(span) for span in reversed(ranges)][::-1]
-    settled = settled_of(plan, held, transport, results)
+    before = before or Checkpoint(plan.interval.start, "", None)
+    settled = settled_of(plan, before.held, transport, results)
     released = [extractor.release(run) for run in releases_of(plan, settled)]
-    manifest = manifest_of(plan, Checkpoint(plan.interval.start, "", None), results, settled.held, released)
+    manifest = manifest_of(plan, before, results, settled.held, released)
     files = {file.key.replace(f"/{attempt}/", "/"): store.get(file.key) for file in manifest.files}
     return Extracted(manifest, files, results)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from loader.errors import DataError
 from loader.extract.held import Decided, Prepared, Release, runs, settle, undecided_before
 from loader.extract.span import whole_segment
+from loader.staging.chain import Checkpoint
 from loader.staging.documents import HeldGroup
 from tests.unit.binlog.builder import MICROS, LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar
@@ -32,7 +33,8 @@ def whole(log: LogBuilder, folder: Path, held: Sequence[HeldGroup] = (), **plan:
     raw = bytes(log.data)
     found = plan_of(raw, **plan)  # type: ignore[arg-type]
     start = found.interval.start.logpos
-    return extracted(raw, found, folder, [whole_segment(FILE, 1, start, found.interval.stop.logpos, 4096)], held=held)
+    ranges = [whole_segment(FILE, 1, start, found.interval.stop.logpos, 4096)]
+    return extracted(raw, found, folder, ranges, before=Checkpoint(found.interval.start, "", None, tuple(held)))
 
 
 def seqno(offset: int) -> str:

@@ -1,0 +1,82 @@
+"""Two extractions of one interval compared: the same log and the same plan must give the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, computed_field
+
+from loader.errors import StagedDataError
+from loader.staging.documents import Manifest, StagedFile
+
+_OF_A_FILE = ("schema_id", "inserts", "updates", "deletes", "bytes", "sha256", "min_seqno", "max_seqno")
+_BESIDE_FILES = ("stop", "schemas", "barriers", "held", "balance")
+
+
+class Difference(BaseModel):
+    """A file, named without its attempt, or another part of the manifest, that came out otherwise."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    what: Literal["only staged", "only extracted again", "different"]
+    why: str = ""
+
+
+class AgainResult(BaseModel):
+    """How an interval came out that was extracted again: how many files and bytes, and what is not as it was staged."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: str
+    stop: str
+    start_seqno: int
+    files: int
+    bytes: int
+    differences: tuple[Difference, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        """0 when everything is equal, else that of data that must be looked at."""
+        return StagedDataError.exit_code if self.differences else 0
+
+
+def compared(staged: Manifest, again: Manifest) -> AgainResult:
+    """What differs between the manifest that stands and the one of a later extraction."""
+    return AgainResult(
+        start=again.start,
+        stop=again.stop,
+        start_seqno=again.start_seqno,
+        files=len(again.files),
+        bytes=sum(file.bytes for file in again.files),
+        differences=(*_of_files(staged, again), *_of_the_rest(staged, again)),
+    )
+
+
+def _of_files(staged: Manifest, again: Manifest) -> Iterator[Difference]:
+    before, after = _by_name(staged), _by_name(again)
+    for name in sorted(before.keys() | after.keys()):
+        if name not in after:
+            yield Difference(name=name, what="only staged")
+        elif name not in before:
+            yield Difference(name=name, what="only extracted again")
+        elif why := _changed(before[name], after[name]):
+            yield Difference(name=name, what="different", why=why)
+
+
+def _of_the_rest(staged: Manifest, again: Manifest) -> Iterator[Difference]:
+    for name in _BESIDE_FILES:
+        before, after = getattr(staged, name), getattr(again, name)
+        if before != after:
+            yield Difference(name=name, what="different", why=f"{before} became {after}")
+
+
+def _by_name(manifest: Manifest) -> dict[str, StagedFile]:
+    return {file.key.split("/", 4)[-1]: file for file in manifest.files}
+
+
+def _changed(before: StagedFile, after: StagedFile) -> str:
+    pairs = ((name, getattr(before, name), getattr(after, name)) for name in _OF_A_FILE)
+    return "; ".join(f"{name} {was} became {now}" for name, was, now in pairs if was != now)
