@@ -4,6 +4,8 @@
 was logged since the last one, up to the limits of an interval; what is beyond them is left to the runs after this one.
 `extract` stages its changes; `materialise` applies them to the warehouse. A quiet source starts no Spark. The dates of
 a run mean nothing: where to begin is known from the intervals before, however late or early a run is.
+`check_runway` fails the run beside its other tasks, before anything is lost, when the server was about to purge what
+was still to be read (`min_runway_hours` of the source).
 
 **When it fails.** The DAG pauses itself, and nothing is lost as long as the server keeps its log. Read the end of the
 failed task's log: it says what failed, why, and what to do. Then clear the failed task, and unpause the DAG: the failed
@@ -19,7 +21,7 @@ from airflow.sdk import DAG
 
 from loader.airflow.defaults import SERIAL, TASKS, source_param
 from loader.airflow.operators import LoaderSparkOperator
-from loader.airflow.tasks import snapshot_position
+from loader.airflow.tasks import check_runway, snapshot_position
 
 with DAG(
     dag_id="continuous_delta",
@@ -46,3 +48,4 @@ with DAG(
         arguments=interval,
     )
     extract >> materialise
+    check_runway(source="{{ params.source }}", interval=interval)

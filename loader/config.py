@@ -123,6 +123,7 @@ class Source(_Section):
         log_folder: with `transport = "file"`, the folder of the log files, which every executor sees, or `s3://bucket/folder`.
         keyring: and where MySQL encrypts them, the path of its keyring file there.
         keys: where MariaDB does, the path of its file of keys.
+        min_runway_hours: the DAG fails when the server keeps what is not staged for less than that; 0 for never.
     """
 
     host: str
@@ -140,6 +141,7 @@ class Source(_Section):
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
     chunk_rows: Annotated[int, Field(ge=1)] = 100_000
     interval: IntervalLimits = IntervalLimits()
+    min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
 
     @model_validator(mode="after")
     def _folder_given(self) -> Source:
@@ -202,6 +204,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         part_bytes=source.part_bytes,
         chunk_rows=source.chunk_rows,
         interval=source.interval,
+        min_runway_hours=source.min_runway_hours,
         staging_root=config.staging.address,
         retention=Retention(keep=config.staging.keep, archive=config.staging.archive),
         catalog=CatalogSettings(

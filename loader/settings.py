@@ -65,7 +65,7 @@ class SourceSettings(BaseModel):
     """One source, resolved: its server, what is captured of it, its staging root, its warehouse, its Spark.
 
     `part_bytes` cuts staged files by the log; it goes into each plan, and so do `update_rows` and `undecodable`: what
-    becomes of bytes that are no text of their column's character set.
+    becomes of bytes that are no text of their column's character set. `min_runway_hours`: see loader.source.retention.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -79,6 +79,7 @@ class SourceSettings(BaseModel):
     part_bytes: int
     chunk_rows: int
     interval: IntervalLimits
+    min_runway_hours: float
     staging_root: str
     retention: Retention
     catalog: CatalogSettings

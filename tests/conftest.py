@@ -55,11 +55,11 @@ def hdfs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer
 
 @pytest.fixture
 def fresh_server() -> Iterator[StartServer]:
-    """A function `(kind="mysql", options=None)` that starts a new server, stopped at the end of the test."""
+    """A function `(kind="mysql", options=None, way=None)` that starts a new server, stopped at the end of the test."""
     with ExitStack() as cleanup:
 
-        def start(kind: Kind = "mysql", options: Options | None = None) -> Server:
-            return _start(cleanup, kind, options or {})
+        def start(kind: Kind = "mysql", options: Options | None = None, way: str | None = None) -> Server:
+            return _start(cleanup, kind, options or {}, way)
 
         yield start
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from loader.extract.spec import ExtractResult, ExtractSpec, result_of
-from loader.materialise.chain import published_key
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec, TableResult
 from loader.pipeline import Job
 from loader.staging.chain import PlanChain
+from loader.staging.layout import published_key
 from loader.store.opening import open_store
 
 

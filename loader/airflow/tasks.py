@@ -18,11 +18,13 @@ _LOG = logging.getLogger(__name__)
 def snapshot_position(source: str) -> dict[str, Any]:
     """Choose the interval of the log that this run works on, and remember it under the run.
 
-    A cleared run gets its own interval again. An interval that no run finished comes before a new one.
+    A cleared run gets its own interval again. An interval that no run finished comes before a new one. How long the
+    server keeps the log that was not staged before stands in the result as `runway`, and is logged.
     """
     from loader.airflow.connections import secret
     from loader.airflow.sources import settings_of
     from loader.pipeline import snapshot_position as choose
+    from loader.pipeline import source_runway
 
     context = get_current_context()
     run = context["dag_run"]
@@ -30,13 +32,26 @@ def snapshot_position(source: str) -> dict[str, Any]:
         refuse_unknown_conf(context)
         settings = settings_of(source)
         with secret(settings.server.password):
+            runway = source_runway(settings)
             chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}")
     if chosen is None:
         raise AirflowSkipException("nothing is in the log after the initial load")
     _LOG.info(
         "%s interval %d: [%s, %s)", "new" if chosen.new else "earlier", chosen.start_seqno, chosen.start, chosen.stop
     )
-    return chosen.model_dump(mode="json")
+    _LOG.info("%s", runway)
+    return {**chosen.model_dump(mode="json"), "runway": runway.model_dump(mode="json")}
+
+
+@task(pool="mysql_source")
+def check_runway(source: str, interval: dict[str, Any]) -> None:
+    """Fail the run, beside its other tasks, when the log it reads would have been purged soon: see min_runway_hours."""
+    from loader.airflow.sources import settings_of
+    from loader.source import retention
+
+    with reported(get_current_context()):
+        found = retention.Runway.model_validate(interval["runway"])
+        retention.check_runway(found, settings_of(source).min_runway_hours)
 
 
 @task(multiple_outputs=False)

@@ -33,7 +33,9 @@ _WINDOW_MOST = 1 << 27  # the most that the server's own compression levels ask 
 _EVENT_MOST = 0xFFFFFFFF - 65536  # bytes of rows or a statement: the length of an event has 32 bits
 _QUERY_FIXED = 13
 _ROWS_FIXED = 8
-_PLAIN_ROWS = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
+PLAIN_ROWS = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
+"""Types of compressed row events, and of what they were made from."""
+
 _VERSION_2 = 30  # the first type of row events with extra data
 _UPDATES = (167, 170)
 
@@ -64,8 +66,13 @@ def plain_event(kind: int, header: bytes, body: bytes) -> bytes:
     """
     head = _query_head(body) if kind == _QUERY_COMPRESSED else _rows_head(kind, body)
     content = body[:head] + _inflated(body[head:])
-    plain = QUERY if kind == _QUERY_COMPRESSED else _PLAIN_ROWS[kind]
-    return header[:4] + bytes([plain]) + header[5:9] + struct.pack("<I", HEADER + len(content)) + header[13:] + content
+    plain = QUERY if kind == _QUERY_COMPRESSED else PLAIN_ROWS[kind]
+    return retyped(header, plain, content)
+
+
+def retyped(header: bytes, kind: int, content: bytes) -> bytes:
+    """An event with that header but another type and body."""
+    return header[:4] + bytes([kind]) + header[5:9] + struct.pack("<I", HEADER + len(content)) + header[13:] + content
 
 
 def _query_head(body: bytes) -> int:
@@ -83,7 +90,7 @@ def _rows_head(kind: int, body: bytes) -> int:
     """Bytes of a row event before its images."""
     cursor = Cursor(body)
     cursor.take(_ROWS_FIXED)
-    if _PLAIN_ROWS[kind] >= _VERSION_2:
+    if PLAIN_ROWS[kind] >= _VERSION_2:
         cursor.take(max(cursor.number(2), 2) - 2)
     columns = cursor.packed()
     cursor.take((columns + 7) // 8 * (2 if kind in _UPDATES else 1))
@@ -103,7 +110,7 @@ def _inflated(data: bytes) -> bytes:
         found = machine.decompress(cursor.take(cursor.left), size + 1)
     except zlib.error as error:
         raise BinlogFormatError("a compressed event cannot be expanded", why=str(error)) from error
-    if len(found) != size or not machine.eof:
+    if len(found) != size or not machine.eof or machine.unused_data:
         raise BinlogFormatError("a compressed event is not as long as it says")
     return found
 

@@ -33,6 +33,7 @@ UPDATE_ROWS = 31
 XA_PREPARE = 38
 PARTIAL_UPDATE_ROWS = 39
 START_ENCRYPTION = 164
+PARTIAL_ROW_DATA = 172
 HEARTBEATS = (27, 41)
 
 FLAG_IN_USE = 0x0001  # of a FORMAT_DESCRIPTION: the server has not closed this file
@@ -40,10 +41,10 @@ FLAG_ARTIFICIAL = 0x0020  # made for this connection, not in the file
 FLAG_IGNORABLE = 0x0080  # an unknown event that may be passed over
 
 (
-    UNKNOWN, SKIPPED, GTID, MARIADB_GTID, QUERIES, COMMIT, MAP, ROWS, REFUSED, FORMAT, COMPRESSED, TAGGED, PREPARES,
+    UNKNOWN, SKIPPED, GTID, MARIADB_GTID, QUERIES, COMMIT, MAP, ROWS, REFUSED, FORMAT, WRAPS, TAGGED, PREPARES,
     LOADS,
 ) = range(14)  # fmt: skip
-"""What the walk does with an event type."""
+"""What the walk does with an event type. WRAPS: other events are in it, compressed, or it is a fragment of one."""
 
 CLASSES = np.zeros(256, np.uint8)
 CLASSES[list(EVENT_NAMES)] = REFUSED
@@ -58,7 +59,7 @@ CLASSES[[23, 24, 25, 30, 31, 32, PARTIAL_UPDATE_ROWS]] = ROWS
 CLASSES[FORMAT_DESCRIPTION] = FORMAT
 CLASSES[XA_PREPARE] = PREPARES
 CLASSES[EXECUTE_LOAD_QUERY] = LOADS
-CLASSES[[40, 165, 166, 167, 168, 169, 170, 171]] = COMPRESSED
+CLASSES[[40, 165, 166, 167, 168, 169, 170, 171, PARTIAL_ROW_DATA]] = WRAPS
 
 
 def event_name(kind: int) -> str:

@@ -70,7 +70,7 @@ def commit_time(buf: Bytes, start: int, end: int) -> np.int64:
 
 
 @part
-def _varint(buf: Bytes, pos: int, end: int) -> tuple[int, np.uint64]:
+def varint(buf: Bytes, pos: int, end: int) -> tuple[int, np.uint64]:
     """A number of the server's serialization: a 1-bit first for each byte that follows. And where it ends, 0 if cut."""
     if pos >= end:
         return 0, _U0
@@ -96,15 +96,15 @@ def tagged_commit_time(buf: Bytes, start: int, end: int) -> np.int64:
     pos = start + HEADER
     value = _U0
     for _ in range(3):
-        pos, value = _varint(buf, pos, end)
+        pos, value = varint(buf, pos, end)
         if pos == 0:
             return np.int64(-1)
     while True:
-        pos, field = _varint(buf, pos, end)
+        pos, field = varint(buf, pos, end)
         if pos == 0 or field > np.uint64(6):
             return np.int64(-1)
         for _ in range(16 if field == np.uint64(1) else 1):
-            pos, value = _varint(buf, pos, end)
+            pos, value = varint(buf, pos, end)
             if pos == 0:
                 return np.int64(-1)
         if field == np.uint64(6):

@@ -18,6 +18,7 @@ from loader.errors import BinlogFormatError, UnsupportedError
 HEAD_BYTES = 4096
 """The first bytes of a file, which hold its magic and format."""
 
+_SERVER_VERSION = slice(HEADER + 2, HEADER + 52)
 _VERSION = re.compile(r"([5-9]|\d\d)\.\d+\.\d+")
 _PERMUTED = re.compile(r"5\.[12].*-(wl2325|a_drop)")
 _EARLY = re.compile(r"5\.1\.(\d+)")
@@ -57,6 +58,11 @@ def read_format(head: bytes, file: str) -> LogFormat:
     if not head.startswith(MAGIC):
         raise BinlogFormatError("this is not a binary log: it does not start with fe 62 69 6e", file=file)
     return read_format_event(head[4:], file)
+
+
+def log_identity(form: bytes) -> tuple[bytes, bytes, bytes]:
+    """What of a format event stays the same while the file lives: time, server id, and the server's version."""
+    return form[:4], form[5:9], form[_SERVER_VERSION]
 
 
 def read_format_event(data: bytes, file: str) -> LogFormat:

@@ -22,7 +22,7 @@ _DAMAGE = {
     w.NO_TABLE_MAP: "a row event has no table map before it",
     w.NO_TRANSACTION: "a row event stands outside a transaction: the range does not start at a boundary",
     w.BAD_ORDER: "a transaction begins or ends where it cannot",
-    w.NESTED: "a compressed event holds another compressed event",
+    w.NESTED: "a compressed event holds another, or one in fragments",
     w.MANY_MAPS: "a statement changes more tables than a statement can",
 }
 _TABLE_IDS = 1024
@@ -64,7 +64,7 @@ def rows_of(rows: Ints, transactions: Ints) -> LogIndex:
 
 @dataclass(frozen=True)
 class Outer:
-    """An event that holds others: its header and place in the file."""
+    """An event that holds others, or is the first fragment of one: its header and place in the file."""
 
     header: bytes
     offset: int
@@ -78,6 +78,25 @@ class Outer:
     def end(self) -> int:
         """Where it ends in the file."""
         return self.offset + int.from_bytes(self.header[9:13], "little")
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """What is in an outer event, or in all the fragments of which it is the first.
+
+    Attributes:
+        pieces: the events in it, each with its header and without checksum, in pieces of bytes.
+        end: where it, or the last fragment, ends in the file.
+        events: how many events of the file it is.
+        lead: bytes from its place to that of the first event in it, as row offsets count.
+        size: bytes that it takes in the file, as row offsets count: those of the event before it was in fragments.
+    """
+
+    pieces: Iterable[bytes]
+    end: int
+    events: int
+    lead: int
+    size: int
 
 
 def _kept(rows: Ints, statements: Ints) -> tuple[list[Ints], list[Ints], list[Ints]]:
@@ -137,16 +156,16 @@ class Walk:
         self._keep()
         return used
 
-    def expand(self, pieces: Iterable[bytes]) -> None:
-        """Walk the events in `outer`, given as pieces of bytes, and go on behind it.
+    def expand(self, expanded: Expanded) -> None:
+        """Walk the events in `outer` and go on behind it.
 
         Raises:
-            BinlogFormatError, UnsupportedError: see `feed`; and what `pieces` raises.
+            BinlogFormatError, UnsupportedError: see `feed`; and what its pieces raise.
         """
-        for _ in self.expanding(pieces):
+        for _ in self.expanding(expanded):
             pass
 
-    def expanding(self, pieces: Iterable[bytes]) -> Iterator[tuple[NDArray[np.uint8], int]]:
+    def expanding(self, expanded: Expanded) -> Iterator[tuple[NDArray[np.uint8], int]]:
         """The same, giving after each step the bytes that it walked, and their place in the expanded bytes."""
         outer = self.outer
         if outer is None:
@@ -155,24 +174,25 @@ class Walk:
         bytes_before = int(self._counts[256])
         rest, base = b"", 0
         with placed(self._file, outer.offset):
-            for piece in pieces:
+            for piece in expanded.pieces:
                 data = np.frombuffer(bytearray(rest + piece), np.uint8)
-                used = self._walk_inner(data, base, outer, mine)
+                used = self._walk_inner(data, base, outer, expanded, mine)
                 yield data[:used], base
                 rest, base = data[used:].tobytes(), base + used
         if rest:
             self._refuse(w.BAD_HEADER, np.frombuffer(rest, np.uint8))
+        taken, size = expanded.end - outer.offset, expanded.size
         if mine:
-            self._counts[outer.kind] += 1
-            self._counts[256] = bytes_before + outer.end - outer.offset
-        self._state[w.GROWN] += max(0, HEADER + base - (outer.end - outer.offset))
-        self.position, self.outer = outer.end, None
+            self._counts[outer.kind] += expanded.events
+            self._counts[256] = bytes_before + taken
+        self._state[w.GROWN] += max(size, expanded.lead + base) - taken
+        self.position, self.outer = expanded.end, None
 
-    def _walk_inner(self, data: NDArray[np.uint8], base: int, outer: Outer, mine: bool) -> int:
+    def _walk_inner(self, data: NDArray[np.uint8], base: int, outer: Outer, expanded: Expanded, mine: bool) -> int:
         """Walk a piece of expanded bytes, `base` bytes from their start; how much of it was used."""
         s = self._state
         was_open = bool(s[w.OPEN])
-        lead = outer.offset + HEADER + int(s[w.GROWN])
+        lead = outer.offset + expanded.lead + int(s[w.GROWN])
         status = self._walk(data, base, (0, 1 << 62) if mine else (0, 0), 0)
         used = int(s[w.AT])
         if status != w.MORE:
@@ -180,7 +200,7 @@ class Walk:
         rows = self._rows[: s[w.ROW_COUNT]]
         rows[:, w.R_EVENT], rows[:, w.R_LEAD], rows[:, w.R_INNER] = outer.offset, lead, 1
         transactions = self._transactions[: s[w.TRANSACTIONS] - s[w.FIRST]]
-        transactions[:, w.T_END] = outer.end
+        transactions[:, w.T_END] = expanded.end
         if not was_open:
             transactions[:1, w.T_START] = outer.offset
             s[w.START] = outer.offset

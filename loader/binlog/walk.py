@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from loader.binlog.constants import (
     COMMIT,
-    COMPRESSED,
     FLAG_IGNORABLE,
     FORMAT,
     GTID,
@@ -27,6 +26,7 @@ from loader.binlog.constants import (
     ROWS,
     SKIPPED,
     TAGGED,
+    WRAPS,
 )
 from loader.binlog.control import (
     BEGINS,
@@ -64,21 +64,21 @@ Ints = NDArray[np.int64]
 ) = range(12)
 """What the walk came back with. MORE: the block is used up but for a cut event. NEW_TABLE: the table map at AT is not
 registered. STOPPED: the event at AT is of a type that is refused. XA: it is a statement about an XA transaction that no
-server logs. OUTER: it holds other events, compressed, and need not be whole in the block. NESTED: it does, inside
-another. The rest: damage at AT."""
+server logs. OUTER: it holds other events, compressed, or the first fragment of one, and need not be whole in the
+block. NESTED: it does, inside another. The rest: damage at AT."""
 
 AT, OPEN, BEGIN, START, COMMITTED, ROW_COUNT, TRANSACTIONS, STATEMENTS, MAPS, FIRST, GROWN = range(11)
 """The walk's state: place in the block; 1 inside a transaction; 1 after its BEGIN; its first byte in the file; its
 commit time in microseconds (0: not known); row events, transactions and statements noted; table ids in use;
 number of the transaction that comes first in the array; by how many bytes the transaction would be longer up to here
-if nothing in it were compressed."""
+if nothing in it were compressed or in fragments."""
 
 STATE = 11
 
 R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION, R_EVENT, R_LEAD, R_INNER = range(8)
 """Of a row event: where it is; size without checksum; type; program; transaction; offset in the file; what to add to
-the first to get its place in the file if nothing of the transaction were compressed; 1 if the first is not its place in
-the file but in the expanded bytes of the event at R_EVENT."""
+the first to get its place in the file if nothing of the transaction were compressed or in fragments; 1 if the first is
+not its place in the file but in the expanded bytes of the event at R_EVENT."""
 
 T_START, T_END, T_COMMITTED, T_OUTCOME = range(4)  # of a transaction
 DONE, ROLLED_BACK, PREPARED = range(3)
@@ -280,7 +280,7 @@ def walk(
             return BAD_HEADER
         kind = buf[at + 4]
         action = classes[kind]
-        if action == COMPRESSED:
+        if action == WRAPS:
             return OUTER
         if at + length > size:
             return MORE

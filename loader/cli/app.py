@@ -16,6 +16,7 @@ from loader.cli.output import Lines, Output
 from loader.cli.purge import purge
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
 from loader.errors import LoaderError, UsageError
+from loader.model.position import Position
 
 if TYPE_CHECKING:
     from loader import job, pipeline
@@ -78,6 +79,21 @@ def position(
     else:
         word = "planned" if chosen.new else "unfinished or newest"
         session.output.line(f"{word} interval {chosen.start_seqno}: [{chosen.start}, {chosen.stop})")
+
+
+@app.command()
+def follow(
+    context: typer.Context,
+    at: Annotated[str, typer.Option(help="Position on the new server up to which all was read, like binlog.000003:4.")],
+    source: SourceOption = "",
+) -> None:
+    """Go on from another server at a position that you know; with GTIDs this happens by itself, at the right one."""
+    session: Session = context.obj
+    found = pipeline.follow_to(session.settings(source), Position.parse(at))
+    if session.output.as_json:
+        session.output.document(found)
+    else:
+        session.output.line(f"generation {found.name} of the log begins at {found.start} of server {found.identity}")
 
 
 @app.command("initial-load")
@@ -173,7 +189,7 @@ def status(context: typer.Context, source: SourceOption = "") -> None:
         (found.log_end, "the log's end"), (found.planned, "the newest plan"),
         (found.staged, "the newest staged interval"), (found.applied, "all tables"),
     ])  # fmt: skip
-    out.line(f"{found.behind:,} bytes of log are not applied yet")
+    out.line(f"{found.behind:,} bytes of log are not applied yet; {found.runway}")
     out.rows(
         ("table", "applied_seqno", "snapshot", "state"),
         [(t.table, str(t.applied_seqno), str(t.snapshot), "exact" if t.exact else "catching up") for t in found.tables],

@@ -32,8 +32,6 @@ class Format(Enum):
     csv = "csv"
 
 
-_ROW_KINDS = {23: "I", 24: "U", 25: "D", 30: "I", 31: "U", 32: "D", 166: "I", 167: "U", 168: "D", 169: "I", 170: "U",
-              171: "D", 39: "U"}  # fmt: skip
 _MIB = 1024 * 1024
 
 
@@ -106,14 +104,18 @@ def _list(
     lines: Callable[[Event], Iterable[str]],
     wait: bool,
 ) -> None:
+    from loader.reader.events import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
     from loader.reader.log import open_log
 
     tables, operations = filters
+    wanted = tuple(
+        kind for kind, op in ((WriteRowsEvent, "I"), (UpdateRowsEvent, "U"), (DeleteRowsEvent, "D")) if op in operations
+    )
     shown, seqno = 0, -1
     with open_log(uri, start=span[0], stop=span[1], tables=tables, wait=wait) as log, _piped():
         events = iter(log) if not wait else iter(log.wait_for_next_event, None)
         for event in events:
-            if (tables or operations != "IUD") and not _matches(event, operations):
+            if (tables or operations != "IUD") and not (isinstance(event, wanted) and event.schema):
                 continue
             if event.transaction and event.transaction.seqno != seqno:
                 shown, seqno = shown + 1, event.transaction.seqno
@@ -121,13 +123,6 @@ def _list(
                     return
             for line in lines(event):
                 sys.stdout.write(f"{line}\n")
-
-
-def _matches(event: Event, operations: str) -> bool:
-    """Whether an event is a row event of a table and an operation that were asked for."""
-    schema = getattr(event, "schema", None)
-    kind = _ROW_KINDS.get(event.header.type, "")
-    return bool(kind) and kind in operations and schema is not None
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.binlog.compressed import expand
 from loader.binlog.index import LogIndex, Walk, rows_of
 from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError
@@ -124,11 +123,10 @@ def _runs(rows: Ints) -> Iterator[Ints]:
 
 
 def _expanded(log: LogBytes, offset: int, rows: Ints) -> Iterator[tuple[Bytes, int, Ints]]:
-    """Row events of a compressed event, with expanded bytes that hold them."""
-    header, pieces = log.outer(offset)
+    """Row events of a compressed event or of fragments, with expanded bytes that hold them."""
     ends = rows[:, w.R_OFFSET] + rows[:, w.R_SIZE]
     rest, base, at = b"", 0, 0
-    for piece in expand(header[4], pieces, header):
+    for piece in log.expanded(offset).pieces:
         data = rest + piece
         whole = int(np.searchsorted(ends, base + len(data), "right"))
         if whole > at:

@@ -6,19 +6,25 @@ from collections import Counter
 from collections.abc import Sequence
 
 from loader import __version__
-from loader.errors import DataError
+from loader.errors import DataError, GapError
+from loader.extract.gtids import gtid_set
 from loader.extract.judge import judge
 from loader.extract.result import RangeResult
-from loader.staging.documents import Balance, HeldGroup, Manifest, Plan
+from loader.model.gtid import GtidSet, MysqlGtidSet, joined, lacking, parse_gtid_set
+from loader.staging.chain import Checkpoint
+from loader.staging.documents import Balance, HeldGroup, Manifest, Mark, Plan
 
 
 def manifest_of(
     plan: Plan,
+    before: Checkpoint,
     results: Sequence[RangeResult],
     held: tuple[HeldGroup, ...] = (),
     released: Sequence[RangeResult] = (),
 ) -> Manifest:
     """The manifest of all ranges of a plan, and of the groups that were held and are released in it.
+
+    `before`: how the log stood where the plan starts.
 
     Raises:
         DataError, UnsupportedError: a statement that stops the interval, or accounts that do not close.
@@ -39,8 +45,55 @@ def manifest_of(
         barriers=judge([s for result in results for s in result.statements], plan.tables),
         held=held,
         balance=_balance(plan, results, released),
+        gtids=_gtids(plan, before, results),
+        mark=_mark(plan, before, results),
         loader_version=__version__,
     )
+
+
+def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> str:
+    """The set at the stop.
+
+    Raises:
+        GapError: a file begins behind transactions that were not in the log.
+        DataError: the log holds some that were read before.
+    """
+    known = before.gtids
+    for result in results:
+        if lost := lacking(result.before, known):
+            raise GapError(
+                "transactions of the server are in none of its log files that were read",
+                why=f"{result.file} begins behind {lost}: the server logged them under another name, or somewhere else",
+                hint="load the tables again",
+                interval=plan.start_seqno,
+            )
+        seen = gtid_set(result.gtids, mariadb=plan.identity.kind == "mariadb")
+        _check_new(plan, seen, known)
+        known = str(joined(known, seen))
+    return known
+
+
+def _check_new(plan: Plan, seen: GtidSet, known: str) -> None:
+    """MariaDB's sets do not tell a transaction that is there twice from one that is out of order: it is not asked."""
+    before = parse_gtid_set(known)
+    if not isinstance(seen, MysqlGtidSet) or not isinstance(before, MysqlGtidSet):
+        return
+    if again := str(seen.without(seen.without(before))):
+        raise DataError(
+            "the log holds transactions again that were read before",
+            why=f"they are {again}: this server logged them in another order than the one before it",
+            hint="load the tables again; set replica_preserve_commit_order=ON on replicas that may be promoted",
+            interval=plan.start_seqno,
+        )
+
+
+def _mark(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> Mark | None:
+    """The mark of the stop: behind the last transaction of its file, be it one of an interval before."""
+    stop = plan.interval.stop
+    marks = [result.mark for result in results if result.mark and result.file == stop.file]
+    if before.position.file == stop.file and before.mark:
+        marks.append(before.mark)
+    return max(marks, key=lambda mark: mark.last, default=None)
 
 
 def _balance(plan: Plan, results: Sequence[RangeResult], released: Sequence[RangeResult]) -> Balance:

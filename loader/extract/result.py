@@ -7,17 +7,28 @@ from dataclasses import dataclass, field
 from loader.binlog.statement import LogStatement
 from loader.extract.held import XaEvent
 from loader.model.table import TableSchema
-from loader.staging.documents import StagedFile
+from loader.staging.documents import Mark, StagedFile
+
+Part = tuple[str, int, int]
+"""GTIDs of one source (`uuid`, `uuid:tag`, or `domain-server` of MariaDB): first and last of an unbroken run."""
 
 
 @dataclass
 class RangeResult:
-    """What a range gave: files and the schemas they need, statements and XA events for the driver, its accounts."""
+    """What a range gave: files and the schemas they need, statements and XA events for the driver, its accounts.
+
+    `before`: where the range starts with its log file, the GTID set that the file says is before it. `gtids`: of the
+    transactions that begin in its bytes of the file `file`. `mark`: of the place behind the last of them.
+    """
 
     files: list[StagedFile] = field(default_factory=list)
     schemas: dict[str, TableSchema] = field(default_factory=dict)
     statements: list[LogStatement] = field(default_factory=list)
     xa: list[XaEvent] = field(default_factory=list)
+    file: str = ""
+    before: str = ""
+    gtids: tuple[Part, ...] = ()
+    mark: Mark | None = None
     event_types: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     transactions: int = 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
 from loader.extract.again import AgainResult, compared
+from loader.extract.checkpoint import changed
 from loader.extract.closing import manifest_of
 from loader.extract.held import Release
 from loader.extract.result import RangeResult
@@ -16,8 +16,9 @@ from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, TransportSettings, result_of
 from loader.job import carried
+from loader.source.continuity import replaced
 from loader.staging.chain import PlanChain
-from loader.staging.documents import HeldGroup, Manifest, Plan
+from loader.staging.documents import Manifest, Plan
 from loader.store.base import Store
 from loader.store.local import NoStore
 from loader.store.opening import open_store
@@ -35,7 +36,7 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
         return result_of(existing, "already")
-    mine = _attempted(spark, plan, chain.held_into(plan), spec, spec.staging_root)
+    mine = _attempted(spark, chain, plan, spec, spec.staging_root)
     published = chain.publish(mine)
     own = published.canonical() == mine.canonical()  # names of the attempt are in it
     return result_of(published, "staged" if own else "already")
@@ -56,14 +57,15 @@ def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
             hint=f"loader extract --interval {spec.start_seqno}",
             interval=spec.start_seqno,
         )
-    return compared(published, _attempted(spark, plan, chain.held_into(plan), spec, ""))
+    return compared(published, _attempted(spark, chain, plan, spec, ""))
 
 
-def _attempted(
-    spark: SparkSession, plan: Plan, carried_in: Sequence[HeldGroup], spec: ExtractSpec, root: str
-) -> Manifest:
+def _attempted(spark: SparkSession, chain: PlanChain, plan: Plan, spec: ExtractSpec, root: str) -> Manifest:
     """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
+    before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
     context, transport = spark.sparkContext, spec.transport
+    if difference := changed(transport.open(), before):
+        raise replaced(before.position, difference)
     ranges = ranges_of(plan, transport, context.defaultParallelism)
     attempt = uuid.uuid4().hex[:12]
     results = (
@@ -71,14 +73,14 @@ def _attempted(
         .map(lambda span: _extract_range(plan, attempt, transport, root, span))
         .collect()
     )
-    settled = settled_of(plan, carried_in, transport.open(), results)
+    settled = settled_of(plan, before.held, transport.open(), results)
     held = releases_of(plan, settled)
     released = (
         context.parallelize(held, len(held)).map(lambda run: _release(plan, attempt, transport, root, run)).collect()
         if held
         else []
     )
-    return manifest_of(plan, results, settled.held, released)
+    return manifest_of(plan, before, results, settled.held, released)
 
 
 def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:

@@ -17,12 +17,14 @@ from loader.binlog.stager import Stager, Timing
 from loader.binlog.statement import LogStatement
 from loader.errors import BinlogFormatError, UnsupportedError
 from loader.extract.blocks import Window, counted, windows
+from loader.extract.gtids import GtidTally
 from loader.extract.held import Release
 from loader.extract.notes import notes
 from loader.extract.result import RangeResult
 from loader.extract.span import LogRange, whole_segment
 from loader.reader.files import lognum_of
-from loader.reader.walking import LogBytes, log_bytes
+from loader.reader.heads import head_of
+from loader.reader.walking import FIRST, LogBytes, log_bytes
 from loader.staging.documents import Plan
 from loader.staging.filters import Captured
 from loader.staging.layout import interval_folder
@@ -50,20 +52,26 @@ class RangeExtractor:
             LoaderError: everything that codec, transport and store raise; nothing of a failed part is visible.
         """
         plan = self._plan
-        result = RangeResult()
+        result = RangeResult(file=span.file)
         mine = counted(span, plan.part_bytes)
         with self._transport.open(span.file, span.read_from, span.read_to) as file:
             log = log_bytes(file, span.file)
             stager = self._stager(span, log.form)
+            tally = GtidTally(log.form.mariadb)
             with _Parts(stager, self._writer, result) as parts:
                 for window in windows(log, span, stager.registry, plan.part_bytes):
                     rows = self._account(span, window, result)
+                    if not window.more:
+                        tally.add(log, window, *mine)
                     for note in notes(log, window, (span.lognum + plan.shift) * 10**12, mine):
                         if isinstance(note, LogStatement):
                             result.statements.append(note)
                         else:
                             result.xa.append(note)
                     self._stage(log, window, rows, parts)
+            result.gtids, result.mark = tally.parts(), tally.mark(log)
+            if span.read_from == FIRST:
+                result.before = str(head_of(log, span.read_to).before or "")
         return result
 
     def release(self, run: Sequence[Release]) -> RangeResult:

@@ -1,19 +1,33 @@
-"""The extracted intervals, initial loads and published records of a generation, as one run sees them."""
+"""The extracted intervals, initial loads and published records of a source's log, as one run sees them.
+
+The log is that of a generation, behind as much as counts of those that it follows on.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import zip_longest
 from threading import Lock
+from typing import NamedTuple
 
 from loader.errors import GapError, StagedDataError
+from loader.failpoints import failpoint
 from loader.materialise.plan import covering
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Published
 from loader.staging.filters import Captured
-from loader.staging.layout import chain_folder, interval_folder, load_folder
+from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
 from loader.store.base import ObjectNotFound, Store
+
+
+class Join(NamedTuple):
+    """Where one generation goes on from another: the older one, up to which seqno it counts, where the newer begins."""
+
+    older: str
+    stop: int
+    start: int
 
 
 class Chain:
@@ -24,7 +38,17 @@ class Chain:
         self.source = source
         self.generation = generation
         self._plans = PlanChain(store, source)
-        self.starts = self._plans.starts(generation)
+        lineage = self._plans.lineage(generation)
+        self.generations = tuple(one.name for one in lineage)
+        self.joins = tuple(
+            Join(new.follows.name, new.follows.stop_seqno, new.start_position.seqno(new.shift))
+            for new in lineage
+            if new.follows
+        )
+        self._of: dict[int, str] = {}
+        for one, following in zip_longest(self.generations, self.joins):
+            self._of |= {start: one for start in self._plans.starts(one) if not following or start < following.stop}
+        self.starts = sorted(self._of)
         self._manifests: dict[int, Manifest | None] = {}
         self._captured: dict[int, Captured] = {}
         self._lock = Lock()
@@ -37,10 +61,11 @@ class Chain:
         """
         with self._lock:
             if start not in self._manifests:
-                manifest = self._plans.manifest(self.generation, start)
+                generation = self._of[start]
+                manifest = self._plans.manifest(generation, start)
                 if manifest is not None:
-                    key = f"{interval_folder(self.source, self.generation, start)}/manifest.json"
-                    _check_place(manifest, key, self.source, self.generation, start)
+                    key = f"{interval_folder(self.source, generation, start)}/manifest.json"
+                    _check_place(manifest, key, self.source, generation, start)
                 self._manifests[start] = manifest
             return self._manifests[start]
 
@@ -65,7 +90,21 @@ class Chain:
 
     def covering(self, applied: int, target: int) -> tuple[Manifest, ...]:
         """See `loader.materialise.plan.covering`."""
-        return covering(self.manifest, self.starts, applied, target)
+        return covering(self.manifest, self.starts, applied, target, {join.start: join.stop for join in self.joins})
+
+    def check_joined(self, table: TableName, applied: int) -> None:
+        """Raise GapError when a table's initial load read more of an older generation than the newer one goes on from.
+
+        What it read then may never have reached the server that is followed now.
+        """
+        for join in self.joins:
+            if applied < join.start and max(applied, self._plans.exact_at(join.older, table)) > join.stop:
+                raise GapError(
+                    "the table was loaded from another server, at a position that this one does not go on from",
+                    why="transactions that were seen then may be missing here",
+                    hint=f"loader initial-load --table {table}",
+                    table=table,
+                )
 
     def between(self, low: int, target: int) -> Iterator[Manifest]:
         """Manifests of all extracted intervals with a part in (low, target], whether or not they join up."""
@@ -83,19 +122,31 @@ class Chain:
         """
         with self._lock:
             if start not in self._captured:
-                plan = self._plans.require_plan(self.generation, start)
+                plan = self._plans.require_plan(self._of[start], start)
                 self._captured[start] = Captured(plan.tables)
             return self._captured[start](table)
 
     def newest_published(self) -> Published | None:
         """The published record of the latest interval that has one."""
-        records = (self._plans.published(self.generation, start) for start in reversed(self.starts))
+        records = (self._plans.published(self._of[start], start) for start in reversed(self.starts))
         return next((record for record in records if record), None)
 
     def loaded(self, known: set[TableName]) -> Iterator[TableName]:
         """Tables other than the known ones that have a staged initial load."""
-        folders = {f"{load_folder(self.source, self.generation, table)}/" for table in known}
-        root = f"{chain_folder(self.source, self.generation)}/load/"
+        for generation in reversed(self.generations):
+            yield from self._loaded(generation, known)
+
+    def publish(self, last: Manifest, record: Published) -> str:
+        """Write the published record of an interval unless it is there; its key."""
+        key = published_key(self.source, last.generation, last.start_seqno)
+        failpoint("published.before")
+        self.store.create(key, record.canonical())
+        failpoint("published.after")
+        return key
+
+    def _loaded(self, generation: str, known: set[TableName]) -> Iterator[TableName]:
+        folders = {f"{load_folder(self.source, generation, table)}/" for table in known}
+        root = f"{chain_folder(self.source, generation)}/load/"
         for schema in self.store.folders(root):
             for table in self.store.folders(f"{root}{schema}/"):
                 folder = f"{root}{schema}/{table}/"
@@ -111,11 +162,6 @@ class Chain:
             manifest = Manifest.read(data, f"{folder}{start}/manifest.json")
             yield from (manifest.schema_of(schema_id).name for schema_id in manifest.schemas)
             return
-
-
-def published_key(source: str, generation: str, start: int) -> str:
-    """Key of the published record of the interval with that start."""
-    return f"{interval_folder(source, generation, start)}/published.json"
 
 
 def read_load(store: Store, key: str, source: str, generation: str) -> Manifest:

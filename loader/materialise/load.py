@@ -12,16 +12,16 @@ from loader.failpoints import failpoint
 from loader.materialise.branch import Branch, LostError, drop_superseded
 from loader.materialise.history import APPLIED, EXACT_AT, GENERATION, POSITION, SOURCE, Applied, TableHistory
 from loader.materialise.lock import table_lock
-from loader.materialise.plan import Work, difference
+from loader.materialise.plan import Work, difference, log_of
 from loader.materialise.quoting import identifiers
 from loader.materialise.reading import places, read_staged, unreadable
 from loader.materialise.spec import TableResult
 from loader.materialise.values import bad_value, misfit, record, row, typed_frame
 from loader.materialise.verifying import verify_files
 from loader.materialise.warehouse import META_COLUMNS, Warehouse, check_ours, check_schema, recorded_schema
-from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
+from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.store.base import Store
 
@@ -58,15 +58,14 @@ def load_work(manifest: Manifest) -> Work:
     inserts_only = all(file.inserts == file.rows for file in manifest.files)
     if len(schemas) != 1 or manifest.start != manifest.stop or not inserts_only:
         raise StagedDataError("this is no manifest of an initial load of one table", position=manifest.start)
-    origin = Position.parse(manifest.start)
-    shift = manifest.start_seqno // SEQNO_UNIT - origin.lognum
     files = tuple(file for file in manifest.files if file.rows)
-    return Work(schemas[0].name, schemas[0], 0, manifest.start_seqno, manifest.start, files, origin, shift)
+    return Work(schemas[0].name, schemas[0], 0, manifest.start_seqno, manifest.start, files, (log_of(manifest),))
 
 
 def _attempt(warehouse: Warehouse, store: Store, manifest: Manifest, work: Work) -> TableResult:
     history = _ready(warehouse, manifest, work)
-    applied = check_ours(history, work.name, manifest.source, manifest.generation)
+    lineage = PlanChain(store, manifest.source).lineage(manifest.generation)
+    applied = check_ours(history, work.name, manifest.source, [generation.name for generation in lineage])
     if applied is not None and applied.seqno >= work.target:
         return _standing(work.name, applied)
     recorded = recorded_schema(history, work.name)

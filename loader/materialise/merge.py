@@ -69,7 +69,7 @@ def plan_merge(
     Raises:
         DataError: the table was never loaded, is not ours, or cannot be brought there.
     """
-    applied = check_ours(history, table, chain.source, chain.generation) if history else None
+    applied = check_ours(history, table, chain.source, chain.generations) if history else None
     if history is None or applied is None:
         raise DataError(
             f"changes of table {table} are staged, but it was never loaded",
@@ -80,6 +80,7 @@ def plan_merge(
     if since >= target:
         return _standing(table, applied, "already")
     recorded = recorded_schema(history, table)
+    chain.check_joined(table, since)
     manifests = chain.covering(since, target)
     _check_captured(chain, manifests, table)
     work = plan_table(table, recorded, since, target, manifests)

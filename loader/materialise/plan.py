@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from loader.errors import GapError, UnsupportedError
 from loader.model.position import SEQNO_UNIT, Position
@@ -19,7 +20,8 @@ class Work:
     Attributes:
         applied: records up to this seqno are in the table; files may hold some of them again.
         target, position: what the table has applied afterwards.
-        origin, shift: a position of the log, and the shift of its generation, to turn seqnos into positions.
+        logs: to turn seqnos into positions: of each log that files come from the seqno where its part begins, a
+            position in it, and the shift of its generation.
     """
 
     name: TableName
@@ -28,8 +30,7 @@ class Work:
     target: int
     position: str
     files: tuple[StagedFile, ...]
-    origin: Position
-    shift: int
+    logs: tuple[tuple[int, Position, int], ...]
 
     @property
     def rows(self) -> int:
@@ -47,29 +48,43 @@ class Work:
 
     def position_of(self, seqno: int) -> Position:
         """The end of the transaction with that seqno."""
-        return Position(self.origin.basename, seqno // SEQNO_UNIT - self.shift, seqno % SEQNO_UNIT)
+        known = [log for log in self.logs if log[0] <= seqno] or [self.logs[0]]
+        _, origin, shift = known[-1]
+        return Position(origin.basename, seqno // SEQNO_UNIT - shift, seqno % SEQNO_UNIT)
+
+
+def log_of(manifest: Manifest) -> tuple[int, Position, int]:
+    """See Work.logs."""
+    origin = Position.parse(manifest.start)
+    return manifest.start_seqno, origin, manifest.start_seqno // SEQNO_UNIT - origin.lognum
 
 
 def covering(
-    manifest_at: Callable[[int], Manifest | None], starts: Sequence[int], applied: int, target: int
+    manifest_at: Callable[[int], Manifest | None],
+    starts: Sequence[int],
+    applied: int,
+    target: int,
+    joins: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Manifest, ...]:
     """The unbroken run of intervals that takes a table from `applied` to `target`, the stop of one of them.
 
     `manifest_at` reads the manifest of the interval with that start, None when it is not extracted; `starts` are those
-    of all intervals, ascending.
+    of all intervals, ascending. `joins`: of the first interval of a generation that follows on another one, the seqno
+    up to which that one counts.
 
     Raises:
         GapError: naming the hole.
     """
     run: list[Manifest] = []
     at = applied
-    place = bisect_right(starts, applied) - 1
+    begins = [joins.get(start, start) for start in starts]
+    place = bisect_right(begins, applied) - 1
     while at < target:
         manifest = manifest_at(starts[place]) if 0 <= place < len(starts) else None
         # Only the first interval may begin before the place that is to be continued: its early records are filtered.
-        fits = manifest is not None and manifest.stop_seqno > at and (manifest.start_seqno == at or not run)
+        fits = manifest is not None and manifest.stop_seqno > at and (begins[place] == at or not run)
         if manifest is None or not fits:
-            raise _gap(at, starts, target)
+            raise _gap(at, begins, target)
         run.append(manifest)
         at = manifest.stop_seqno
         place += 1
@@ -101,10 +116,7 @@ def plan_table(
     if not files:
         return None
     _check_schemas(name, recorded, files, manifests)
-    first, last = manifests[0], manifests[-1]
-    origin = Position.parse(first.start)
-    shift = first.start_seqno // SEQNO_UNIT - origin.lognum
-    return Work(name, recorded, applied, target, last.stop, files, origin, shift)
+    return Work(name, recorded, applied, target, manifests[-1].stop, files, tuple(map(log_of, manifests)))
 
 
 def _check_barriers(name: TableName, applied: int, target: int, manifests: Sequence[Manifest]) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from loader.failpoints import failpoint
-from loader.materialise.chain import Chain, published_key
+from loader.materialise.chain import Chain
 from loader.materialise.history import Applied
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
@@ -24,16 +23,12 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
     }
     record = Published(
         source=chain.source,
-        generation=chain.generation,
+        generation=last.generation,
         stop=last.stop,
         stop_seqno=last.stop_seqno,
         tables=tables,
     )
-    key = published_key(chain.source, chain.generation, last.start_seqno)
-    failpoint("published.before")
-    chain.store.create(key, record.canonical())
-    failpoint("published.after")
-    return key
+    return chain.publish(last, record)
 
 
 def known_through(record: Published | None, table: TableName, applied: Applied) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
@@ -135,8 +136,10 @@ def recorded_schema(history: TableHistory, table: TableName) -> TableSchema:
     return TableSchema.from_dict(json.loads(text))
 
 
-def check_ours(history: TableHistory, table: TableName, source: str, generation: str) -> Applied | None:
-    """The applied position of a table that is known to be of this source and generation; None when nothing is applied.
+def check_ours(history: TableHistory, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:
+    """The applied position of a table that is known to be of this source and one of these generations of its log.
+
+    None when nothing is applied. The last of the generations is the one that is worked on.
 
     Raises:
         DataError: the table is somebody else's, or of another generation, whose positions mean something else.
@@ -147,12 +150,12 @@ def check_ours(history: TableHistory, table: TableName, source: str, generation:
         raise DataError(f"the warehouse's table is {what}", hint=_foreign(table), table=table, source=source)
     applied = history.applied
     stands = applied.generation if applied else history.properties.get(GENERATION)
-    if stands != generation:
+    if stands not in generations:
         raise UnsupportedError(
             f"the table stands in generation {stands!r} of the log",
             hint=f"drop it in the warehouse, then: loader initial-load --table {table}",
             table=table,
-            generation=generation,
+            generation=generations[-1],
         )
     return applied
 

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from loader.errors import UsageError
+from loader.errors import DataError, UsageError
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -68,6 +68,10 @@ class MysqlGtidSet:
         left = {source: tuple(_minus(mine, other.ranges.get(source, ()))) for source, mine in self.ranges.items()}
         return MysqlGtidSet({source: ranges for source, ranges in left.items() if ranges})
 
+    def __or__(self, other: MysqlGtidSet) -> MysqlGtidSet:
+        sources = (*self.ranges.items(), *other.ranges.items())
+        return mysql_set((source, first, last) for source, ranges in sources for first, last in ranges)
+
     def __le__(self, other: MysqlGtidSet) -> bool:
         return not self.without(other).ranges
 
@@ -100,6 +104,9 @@ class MariadbGtidSet:
         """The domains in which this set reaches further than the other."""
         return MariadbGtidSet({domain: gtid for domain, gtid in self.newest.items() if gtid not in other})
 
+    def __or__(self, other: MariadbGtidSet) -> MariadbGtidSet:
+        return mariadb_set((*self.newest.values(), *other.newest.values()))
+
     def __le__(self, other: MariadbGtidSet) -> bool:
         return not self.without(other).newest
 
@@ -111,6 +118,37 @@ class MariadbGtidSet:
 
 
 GtidSet = MysqlGtidSet | MariadbGtidSet
+
+
+def joined(text: str, more: GtidSet) -> GtidSet:
+    """The set of a text and another one; an empty text is of either form.
+
+    Raises:
+        DataError: the two are of different forms.
+    """
+    known = parse_gtid_set(text) if text else type(more)()
+    if isinstance(known, MysqlGtidSet) and isinstance(more, MysqlGtidSet):
+        return known | more
+    if isinstance(known, MariadbGtidSet) and isinstance(more, MariadbGtidSet):
+        return known | more
+    raise DataError("GTIDs of MySQL and of MariaDB cannot be in one set", first=known, second=more)
+
+
+def lacking(wanted: str, known: str) -> str:
+    """What of a set is not in another one, as text; empty: all of it is.
+
+    Raises:
+        DataError: the two are of different forms.
+    """
+    if not wanted:
+        return ""
+    whole = parse_gtid_set(wanted)
+    other = joined(known, type(whole)())
+    if isinstance(whole, MariadbGtidSet) and isinstance(other, MariadbGtidSet):
+        return str(whole.without(other))
+    if isinstance(whole, MysqlGtidSet) and isinstance(other, MysqlGtidSet):
+        return str(whole.without(other))
+    raise AssertionError("joined gives a set of its second argument's form")
 
 
 def mysql_set(parts: Iterable[tuple[str, int, int]]) -> MysqlGtidSet:

@@ -6,6 +6,7 @@
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
 
+from loader.pipeline.following import follow_to
 from loader.pipeline.interval_states import (
     FileFault,
     IntervalDetail,
@@ -18,6 +19,7 @@ from loader.pipeline.interval_states import (
 from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
 from loader.pipeline.purging import Removal, purge
+from loader.pipeline.retention import source_runway
 from loader.pipeline.states import SourceStatus, TableState, status
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "begin",
     "chain_of",
     "extract_job",
+    "follow_to",
     "interval",
     "intervals",
     "load_job",
@@ -40,6 +43,7 @@ __all__ = [
     "purge",
     "snapshot_job",
     "snapshot_position",
+    "source_runway",
     "staged_files",
     "status",
     "unfinished",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from loader.errors import DataError
+from loader.extract.checkpoint import checkpoint_at
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import TableSchema
+from loader.pipeline.following import follow, prove
 from loader.pipeline.limits import stops
 from loader.settings import SourceSettings
 from loader.source import inspect
+from loader.source.continuity import AnotherServer, LogRenamed
 from loader.source.schemas import read_untold
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan
@@ -46,22 +48,41 @@ def begin(settings: SourceSettings) -> Generation:
     """
     chain = chain_of(settings)
     existing = chain.generation()
-    identity, end = preflight(settings, existing)
+    identity, end = preflight(settings)
     if existing:
-        return existing
-    generation = Generation(source=settings.name, name=chain.first_name(), identity=identity, start=str(end))
+        return _current(settings, chain, existing)
+    here = checkpoint_at(settings.transport.open(), end, end.logpos)
+    generation = Generation(
+        source=settings.name,
+        name=chain.name_after(None),
+        identity=identity,
+        start=str(end),
+        gtids=here.gtids,
+        mark=here.mark,
+    )
     return chain.begin(generation)
 
 
-def preflight(settings: SourceSettings, generation: Generation | None) -> tuple[Identity, Position]:
+def preflight(settings: SourceSettings) -> tuple[Identity, Position]:
     """Ask the server who it is and whether its log can be read; its identity and the end of its log."""
     with connected(settings.server) as connection:
         identity = inspect.read_identity(connection)
         inspect.check_version(identity)
         inspect.check_settings(connection)
-        if generation:
-            inspect.check_identity(connection, generation.identity)
         return identity, inspect.log_end(connection)
+
+
+def _current(settings: SourceSettings, chain: PlanChain, generation: Generation) -> Generation:
+    """The generation, or the one that goes on from it on the server that the source has now.
+
+    Raises:
+        GapError: the log does not go on.
+    """
+    try:
+        prove(settings, generation, chain.newest_checkpoint(generation))
+    except (AnotherServer, LogRenamed):
+        return follow(settings, chain, generation)
+    return generation
 
 
 def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
@@ -74,14 +95,14 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         LoaderError: the source was never loaded, cannot be read from, or its log does not continue the chain.
     """
     chain = chain_of(settings)
-    generation = chain.require_generation()
-    if run and (given := chain.run(generation.name, run)):
+    if run and (given := chain.run(chain.require_generation().name, run)):
         return _chosen(given, new=False)
+    generation = _current(settings, chain, chain.require_generation())
     if unfinished := chain.unfinished(generation.name):
         return _noted(chain, unfinished[0], run, new=False)
     head = chain.head(generation.name)
     start = head.interval.stop if head else generation.start_position
-    stop, untold = _next_stop(settings, generation, start)
+    stop, untold = _next_stop(settings, start)
     if stop == start:
         return _noted(chain, head, run, new=False) if head else None
     template = Plan(
@@ -122,22 +143,13 @@ def _planned(chain: PlanChain, backlog: Plan, settings: SourceSettings) -> Plan:
     return first
 
 
-def _next_stop(settings: SourceSettings, generation: Generation, start: Position) -> tuple[Position, list[TableSchema]]:
-    """The end of the log, proved to continue from `start`; and what the plan is to know of tables, read before it."""
+def _next_stop(settings: SourceSettings, start: Position) -> tuple[Position, list[TableSchema]]:
+    """The end of the log, and what the plan is to know of tables, read before it."""
     with connected(settings.server) as connection:
-        inspect.check_identity(connection, generation.identity)
         inspect.check_settings(connection)
-        inspect.check_log_holds(connection, start)
         untold = read_untold(connection, Captured(settings.tables))
         stop = inspect.log_end(connection)
-    if stop < start:
-        raise DataError(
-            "the server's log ends before the position that was read up to",
-            why=f"it ends at {stop}: it was reset or restored",
-            hint="load the tables again",
-            position=start,
-        )
-    return stop, untold
+    return max(start, stop), untold
 
 
 def _noted(chain: PlanChain, plan: Plan, run: str, new: bool) -> IntervalChosen:

@@ -7,7 +7,9 @@ from pydantic import BaseModel, ConfigDict
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of, preflight
+from loader.pipeline.retention import source_runway
 from loader.settings import SourceSettings
+from loader.source.retention import Runway
 from loader.transport.connection import connected, log_sizes
 
 
@@ -23,7 +25,11 @@ class TableState(BaseModel):
 
 
 class SourceStatus(BaseModel):
-    """A source at a glance. `behind` counts bytes of log after the last applied position, over the files between."""
+    """A source at a glance.
+
+    `behind` counts bytes of log after the last applied position, over the files between; `runway` is of the oldest log
+    file that is not staged.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,6 +40,7 @@ class SourceStatus(BaseModel):
     staged: str
     applied: str
     behind: int
+    runway: Runway
     tables: tuple[TableState, ...]
 
 
@@ -46,7 +53,7 @@ def status(settings: SourceSettings) -> SourceStatus:
     chain = chain_of(settings)
     generation = chain.require_generation()
     plans = chain.plans(generation)
-    identity, end = preflight(settings, generation)
+    identity, end = preflight(settings)
     staged = [p for p in plans if chain.manifest(generation.name, p.start_seqno)]
     records = [record for plan in plans if (record := chain.published(generation.name, plan.start_seqno))]
     newest = records[-1] if records else None
@@ -59,6 +66,7 @@ def status(settings: SourceSettings) -> SourceStatus:
         staged=staged[-1].stop if staged else generation.start,
         applied=str(applied),
         behind=_bytes_between(settings, applied, end),
+        runway=source_runway(settings),
         tables=tuple(
             TableState(
                 table=name,

@@ -24,9 +24,10 @@ class EventHeader:
         timestamp: of the statement, in seconds since 1970.
         type: number of the event's type; `name` is its name.
         server_id: of the server that logged it first.
-        size: bytes of the event with header and checksum.
+        size: bytes of the event with header and checksum; of a row event in fragments, those of all its fragments.
         position: offset of its first byte in `file`.
-        end: offset of the next event as the event itself has it; it wraps at 4 GiB, and is 0 inside other events.
+        end: offset of the next event as the event itself has it; it wraps at 4 GiB, and is 0 inside other events. Of
+            a row event in fragments: of the event behind the last.
         flags: as the server documents them; 1 of a format description: the file is in use.
         inner: -1, or for an event of a compressed transaction its offset in the expanded bytes of the event that
             stands at `position`.

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER
 from loader.errors import BinlogFormatError
 from loader.model.gtid import GtidSet
-from loader.reader.files import LogFiles, Named
+from loader.reader.files import Named
 from loader.reader.gtids import read_gtid_list, read_previous_gtids
-from loader.reader.walking import FIRST
+from loader.reader.walking import FIRST, LogBytes
 from loader.reader.window import opened
+from loader.transport.base import Opens
 
 _HEAD_BYTES = 1 << 20
 _SIZE = struct.Struct("<I")
@@ -26,7 +27,7 @@ class Head:
     before: GtidSet | None
 
 
-def read_head(files: LogFiles, file: Named) -> Head:
+def read_head(files: Opens, file: Named) -> Head:
     """The head of a file; of a server's, no more than its first mebibyte is asked for, or what its set needs.
 
     Raises:
@@ -36,13 +37,34 @@ def read_head(files: LogFiles, file: Named) -> Head:
     while True:
         size = min(most, file.size)
         with opened(files, Named(file.name, file.lognum, size)) as log:
-            data = log.block(0, size).tobytes()
-            found = _find(data, log.form.checksum)
+            found = _head(log, size)
         if found:
             return found
         if size == file.size:
-            raise BinlogFormatError("the log ends inside its first events", file=file.name)
+            raise _cut(file.name)
         most *= 8
+
+
+def head_of(log: LogBytes, size: int) -> Head:
+    """The head of an open file of which so many bytes can be read.
+
+    Raises:
+        BinlogFormatError: they are fewer than its events say.
+    """
+    most = _HEAD_BYTES
+    while not (found := _head(log, min(most, size))):
+        if most >= size:
+            raise _cut(log.name)
+        most *= 8
+    return found
+
+
+def _head(log: LogBytes, size: int) -> Head | None:
+    return _find(log.block(0, size).tobytes(), log.form.checksum)
+
+
+def _cut(file: str) -> BinlogFormatError:
+    return BinlogFormatError("the log ends inside its first events", file=file)
 
 
 def _find(data: bytes, checksum: int) -> Head | None:

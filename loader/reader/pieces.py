@@ -1,15 +1,15 @@
-"""The events of a window as bytes, in their order, those of compressed events among them."""
+"""The events of a window as bytes, in their order, those of compressed events and of fragments among them."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from loader.binlog.compressed import HEAD_MOST, expand
-from loader.binlog.constants import CLASSES, COMPRESSED, FORMAT_DESCRIPTION, HEADER
+from loader.binlog.constants import CLASSES, FORMAT_DESCRIPTION, HEADER, PARTIAL_ROW_DATA, WRAPS
 from loader.reader.bodies import OLD_FORMAT
 from loader.reader.events import EventHeader
 from loader.reader.walking import BLOCK, Block, LogBytes
@@ -24,7 +24,7 @@ class Piece:
     """One event in a block of bytes.
 
     Attributes:
-        kind: its type once it is expanded; that of the header unless a MariaDB server compressed it.
+        kind: its type once it is expanded; that of the header unless a MariaDB server compressed it or wrote fragments.
         block: bytes that hold it, the first of them being byte `base` of the file, or of what was expanded.
         first: where in the block it starts.
         size: its bytes with header and without checksum.
@@ -58,11 +58,16 @@ def pieces(log: LogBytes, window: Window) -> Iterator[Piece]:
         size = BLOCK
         while at + HEADER <= base + len(block):
             header = header_at(log.name, block, at - base, at)
+            if header.type == PARTIAL_ROW_DATA:
+                piece = _gathered(log, header)
+                yield piece
+                at += piece.header.size
+                continue
             if at + header.size > base + len(block):
                 break
             length = header.size - _checksum(header, log.form.checksum)
             outer = Piece(header, header.type, block, base, at - base, length)
-            if CLASSES[header.type] == COMPRESSED:
+            if CLASSES[header.type] == WRAPS:
                 yield from _expanded(outer)
             else:
                 yield outer
@@ -75,6 +80,14 @@ def header_at(file: str, block: Block, offset: int, position: int, inner: int = 
     """The header of the event at `offset` of a block, which stands at `position` of the file."""
     timestamp, kind, server, size, end, flags = _HEADER.unpack_from(block.data, offset)
     return EventHeader(file, position, timestamp, kind, server, size, end, flags, inner)
+
+
+def _gathered(log: LogBytes, first: EventHeader) -> Piece:
+    """The row event of which the first fragment has that header."""
+    expanded = log.expanded(first.position)
+    event = np.frombuffer(bytearray(b"".join(expanded.pieces)), np.uint8)
+    header = replace(first, size=expanded.end - first.position, end=expanded.end & 0xFFFFFFFF)
+    return Piece(header, int(event[4]), event, 0, 0, len(event))
 
 
 def _checksum(header: EventHeader, usual: int) -> int:

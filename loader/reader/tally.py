@@ -35,7 +35,8 @@ class Tally:
     """What a stretch of log holds.
 
     Attributes:
-        events: by type, how many and their bytes; what is in a compressed transaction is not looked into.
+        events: by type, how many and their bytes; what is in compressed events is not looked into, and fragments are
+            counted as they are.
         transactions: how many.
         largest: the ten largest, the largest first.
     """

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.compressed import expand
+from loader.binlog.constants import HEADER, PARTIAL_ROW_DATA
 from loader.binlog.format import HEAD_BYTES, LogFormat, read_format
-from loader.binlog.index import Outer, Walk
+from loader.binlog.index import Expanded, Outer, Walk
+from loader.reader.fragments import are_whole, gathered
 from loader.transport.base import LogFile
 from loader.transport.reading import outer_event, read_exactly
 
@@ -45,17 +47,28 @@ class LogBytes:
         """These bytes. Raises BinlogFormatError when the file became shorter."""
         return read_exactly(self._log, offset, size, self.name)
 
-    def outer(self, offset: int) -> tuple[bytes, Iterator[bytes]]:
-        """The header of an event that holds others, and what is between it and the checksum, in pieces.
+    def is_whole(self, outer: Outer, stop: int) -> bool:
+        """Whether an event that holds others ends by the byte `stop`, and every fragment if it is the first of some.
 
         Raises:
-            BinlogFormatError: the checksum, verified at the end, is wrong.
+            BinlogFormatError, UnsupportedError: fragments that are not one row event's.
         """
-        return outer_event(self._log, offset, self.form, self.name)
+        if outer.kind == PARTIAL_ROW_DATA:
+            return are_whole(self._log, outer.offset, stop, self.form, self.name)
+        return outer.end <= stop
 
-    def expanded(self, outer: Outer) -> Iterator[bytes]:
-        """The events in such an event, in pieces. Raises as `outer` and `expand`."""
-        return expand(outer.kind, self.outer(outer.offset)[1], outer.header)
+    def expanded(self, offset: int) -> Expanded:
+        """What is in the event there, or in the fragments that begin there.
+
+        Raises:
+            BinlogFormatError, UnsupportedError: see `expand` and loader.reader.fragments; checksums that are wrong,
+                that of a compressed event when all its pieces were read.
+        """
+        header, pieces = outer_event(self._log, offset, self.form, self.name)
+        if header[4] == PARTIAL_ROW_DATA:
+            return gathered(self._log, offset, self.form, self.name)
+        size = int.from_bytes(header[9:13], "little")
+        return Expanded(expand(header[4], pieces, header), offset + size, 1, HEADER, size)
 
 
 def log_bytes(log: LogFile, name: str) -> LogBytes:
@@ -78,14 +91,14 @@ def walked(log: LogBytes, walk: Walk, stop: int) -> Iterator[tuple[Block, int]]:
         base = walk.position
         block = ahead.block(base)
         walk.feed(block)
-        while walk.outer and walk.outer.end <= stop:
-            walk.expand(log.expanded(walk.outer))
+        while walk.outer and log.is_whole(walk.outer, stop):
+            walk.expand(log.expanded(walk.outer.offset))
             if walk.position - base < len(block):
                 walk.feed(block[walk.position - base :])
         used = min(walk.position - base, len(block))
         if used:
             yield block[:used], base
-        elif ahead.ended:
+        if walk.outer or (not used and ahead.ended):
             return
         ahead.drop(used)
 
@@ -99,11 +112,11 @@ def steps(log: LogBytes, walk: Walk, stop: int) -> Iterator[tuple[Block, int, bo
         used = walk.feed(block)
         if used:
             yield block[:used], base, False
-        if walk.outer and walk.outer.end <= stop:
-            for piece, at in walk.expanding(log.expanded(walk.outer)):
+        if walk.outer and log.is_whole(walk.outer, stop):
+            for piece, at in walk.expanding(log.expanded(walk.outer.offset)):
                 yield piece, at, True
             used = len(block)
-        elif not used and ahead.ended:
+        elif walk.outer or (not used and ahead.ended):
             return
         ahead.drop(used)
 

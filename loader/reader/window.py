@@ -14,14 +14,15 @@ from loader.binlog import walk as w
 from loader.binlog.index import LogIndex, Walk
 from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError, LoaderError
-from loader.reader.files import LogFiles, Named
+from loader.reader.files import Named
 from loader.reader.walking import FIRST, LogBytes, log_bytes, walked
+from loader.transport.base import Opens
 
 _ENDLESS = 1 << 62
 
 
 @contextmanager
-def opened(files: LogFiles, file: Named, start: int = FIRST) -> Iterator[LogBytes]:
+def opened(files: Opens, file: Named, start: int = FIRST) -> Iterator[LogBytes]:
     """The file, whose format and bytes from `start` on can be read.
 
     Raises:

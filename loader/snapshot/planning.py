@@ -15,7 +15,8 @@ from loader.snapshot.documents import KeyColumn, LoadPlan
 from loader.snapshot.keys import refuse_inexact
 from loader.snapshot.spec import SnapshotSpec
 from loader.snapshot.visible import wait_until_visible
-from loader.source.inspect import check_log_holds, log_end, query
+from loader.source.continuity import check_log_holds
+from loader.source.inspect import log_end, query
 from loader.source.schemas import read_schemas
 
 _LOG = logging.getLogger(__name__)

@@ -21,7 +21,8 @@ from loader.snapshot.documents import LoadedChunk, LoadPlan
 from loader.snapshot.loads import Loads, manifest_key, plan_key
 from loader.snapshot.planning import can_go_on, plan_load
 from loader.snapshot.spec import SnapshotResult, SnapshotSpec, TableLoad
-from loader.source.inspect import check_identity, log_end
+from loader.source.continuity import check_identity
+from loader.source.inspect import log_end
 from loader.source.schemas import find_tables
 from loader.staging.documents import Manifest
 from loader.staging.filters import Captured

@@ -10,7 +10,7 @@ from loader.snapshot.chunks import chunk_query
 from loader.snapshot.documents import LoadedChunk, LoadPlan
 from loader.snapshot.loads import Loads
 from loader.snapshot.reader import ResultReader, line_head, prepare_session
-from loader.source.inspect import check_identity
+from loader.source.continuity import check_identity
 from loader.staging.parts import PartWriter
 from loader.store.opening import open_store
 from loader.transport.address import ServerAddress

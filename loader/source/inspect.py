@@ -6,10 +6,9 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import GapError, LoaderError, UsageError
+from loader.errors import LoaderError, UsageError
 from loader.model.identity import Identity
 from loader.model.position import Position
-from loader.transport.connection import log_sizes
 from loader.transport.file import refuse_pages
 
 _NEW_STATUS = (8, 2)  # MySQL from here on says SHOW BINARY LOG STATUS
@@ -66,36 +65,6 @@ def check_settings(connection: Connection[Any]) -> None:
                 why="rows cannot be read whole from its log",
                 hint=f"SET GLOBAL {name}={wanted}; open sessions keep the old value until they reconnect",
             )
-
-
-def check_identity(connection: Connection[Any], expected: Identity) -> None:
-    """Raise GapError when this is not the server that the chain was read from."""
-    found = read_identity(connection)
-    if not found.same_server(expected):
-        raise GapError(
-            "this is another server than the one that was read so far: positions mean nothing on it",
-            why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
-            hint="point the source at the old server, or load the tables again from the new one",
-        )
-
-
-def check_log_holds(connection: Connection[Any], position: Position) -> None:
-    """Raise GapError when the log no longer holds, or does not reach, a position that was read up to."""
-    sizes = log_sizes(connection)
-    if position.file not in sizes:
-        raise GapError(
-            "the log file of the last applied position is gone from the server",
-            why=f"its logs are {min(sizes, default='none')} to {max(sizes, default='none')}",
-            hint="load the tables again; keep logs longer (binlog_expire_logs_seconds)",
-            position=position,
-        )
-    if sizes[position.file] < position.logpos:
-        raise GapError(
-            "the log file of the last applied position is shorter than it was",
-            why=f"it has {sizes[position.file]} bytes: the log was reset or restored, or lost its end in a crash",
-            hint="load the tables again",
-            position=position,
-        )
 
 
 def check_version(identity: Identity) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeVar
 
 from loader.errors import DataError, LoaderError, StagedDataError, UsageError
 from loader.failpoints import failpoint
+from loader.model.position import Position
 from loader.model.table import TableName
-from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Plan, Published, Purged
-from loader.staging.layout import chain_folder, encode, interval_folder, load_folder, purged_key
+from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Mark, Plan, Published, Purged
+from loader.staging.layout import chain_folder, encode, interval_folder, load_folder, published_key, purged_key
 from loader.store.base import ObjectNotFound, Store
 
-_FIRST_GENERATION = "0001"
 _Document = TypeVar("_Document", bound=Document)
 
 
@@ -19,6 +20,16 @@ class RunRecord(Document):
     """Which interval an orchestrator's run was given, so that a repeated run gets the same one."""
 
     start_seqno: int
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How the log stood where an interval starts: see Manifest, whose stop it is, and Generation."""
+
+    position: Position
+    gtids: str
+    mark: Mark | None
+    held: tuple[HeldGroup, ...] = ()
 
 
 class NotLoaded(LoaderError):
@@ -35,24 +46,18 @@ class PlanChain:
     def generation(self) -> Generation | None:
         """The newest generation, or None before the first load."""
         for name in reversed(self._store.folders(f"{encode(self.source)}/")):
-            found = self._read(f"{encode(self.source)}/{name}/generation.json", Generation)
+            found = self._generation(name)
             if found:
                 return found
         return None
 
-    def generations(self) -> list[Generation]:
-        """All generations, in order."""
-        folder = f"{encode(self.source)}/"
-        keys = (f"{folder}{name}/generation.json" for name in self._store.folders(folder))
-        return [found for key in keys if (found := self._read(key, Generation))]
-
-    def require_generation(self) -> Generation:
-        """The newest generation.
+    def require_generation(self, name: str = "") -> Generation:
+        """The generation of that name, or the newest one.
 
         Raises:
             NotLoaded: there is none.
         """
-        found = self.generation()
+        found = self._generation(name) if name else self.generation()
         if not found:
             raise NotLoaded(
                 "nothing was loaded from this source yet", hint="run: loader initial-load", source=self.source
@@ -68,9 +73,19 @@ class PlanChain:
         return Generation.read(self._store.get(key), key)
 
     @staticmethod
-    def first_name() -> str:
-        """Name of a source's first generation."""
-        return _FIRST_GENERATION
+    def name_after(generation: Generation | None) -> str:
+        """Name of the generation that follows on this one, or of a source's first."""
+        return f"{int(generation.name) + 1 if generation else 1:04d}"
+
+    def lineage(self, name: str) -> tuple[Generation, ...]:
+        """The generation of that name behind those that it follows on, oldest first.
+
+        Raises:
+            NotLoaded: one of them is not there.
+        """
+        found = self.require_generation(name)
+        older = self.lineage(found.follows.name) if found.follows else ()
+        return (*older, found)
 
     def plan(self, generation: str, start_seqno: int) -> Plan | None:
         """The plan of the interval that starts there."""
@@ -105,30 +120,6 @@ class PlanChain:
                 found.append(plan)
         return found[::-1]
 
-    def held_into(self, plan: Plan) -> tuple[HeldGroup, ...]:
-        """The XA transactions without an outcome at a plan's start, by the manifest of the interval before.
-
-        Raises:
-            UsageError: that interval is not staged yet.
-            StagedDataError: it does not stop where the plan starts.
-        """
-        before = (seqno for seqno in reversed(self.starts(plan.generation)) if seqno < plan.start_seqno)
-        previous = next((found for seqno in before if (found := self.plan(plan.generation, seqno))), None)
-        if previous is None:
-            return ()
-        if previous.stop != plan.start:
-            raise _broken(self.source, plan, previous.stop)
-        manifest = self.manifest(plan.generation, previous.start_seqno)
-        if manifest is None:
-            raise UsageError(
-                "the interval before is not staged yet",
-                why="each interval begins with the XA transactions that the one before left open",
-                hint=f"first: loader extract --interval {previous.start_seqno}",
-                source=self.source,
-                interval=plan.start_seqno,
-            )
-        return manifest.held
-
     def starts(self, generation: str) -> list[int]:
         """Start seqno of every interval, rising."""
         names = self._store.folders(f"{chain_folder(self.source, generation)}/")
@@ -144,7 +135,7 @@ class PlanChain:
         expected = generation.start
         for plan in found:
             if plan.start != expected:
-                raise _broken(self.source, plan, expected)
+                raise _broken(self.source, plan.start, expected)
             expected = plan.stop
         return found
 
@@ -160,9 +151,53 @@ class PlanChain:
         """The manifest of the interval that starts there; None while it is not staged."""
         return self._read(f"{self.folder(generation, start_seqno)}/manifest.json", Manifest)
 
+    def checkpoint(self, generation: Generation, start: Position) -> Checkpoint:
+        """How the log stood where an interval starts, whether or not it is planned yet.
+
+        Raises:
+            UsageError: the interval before is not staged yet.
+            StagedDataError: it does not stop there.
+        """
+        seqno = start.seqno(generation.shift)
+        before = (one for one in reversed(self.starts(generation.name)) if one < seqno)
+        previous = next((found for one in before if (found := self.plan(generation.name, one))), None)
+        if previous is None and generation.start == str(start):
+            return Checkpoint(generation.start_position, generation.gtids, generation.mark)
+        if previous is None or previous.stop != str(start):
+            raise _broken(self.source, str(start), previous.stop if previous else generation.start)
+        manifest = self.manifest(generation.name, previous.start_seqno)
+        if manifest is None:
+            raise UsageError(
+                "the interval before is not staged yet",
+                why="each interval goes on from the GTIDs and the open XA transactions of the one before",
+                hint=f"first: loader extract --interval {previous.start_seqno}",
+                source=self.source,
+                interval=seqno,
+            )
+        return Checkpoint(start, manifest.gtids, manifest.mark, manifest.held)
+
+    def newest_checkpoint(self, generation: Generation) -> Checkpoint:
+        """How the log stood at the end of all that is staged."""
+        for start in reversed(self.starts(generation.name)):
+            if newest := self.manifest(generation.name, start):
+                return self.checkpoint(generation, Position.parse(newest.stop))
+        return self.checkpoint(generation, generation.start_position)
+
+    def newest_seqno(self, generation: Generation) -> int:
+        """The largest seqno that a plan or an initial load of the generation can have led to."""
+        head = self.head(generation.name)
+        found = [head.stop_seqno if head else generation.start_position.seqno(generation.shift)]
+        root = f"{chain_folder(self.source, generation.name)}/load/"
+        for schema in self._store.folders(root):
+            for table in self._store.folders(f"{root}{schema}/"):
+                for start in self._store.folders(f"{root}{schema}/{table}/"):
+                    manifest = self._read(f"{root}{schema}/{table}/{start}/manifest.json", Manifest)
+                    found += [int(start), manifest.exact_at_seqno if manifest else 0]
+        return max(found)
+
     def published(self, generation: str, start_seqno: int) -> Published | None:
         """The record that every table has the interval that starts there; None while one is behind."""
-        return self._read(f"{self.folder(generation, start_seqno)}/published.json", Published)
+        return self._read(published_key(self.source, generation, start_seqno), Published)
 
     def purged(self, generation: str, start_seqno: int) -> Purged | None:
         """The note that the interval's files were purged; None while they are there."""
@@ -202,6 +237,9 @@ class PlanChain:
         """Folder of the interval."""
         return interval_folder(self.source, generation, start_seqno)
 
+    def _generation(self, name: str) -> Generation | None:
+        return self._read(f"{chain_folder(self.source, name)}/generation.json", Generation)
+
     def _run_key(self, generation: str, run: str) -> str:
         return f"{chain_folder(self.source, generation)}/runs/{encode(run)}.json"
 
@@ -219,10 +257,10 @@ def no_interval(source: str, start_seqno: int) -> DataError:
     )
 
 
-def _broken(source: str, plan: Plan, expected: str) -> StagedDataError:
+def _broken(source: str, start: str, expected: str) -> StagedDataError:
     return StagedDataError(
         "the chain of intervals is broken",
-        why=f"an interval starts at {plan.start}, the one before stopped at {expected}",
+        why=f"an interval starts at {start}, the one before stopped at {expected}",
         hint="restore the missing plan.json; nothing can be applied over a gap",
         source=source,
     )

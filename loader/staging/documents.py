@@ -45,14 +45,49 @@ class Document(BaseModel):
             ) from error
 
 
+class Mark(BaseModel):
+    """By what a log file is known again at a position in it, though another one has its name.
+
+    Attributes:
+        log: digest of what of the file's first event stays the same.
+        last: where the last transaction before the position begins, 0 when none is known in the file.
+        event: digest of the event there.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    log: str
+    last: int
+    event: str
+
+
+class Followed(BaseModel):
+    """The generation that another one goes on from, and the seqno up to which it counts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    stop_seqno: int
+
+
 class Generation(Document):
-    """A run of log numbering on one server identity, and where its chain of plans begins."""
+    """A run of log numbering on one server identity, and where its chain of plans begins.
+
+    Attributes:
+        shift: added to the lognum in seqnos, so that they rise over all generations.
+        gtids: the GTID set of everything before the start; empty where the server logs no GTIDs.
+        mark: of the start.
+        follows: None for the first.
+    """
 
     source: str
     name: str
     identity: Identity
     start: str
     shift: int = 0
+    gtids: str = ""
+    mark: Mark
+    follows: Followed | None = None
 
     @property
     def start_position(self) -> Position:
@@ -185,8 +220,8 @@ class Manifest(Document):
     """The commit point of an extraction or of an initial load: the list of its files.
 
     `held`: XA transactions without an outcome at the stop: should one commit in the next interval, its rows are read
-    from where it was prepared. An initial load has `start == stop == `
-    its position P0, and `exact_at` the log position after its last read.
+    from where it was prepared. `gtids`: the set of everything before the stop. `mark`: of the stop. An initial load has
+    `start == stop == ` its position P0, and `exact_at` the log position after its last read.
     """
 
     source: str
@@ -201,6 +236,8 @@ class Manifest(Document):
     barriers: tuple[Barrier, ...] = ()
     held: tuple[HeldGroup, ...] = ()
     balance: Balance | None = None
+    gtids: str = ""
+    mark: Mark | None = None
     exact_at: str = ""
     exact_at_seqno: int = 0
     loader_version: str

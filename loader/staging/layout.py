@@ -42,6 +42,11 @@ def interval_folder(source: str, generation: str, start_seqno: int) -> str:
     return f"{chain_folder(source, generation)}/{start_seqno:020d}"
 
 
+def published_key(source: str, generation: str, start_seqno: int) -> str:
+    """Key of the published record of an interval."""
+    return f"{interval_folder(source, generation, start_seqno)}/published.json"
+
+
 def purged_key(folder: str) -> str:
     """Key of the note that the files of the interval in that folder were purged."""
     return f"{folder}/purged.json"

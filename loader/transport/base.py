@@ -26,14 +26,8 @@ class LogFile(Protocol):
         """Fill as much of the block as one read gives; 0 at the end."""
 
 
-class Transport(Protocol):
-    """Log files of one server, by name."""
-
-    def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
-        """The interval as (file, first byte, end byte) of each log file, in order.
-
-        The end of a file before the last is its size. Raises GapError when a file is missing.
-        """
+class Opens(Protocol):
+    """Log files that are opened by name."""
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """A log file; its first event and the bytes from `start` to `stop` can be read at their own offsets.
@@ -41,4 +35,14 @@ class Transport(Protocol):
         Raises:
             GapError: the file is gone.
             SourceUnavailable: the server or the disk does not give it now.
+        """
+
+
+class Transport(Opens, Protocol):
+    """Log files of one server, by name."""
+
+    def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
+        """The interval as (file, first byte, end byte) of each log file, in order.
+
+        The end of a file before the last is its size. Raises GapError when a file is missing.
         """

@@ -31,7 +31,6 @@ _NON_BLOCKING = 0x01  # end at the end of the log instead of waiting
 _ANNOTATE_ROWS = 0x02  # MariaDB: without them the offsets of later events would not be the file's
 _BEYOND = 2**32
 _NO_GTIDS = struct.pack("<IQ", 8, 0)  # size of a set, and its number of sources
-_VERSION = slice(HEADER + 2, HEADER + 52)  # of the server, in a format event
 _BLOCK = 1024 * 1024
 
 
@@ -171,11 +170,6 @@ def gtid_command(connection: Connection[Any], file: str, start: int, gtids: byte
     name = file.encode()
     payload = struct.pack("<HII", _NON_BLOCKING, _server_id(), len(name)) + name + struct.pack("<Q", start) + gtids
     connection._execute_command(_COM_BINLOG_DUMP_GTID, payload)
-
-
-def log_identity(form: bytes) -> tuple[bytes, bytes, bytes]:
-    """What of a format event stays the same while the file lives: time, server id, and the server's version."""
-    return form[:4], form[5:9], form[_VERSION]
 
 
 def _ask(connection: Connection[Any], file: str, start: int) -> int:

@@ -19,12 +19,13 @@ from pymysql.err import OperationalError
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, sleep_using_event, wait_exponential
 
 from loader.binlog.constants import MAGIC
+from loader.binlog.format import log_identity
 from loader.errors import BinlogFormatError, GapError, SourceUnavailable
 from loader.model.position import Interval
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile
 from loader.transport.connection import connected, log_sizes
-from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump, log_identity
+from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump
 from loader.transport.segments import segments
 from loader.transport.spool import Spool
 

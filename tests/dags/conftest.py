@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Identity, Manifest, Plan, TableFilter
+from loader.staging.documents import Generation, Identity, Manifest, Mark, Plan, TableFilter
 from loader.store.opening import open_store
 
 IDENTITY = Identity(kind="mysql", version="9.7.0", server_id=1, uuid="e3f05a61")
@@ -112,7 +112,10 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> Site:
     chain = PlanChain(open_store(f"file://{tmp_path}/staging"), "shop")
-    generation = chain.begin(Generation(source="shop", name="0001", identity=IDENTITY, start="binlog.000001:4"))
+    mark = Mark(log="first event", last=0, event="")
+    generation = chain.begin(
+        Generation(source="shop", name="0001", identity=IDENTITY, start="binlog.000001:4", mark=mark)
+    )
     plan = chain.extend(
         Plan(
             source="shop",
@@ -130,7 +133,7 @@ def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> S
     found.configure()
     monkeypatch.setenv("LOADER_CONFIG", str(tmp_path / "loader.toml"))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
-    monkeypatch.setattr("loader.pipeline.begin", lambda _: generation)  # asks the server otherwise
+    monkeypatch.setattr("loader.pipeline.jobs.begin", lambda _: generation)  # asks the server otherwise
     return found
 
 

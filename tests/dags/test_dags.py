@@ -17,14 +17,19 @@ from loader.airflow.operators import LoaderSparkOperator
 DAGS = {
     "initial_load": {"snapshot": {"load"}, "load": set()},
     "continuous_delta": {
-        "snapshot_position": {"extract", "materialise"},
+        "snapshot_position": {"extract", "materialise", "check_runway"},
         "extract": {"materialise"},
         "materialise": set(),
+        "check_runway": set(),
     },
     "maintain_tables": {"purge": set()},
 }
 
-_POOLS = {"snapshot_position": "mysql_source", "purge": "default_pool"}  # a purge asks the store alone
+_POOLS = {
+    "snapshot_position": "mysql_source",
+    "check_runway": "mysql_source",
+    "purge": "default_pool",
+}  # a purge asks the store alone
 
 
 @pytest.fixture(params=sorted(DAGS))

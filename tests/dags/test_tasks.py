@@ -12,10 +12,11 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from loader.airflow import tasks
-from loader.airflow.tasks import purge, snapshot_position
+from loader.airflow.tasks import check_runway, purge, snapshot_position
 from loader.errors import GapError, LoaderError, SourceUnavailable
 from loader.pipeline import IntervalChosen, Removal
 from loader.settings import SourceSettings
+from loader.source.retention import Runway
 from tests.dags.conftest import Site, Task
 
 _CHOSEN = IntervalChosen(
@@ -27,6 +28,7 @@ _CHOSEN = IntervalChosen(
     stop_seqno=1_000_000_000_100,
     new=True,
 )
+_RUNWAY = Runway(file="binlog.000001", hours=5.5, rule="age")
 
 
 @pytest.fixture
@@ -43,6 +45,7 @@ def choose(
             return outcome
 
         monkeypatch.setattr("loader.pipeline.snapshot_position", chosen)
+        monkeypatch.setattr("loader.pipeline.source_runway", lambda _: _RUNWAY)
         monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
         return snapshot_position.function("")
 
@@ -50,7 +53,7 @@ def choose(
 
 
 def test_a_run_gets_its_own_interval(choose: Callable[..., dict[str, Any]], running: Task) -> None:
-    assert choose(_CHOSEN) == _CHOSEN.model_dump()
+    assert choose(_CHOSEN) == _CHOSEN.model_dump() | {"runway": _RUNWAY.model_dump()}
     assert running.xcoms["asked"] == ("shop", "continuous_delta/manual__1")
 
 
@@ -111,3 +114,15 @@ def test_a_purge_keeps_what_the_configuration_says(site: Site, running: Task, mo
     running.conf["tables"] = []
     with pytest.raises(AirflowFailException, match="unknown keys: tables"):
         purge.function("")
+
+
+def test_a_run_fails_before_the_log_is_purged(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
+    config = site.folder / "loader.toml"
+    with pytest.raises(AirflowFailException, match=r"purges a log file that is still needed in 5\.5 hours"):
+        check_runway.function("", {"runway": _RUNWAY.model_dump()})
+    assert running.xcoms["error"]["error"] == "RunwayTooShort"
+    text = config.read_text()
+    for limit in ("5.5", "0"):
+        config.write_text(text.replace("port = 1", f"port = 1\nmin_runway_hours = {limit}"))
+        check_runway.function("", {"runway": _RUNWAY.model_dump()})

@@ -82,6 +82,17 @@ def test_a_purged_log_is_named_and_an_archive_heals_it(source: Loaded, tmp_path:
     assert source.json("extract", "--interval", interval)["status"] == "staged"
 
 
+def test_a_log_that_is_purged_soon_is_told_in_time(source: Loaded) -> None:
+    source.execute("SET GLOBAL binlog_expire_logs_seconds = 7200", *changes(42))
+    source.json("position")
+    try:
+        runway = source.json("status")["runway"]
+    finally:
+        source.execute("SET GLOBAL binlog_expire_logs_seconds = DEFAULT")
+    assert (runway["rule"], 1.9 < runway["hours"] <= 2) == ("age", True)
+    assert f"{runway['file']} is kept for 7" in source.loader("status").stdout  # thirty days
+
+
 def test_statement_format(source: Loaded) -> None:
     source.execute("SET GLOBAL binlog_format = 'STATEMENT'")
     try:

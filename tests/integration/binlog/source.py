@@ -11,6 +11,7 @@ import numpy as np
 import pymysql
 
 from infra.servers import Server
+from loader.extract.checkpoint import checkpoint_at
 from loader.extract.closing import manifest_of
 from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import whole_segment
@@ -142,7 +143,13 @@ def extracted(
     ]
     settled = settled_of(plan, held, transport, results)
     released = [extractor.release(run) for run in releases_of(plan, settled)]
-    manifest = manifest_of(plan, results, settled.held, released)
+    manifest = manifest_of(
+        plan,
+        checkpoint_at(transport, interval.start, transport.segments(interval)[0][2]),
+        results,
+        settled.held,
+        released,
+    )
     return Staged(manifest, {bare(file.key): store.get(file.key) for file in manifest.files})
 
 

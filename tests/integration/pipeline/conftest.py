@@ -54,6 +54,7 @@ def source(mysql_server: Any, tmp_path: Path) -> Iterator[Source]:
         chunk_rows=1000,
         interval=IntervalLimits(),
         retention=Retention(),
+        min_runway_hours=0,
         staging_root=f"file://{tmp_path}/staging",
         catalog=CatalogSettings(type="hadoop", warehouse=f"{tmp_path}/warehouse"),
         spark=SparkSettings(jars=str(tmp_path)),

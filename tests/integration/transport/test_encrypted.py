@@ -17,7 +17,7 @@ from infra.servers.process import wait_until
 from loader.cli.app import app
 from loader.errors import UsageError
 from loader.model.position import Interval, Position
-from loader.source.inspect import check_log_holds
+from loader.source.continuity import check_log_holds
 from loader.transport.base import Transport
 from loader.transport.connection import connected, log_sizes
 from loader.transport.file import FileTransport

@@ -27,6 +27,7 @@ class LogBuilder:
         self.checksum = checksum
         self.data = bytearray(MAGIC)
         self.events: list[tuple[int, int, int]] = []
+        self.number = 0  # of the last GTID
         self._format(server, in_use)
 
     @property
@@ -45,8 +46,10 @@ class LogBuilder:
         self.events.append((at, size, kind))
         return at
 
-    def gtid(self, number: int = 1, *, micros: int = MICROS, seconds: int = SECONDS, kind: int = 33) -> int:
-        """GTID (33) or ANONYMOUS_GTID (34); `micros` 0 leaves the commit times out, as before 8.0.1."""
+    def gtid(self, number: int = 0, *, micros: int = MICROS, seconds: int = SECONDS, kind: int = 33) -> int:
+        """GTID (33) or ANONYMOUS_GTID (34), the next one by default; `micros` 0 leaves the commit times out (5.7)."""
+        number = number or self.number + 1
+        self.number = number
         body = b"\1" + bytes(range(16)) + struct.pack("<QBQQ", number, 2, number - 1, number)
         return self.event(kind, body + (micros.to_bytes(7, "little") + b"\0" if micros else b""), seconds=seconds)
 
@@ -130,13 +133,13 @@ class LogBuilder:
         """The end of the file at a shutdown."""
         return self.event(3, b"")
 
-    def begin(self, number: int = 1, **how: Any) -> Self:
+    def begin(self, number: int = 0, **how: Any) -> Self:
         """GTID and BEGIN."""
         self.gtid(number, **how)
         self.query("BEGIN")
         return self
 
-    def insert(self, table: Table, *rows: Sequence[Any], number: int = 1) -> Self:
+    def insert(self, table: Table, *rows: Sequence[Any], number: int = 0) -> Self:
         """A whole transaction that inserts rows."""
         self.begin(number)
         self.table_map(table)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from loader.binlog.compressed import expand
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.binlog.index import LogIndex, Walk
 from loader.binlog.registry import TableRegistry
@@ -19,7 +18,6 @@ from loader.extract.blocks import Window, windows
 from loader.extract.span import LogRange
 from loader.model.table import TableName, TableSchema
 from loader.reader.walking import LogBytes, log_bytes
-from loader.transport.reading import outer_event
 
 FILE = "binlog.000001"
 UNIT = 10**12
@@ -125,12 +123,12 @@ def outcome(
 
 def _walk(log: bytes, blocks: Iterable[int], registry: TableRegistry) -> LogIndex:
     form = read_format(log[:HEAD_BYTES], FILE)
+    file = LogBytes(FILE, io.BytesIO(log), form)
     walk = Walk(registry, FILE, 4, form.checksum, (0, 1 << 62))
     for end in (*blocks, len(log)):
         walk.feed(np.frombuffer(log[walk.position : end], np.uint8).copy())
-        while walk.outer:
-            header, pieces = outer_event(io.BytesIO(log), walk.outer.offset, form, FILE)
-            walk.expand(expand(walk.outer.kind, pieces, header))
+        while walk.outer and file.is_whole(walk.outer, len(log)):
+            walk.expand(file.expanded(walk.outer.offset))
             walk.feed(np.frombuffer(log[walk.position : max(end, walk.position)], np.uint8).copy())
     assert walk.position == len(log), "the log ends with a cut event"
     return walk.finish()

@@ -13,7 +13,6 @@ TABLE = Table("shop", "orders", (integer("id"), varchar("name")))
 IGNORABLE = 0x80
 REFUSED = {
     1: "START_V3", 6: "LOAD", 8: "CREATE_FILE", 10: "EXEC_LOAD", 20: "PRE_GA_WRITE_ROWS", 26: "INCIDENT",
-    172: "PARTIAL_ROW_DATA",
 }  # fmt: skip
 SKIPPED = [3, 4, 5, 9, 11, 13, 14, 17, 27, 28, 29, 35, 36, 37, 41, 160, 161, 163, 164]
 

@@ -15,6 +15,7 @@ from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
 from loader.reader.walking import log_bytes
+from loader.staging.chain import Checkpoint
 from loader.staging.documents import HeldGroup, Manifest, Plan, TableFilter
 from loader.store.base import Store
 from loader.store.local import LocalStore
@@ -70,7 +71,7 @@ def extracted(
     results = [extractor.extract(span) for span in reversed(ranges)][::-1]
     settled = settled_of(plan, held, transport, results)
     released = [extractor.release(run) for run in releases_of(plan, settled)]
-    manifest = manifest_of(plan, results, settled.held, released)
+    manifest = manifest_of(plan, Checkpoint(plan.interval.start, "", None), results, settled.held, released)
     files = {file.key.replace(f"/{attempt}/", "/"): store.get(file.key) for file in manifest.files}
     return Extracted(manifest, files, results)
 

@@ -59,9 +59,9 @@ def compressed_log() -> bytes:
             inner.table_map(ITEMS)
             inner.write(ITEMS, (number, line, "x" * line))
         inner.xid()
-        log.gtid(number)
+        log.gtid()
         log.event(40, payload(bytes(inner.data[start:])))
-        log.insert(ITEMS, *((number, line, "y") for line in range(100, 100 + 3 * number)), number=10 + number)
+        log.insert(ITEMS, *((number, line, "y") for line in range(100, 100 + 3 * number)))
         log.prepared(ITEMS, (number, 500, "z"), (number, 501, "z"), xid=f"{number:02x}")
     for number in range(1, 5):
         log.decided(xid=f"{number:02x}")

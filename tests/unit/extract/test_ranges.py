@@ -16,6 +16,8 @@ from loader.errors import BinlogFormatError, DataError, GapError, UnsupportedErr
 from loader.extract import ranges as ranges_module
 from loader.extract.closing import manifest_of
 from loader.extract.span import whole_segment
+from loader.model.position import Position
+from loader.staging.chain import Checkpoint
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, blob, integer, varchar
 from tests.unit.extract.intervals import FILE, event_counts, extracted, pieces_of, plan_of
@@ -29,6 +31,8 @@ TRANSACTION = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 12), st.integ
 LOGS = st.lists(
     st.one_of(TRANSACTION, st.sampled_from(["CREATE TABLE shop.x (a INT)", "stop", "padding"])), max_size=25
 )
+
+BEFORE = Checkpoint(Position.parse("binlog.000001:4"), "", None)
 
 
 def built(steps: list[object]) -> LogBuilder:
@@ -163,9 +167,9 @@ def test_accounts_that_do_not_close_are_an_error(tmp_path: Path) -> None:
     plan = plan_of(raw)
     result = extracted(raw, plan, tmp_path, pieces_of(raw, plan, tmp_path, 3))
     with pytest.raises(DataError, match="not every byte was walked exactly once"):
-        manifest_of(plan, result.results[:-1])
+        manifest_of(plan, BEFORE, result.results[:-1])
     with pytest.raises(DataError, match="not every byte was walked exactly once"):
-        manifest_of(plan, [*result.results, result.results[0]])
+        manifest_of(plan, BEFORE, [*result.results, result.results[0]])
 
 
 @pytest.mark.parametrize("where", ["inside an event", "inside a transaction", "beyond the end"])

@@ -10,7 +10,7 @@ from loader.model.position import Position
 from loader.pipeline import chain_of
 from loader.settings import IntervalLimits, Retention, SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Plan, Published, PublishedTable
+from loader.staging.documents import Generation, Manifest, Mark, Plan, Published, PublishedTable
 from loader.store.opening import open_store
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
@@ -19,6 +19,7 @@ from tests.unit.binlog.fields import Table, integer, varchar
 from tests.unit.extract.intervals import FILE, IDENTITY, extracted, pieces_of, plan_of
 
 ORDERS = Table("shop", "orders", (integer("id"), varchar("name", 4000)))
+MARK = Mark(log="log", last=0, event="event")
 ITEMS = Table("shop", "items", (integer("id"), integer("line")))
 
 
@@ -31,7 +32,9 @@ class Site:
         self.settings = settings_of(folder, root)
         self.store = open_store(self.settings.staging_root)
         self.chain: PlanChain = chain_of(self.settings)
-        self.generation = self.chain.begin(Generation(source="shop", name="0001", identity=IDENTITY, start=f"{FILE}:4"))
+        self.generation = self.chain.begin(
+            Generation(source="shop", name="0001", identity=IDENTITY, start=f"{FILE}:4", mark=MARK)
+        )
 
     def plan(self, stop: int) -> Plan:
         """Plan from where the chain ends to a byte of the log."""
@@ -42,7 +45,7 @@ class Site:
     def attempt(self, plan: Plan, attempt: str = "a", pieces: int = 1) -> Manifest:
         """Stage the files of an interval without publishing them."""
         ranges = pieces_of(self.log, plan, self.folder, pieces)
-        held = self.chain.held_into(plan)
+        held = self.chain.checkpoint(self.generation, plan.interval.start).held
         return extracted(self.log, plan, self.folder, ranges, attempt, held, self.store).manifest
 
     def extract(self, plan: Plan, attempt: str = "a") -> Manifest:
@@ -77,6 +80,7 @@ def settings_of(folder: Path, root: str = "") -> SourceSettings:
         chunk_rows=1000,
         interval=IntervalLimits(),
         retention=Retention(),
+        min_runway_hours=0,
         staging_root=root or f"file://{folder}/staging",
         catalog=CatalogSettings(type="hadoop", warehouse=f"{folder}/warehouse"),
         spark=SparkSettings(jars=str(folder)),

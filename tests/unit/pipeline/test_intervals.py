@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ from loader.cli.app import app
 from loader.errors import DataError
 from loader.extract.again import compared
 from loader.model.table import TableName
-from loader.pipeline import IntervalState, interval, intervals, staged_files, verify_interval
-from loader.staging.documents import Generation, Plan
+from loader.pipeline import IntervalState, interval, intervals, purge, staged_files, verify_interval
+from loader.staging.documents import Followed, Generation, Plan
 from tests.unit.extract.intervals import FILE, IDENTITY
-from tests.unit.pipeline.site import Site, shop
+from tests.unit.pipeline.site import MARK, Site, shop
 
 
 @pytest.fixture
@@ -47,9 +48,25 @@ def test_each_interval_has_a_state_and_tables_that_are_behind(site: Site, plans:
     assert standing(site) == [("applied", 8, ()), ("applied", 4, ()), ("applied", 5, ())]
 
 
-def test_an_interval_of_an_older_generation_that_was_not_applied_is_superseded(site: Site, plans: list[Plan]) -> None:
-    site.chain.begin(Generation(source="shop", name="0002", identity=IDENTITY, start=f"{FILE}:4", shift=10))
-    assert [one.state for one in intervals(site.settings)] == ["applied", "superseded", "superseded"]
+def test_what_a_newer_generation_does_not_go_on_from_is_superseded(site: Site, plans: list[Plan]) -> None:
+    follows = Followed(name="0001", stop_seqno=plans[1].stop_seqno)
+    newer = Generation(
+        source="shop", name="0002", identity=IDENTITY, start=f"{FILE}:4", shift=10, mark=MARK, follows=follows
+    )
+    site.chain.begin(newer)
+    assert [one.state for one in intervals(site.settings)] == ["applied", "staged", "superseded"]
+    site.extract(plans[2])
+    assert standing(site)[1:] == [("staged", 4, ("shop.items", "shop.orders")), ("superseded", 5, ())]
+    plan = site.chain.extend(plans[0].model_copy(update={"generation": "0002", "shift": 10}))
+    record = site.chain.published("0001", plans[0].start_seqno)
+    assert record is not None
+    newest = record.model_copy(update={"generation": "0002", "stop_seqno": plan.stop_seqno})
+    site.store.create(f"{site.chain.folder('0002', plan.start_seqno)}/published.json", newest.canonical())
+    assert [(one.generation, one.state) for one in intervals(site.settings)] == [
+        ("0001", "applied"), ("0001", "applied"), ("0001", "superseded"), ("0002", "planned"),
+    ]  # fmt: skip
+    gone = purge(site.settings, timedelta(0))
+    assert [one.start_seqno for one in gone] == [plans[0].start_seqno, plans[1].start_seqno]
 
 
 def test_the_age_is_that_of_the_plan(site: Site, plans: list[Plan]) -> None:

@@ -62,7 +62,7 @@ class World:
             self.site.attempt(plan, f"a{self.attempts}")  # a second attempt that did not look, and loses
             return self._published(plan)
         try:
-            self.site.chain.held_into(plan)
+            self.site.chain.checkpoint(self.site.generation, plan.interval.start)
         except UsageError:
             return "refused"
         return self._published(plan)

@@ -12,13 +12,14 @@ import pytest
 
 from loader.errors import DataError, StagedDataError, UsageError
 from loader.model.identity import Identity
-from loader.staging.chain import NotLoaded, PlanChain
-from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Plan, TableFilter
+from loader.staging.chain import Checkpoint, NotLoaded, PlanChain
+from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Mark, Plan, TableFilter
 from loader.store.local import LocalStore
 from loader.testing import MemoryStore
 
 IDENTITY = Identity(kind="mysql", version="9.7.4", server_id=1, uuid="u")
-GENERATION = Generation(source="shop", name="0001", identity=IDENTITY, start="binlog.000001:4")
+MARK = Mark(log="first event", last=0, event="")
+GENERATION = Generation(source="shop", name="0001", identity=IDENTITY, start="binlog.000001:4", mark=MARK)
 
 
 def plan(start: int, stop: int, **changes: Any) -> Plan:
@@ -172,18 +173,20 @@ def test_the_oldest_of_several_unfinished_intervals_comes_first(chain: PlanChain
     assert chain.unfinished("0001") == []
 
 
-def test_open_xa_transactions_come_from_the_manifest_before(chain: PlanChain) -> None:
+def test_the_log_stands_as_the_manifest_before_says(chain: PlanChain) -> None:
     first, second = (chain.extend(one) for one in (plan(4, 100), plan(100, 200)))
-    assert chain.held_into(first) == ()
+    assert chain.checkpoint(GENERATION, first.interval.start) == Checkpoint(first.interval.start, "", MARK)
     with pytest.raises(UsageError, match="the interval before is not staged yet") as caught:
-        chain.held_into(second)
+        chain.checkpoint(GENERATION, second.interval.start)
     assert caught.value.hint == f"first: loader extract --interval {first.start_seqno}"
     held = (HeldGroup(xid="X'61',X'',1", file="binlog.000001", start=50, end=90),)
-    chain.publish(manifest(first).model_copy(update={"held": held}))
-    assert chain.held_into(second) == held
+    mark = Mark(log="first event", last=50, event="transaction")
+    chain.publish(manifest(first).model_copy(update={"held": held, "gtids": "0-1-5", "mark": mark}))
+    assert chain.checkpoint(GENERATION, second.interval.start) == Checkpoint(second.interval.start, "0-1-5", mark, held)
+    assert chain.newest_checkpoint(GENERATION).position == second.interval.start
 
 
 def test_nothing_is_carried_over_a_gap(chain: PlanChain) -> None:
     chain.publish(manifest(chain.extend(plan(4, 100))))
     with pytest.raises(StagedDataError, match="the chain of intervals is broken"):
-        chain.held_into(chain.extend(plan(200, 300)))
+        chain.checkpoint(GENERATION, chain.extend(plan(200, 300)).interval.start)

@@ -1,0 +1,107 @@
+"""Whether the source's log goes on from where it was read, and if another server has it now, the generation that does.
+
+With GTIDs the place on another server is where its first transaction stands that was not read yet. Without them only a
+person can know it.
+"""
+
+from __future__ import annotations
+
+from loader.errors import UsageError
+from loader.extract.checkpoint import changed, checkpoint_at
+from loader.model.gtid import lacking, parse_gtid_set
+from loader.model.position import SEQNO_UNIT, Position
+from loader.settings import SourceSettings
+from loader.source import continuity, inspect
+from loader.staging.chain import Checkpoint, PlanChain
+from loader.staging.documents import Followed, Generation
+from loader.store.opening import open_store
+from loader.transport.base import ServerCannotTell
+from loader.transport.connection import connected, log_sizes
+
+
+def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoint) -> None:
+    """Raise unless the log goes on from a checkpoint of the generation: the same server, log, and transactions.
+
+    Raises:
+        AnotherServer, LogRenamed: a server with GTIDs may be followed there; see `follow`.
+        GapError: the log is not what it was, and how.
+    """
+    with connected(settings.server) as connection:
+        continuity.check_identity(connection, generation.identity)
+        continuity.check_log_holds(connection, checkpoint.position)
+        continuity.check_executed(connection, checkpoint.position, checkpoint.gtids)
+        continuity.check_not_purged(connection, checkpoint.gtids)
+    if difference := changed(settings.transport.open(), checkpoint):
+        raise continuity.replaced(checkpoint.position, difference)
+
+
+def follow(settings: SourceSettings, chain: PlanChain, old: Generation) -> Generation:
+    """The generation that goes on from all that is staged of `old`, on the server that the source has now.
+
+    Raises:
+        AnotherServer: without GTIDs on both sides nobody but a person can tell where.
+        ServerRestored: the server lacks transactions that were read.
+        LogPurged: it has deleted transactions that were not.
+    """
+    known = chain.newest_checkpoint(old)
+    with connected(settings.server) as connection:
+        executed = continuity.executed_gtids(connection)
+        if not known.gtids or not executed:
+            raise continuity.unfollowed(settings.name, known.position)
+        continuity.check_executed(connection, known.position, known.gtids)
+        continuity.check_not_purged(connection, known.gtids)
+        end = inspect.log_end(connection)
+    try:
+        found = _first_outside(settings, known.gtids)
+    except ServerCannotTell as error:
+        raise continuity.purged_unread(error.why or error.what) from error
+    return _begun(settings, chain, old, known, found or end)
+
+
+def follow_to(settings: SourceSettings, position: Position) -> Generation:
+    """A new generation that goes on at a position which a person vouches for.
+
+    Raises:
+        BinlogFormatError: it is no transaction boundary.
+        UsageError: by its GTIDs, transactions before it were not read.
+    """
+    chain = PlanChain(open_store(settings.staging_root), settings.name)
+    old = chain.require_generation()
+    return _begun(settings, chain, old, chain.newest_checkpoint(old), position)
+
+
+def _first_outside(settings: SourceSettings, gtids: str) -> Position | None:
+    # Not at the top: the dump's kernel is loaded on import, for which most plans have no use.
+    from loader.transport.outside import first_outside
+
+    return first_outside(settings.server, parse_gtid_set(gtids))
+
+
+def _begun(
+    settings: SourceSettings, chain: PlanChain, old: Generation, known: Checkpoint, position: Position
+) -> Generation:
+    with connected(settings.server) as connection:
+        identity = inspect.read_identity(connection)
+        inspect.check_version(identity)
+        inspect.check_settings(connection)
+        continuity.check_log_holds(connection, position)
+        size = log_sizes(connection)[position.file]
+    here = checkpoint_at(settings.transport.open(), position, size)
+    if unread := lacking(here.gtids, known.gtids) if known.gtids else "":
+        raise UsageError(
+            "transactions before that position were not read yet",
+            why=f"they are {unread}",
+            hint="give an earlier position, or load the tables again",
+            position=position,
+        )
+    generation = Generation(
+        source=old.source,
+        name=chain.name_after(old),
+        identity=identity,
+        start=str(position),
+        shift=chain.newest_seqno(old) // SEQNO_UNIT + 1 - position.lognum,
+        gtids=known.gtids or here.gtids,
+        mark=here.mark,
+        follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
+    )
+    return chain.begin(generation)

@@ -1,0 +1,29 @@
+"""How long the server keeps what is not staged yet."""
+
+from __future__ import annotations
+
+from loader.model.position import Position
+from loader.pipeline.planning import chain_of
+from loader.settings import SourceSettings
+from loader.source.retention import Runway, read_runway
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation
+from loader.transport.connection import connected
+
+
+def source_runway(settings: SourceSettings) -> Runway:
+    """The runway of the oldest log file that an extraction still reads.
+
+    Raises:
+        LoaderError: the source was never loaded, or the server does not answer.
+    """
+    chain = chain_of(settings)
+    needed = needed_from(chain, chain.require_generation())
+    with connected(settings.server) as connection:
+        return read_runway(connection, settings.transport.open(), needed.file)
+
+
+def needed_from(chain: PlanChain, generation: Generation) -> Position:
+    """The first place in the log that is not staged: of an interval, or of an XA transaction without an outcome."""
+    known = chain.newest_checkpoint(generation)
+    return min([known.position, *(Position.at(group.file, group.start) for group in known.held)])

@@ -1,0 +1,147 @@
+"""Whether a server's log still is the one that was read: each way in which it is not has an error of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import GapError
+from loader.model.gtid import lacking
+from loader.model.identity import Identity
+from loader.model.position import Position
+from loader.source.inspect import query, read_identity
+from loader.transport.connection import log_sizes
+
+_LOAD_AGAIN = "load the tables again"
+
+
+class AnotherServer(GapError):
+    """A position means nothing on this server."""
+
+
+class LogRenamed(GapError):
+    """The server's log files have another base name."""
+
+
+class LogReset(GapError):
+    """The numbering of the server's log began again."""
+
+
+class LogPurged(GapError):
+    """The server has deleted log files that are still needed."""
+
+
+class LogShortened(GapError):
+    """The server's log lost its end."""
+
+
+class LogReplaced(GapError):
+    """A log file of that name has another content."""
+
+
+class ServerRestored(GapError):
+    """The server lacks transactions that were read from it."""
+
+
+def check_identity(connection: Connection[Any], expected: Identity) -> None:
+    """Raise AnotherServer when this is not the server that the chain was read from."""
+    found = read_identity(connection)
+    if not found.same_server(expected):
+        raise AnotherServer(
+            "this is another server than the one that was read so far: positions mean nothing on it",
+            why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
+            hint="point the source at the old server, or load the tables again from the new one",
+        )
+
+
+def check_log_holds(connection: Connection[Any], position: Position) -> None:
+    """Raise LogRenamed, LogReset, LogPurged or LogShortened when the log does not hold the position."""
+    sizes = log_sizes(connection)
+    newest = Position.at(*max(sizes.items(), key=lambda one: Position.at(one[0], 4).lognum))
+    oldest = min((Position.at(file, 4) for file in sizes), key=lambda one: one.lognum)
+    if newest.basename != position.basename:
+        raise LogRenamed(
+            f"the server's log is called {newest.basename} now",
+            why="log_bin or the host's name was changed, and numbering began again",
+            hint=f"give it its old name, or {_LOAD_AGAIN}",
+            position=position,
+        )
+    if position.file in sizes:
+        if sizes[position.file] < position.logpos:
+            raise LogShortened(
+                "the log file of the last applied position is shorter than it was",
+                why=f"it has {sizes[position.file]} bytes: the log was reset or restored, or lost its end in a crash",
+                hint=_LOAD_AGAIN,
+                position=position,
+            )
+        return
+    if newest.lognum < position.lognum:
+        raise LogReset(
+            "the log ends before the last applied position",
+            why=f"it ends at {newest}: it was reset, or the server was restored",
+            hint=_LOAD_AGAIN,
+            position=position,
+        )
+    raise LogPurged(
+        "the log file of the last applied position is gone from the server",
+        why=f"its log begins with {oldest.file}: everything in [{position}, {oldest}) was purged",
+        hint="give the source an archive that has it, or load the tables again; keep logs longer"
+        " (binlog_expire_logs_seconds)",
+        position=position,
+    )
+
+
+def check_executed(connection: Connection[Any], position: Position, gtids: str) -> None:
+    """Raise ServerRestored when the server lacks transactions of the set."""
+    lost = lacking(gtids, executed_gtids(connection)) if gtids else ""
+    if lost:
+        raise ServerRestored(
+            "the server lacks transactions that were read from it",
+            why=f"they are {lost}: it was restored from a backup, or its log was begun anew",
+            hint=_LOAD_AGAIN,
+            position=position,
+        )
+
+
+def executed_gtids(connection: Connection[Any]) -> str:
+    """All GTIDs of the server's own log and of before it."""
+    mariadb = read_identity(connection).kind == "mariadb"
+    return str(query(connection, f"SELECT @@global.{'gtid_binlog_pos' if mariadb else 'gtid_executed'}")[0][0])
+
+
+def check_not_purged(connection: Connection[Any], gtids: str) -> None:
+    """Raise LogPurged when the server has transactions that are neither in its log nor in the set."""
+    if not gtids or read_identity(connection).kind == "mariadb":
+        return  # it says so itself, when asked for what comes after the set
+    purged = str(query(connection, "SELECT @@global.gtid_purged")[0][0])
+    if unread := lacking(purged, gtids):
+        raise purged_unread(f"they are {unread}")
+
+
+def purged_unread(why: str) -> LogPurged:
+    """The error of a server that cannot give all transactions that were not read yet."""
+    return LogPurged(
+        "the server no longer has transactions in its log that were not read yet", why=why, hint=_LOAD_AGAIN
+    )
+
+
+def replaced(position: Position, difference: str) -> LogReplaced:
+    """The error of a log file that only has its name in common with the one that was read."""
+    return LogReplaced(
+        "the log file of that name is not the one that was read",
+        why=f"{difference}: the log was reset, or the server was restored, and has written on since",
+        hint=_LOAD_AGAIN,
+        position=position,
+    )
+
+
+def unfollowed(source: str, position: Position) -> AnotherServer:
+    """The error of another server whose log has no GTIDs to find the place by."""
+    return AnotherServer(
+        "this is another server than the one that was read so far, and without GTIDs the place in its log is not known",
+        why="either the log that was read has no GTIDs, or this server's has none",
+        hint="point the source at the old server; or, if you know the position on this one up to which everything was"
+        f" read: loader follow --source {source} --at FILE:POS; or load the tables again",
+        position=position,
+    )

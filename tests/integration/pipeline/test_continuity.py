@@ -1,0 +1,430 @@
+"""A log that is not what was read is refused, each way by an error of its own, and another server followed by GTIDs."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from infra.servers import Kind, Server
+from infra.servers.process import wait_until
+from loader import pipeline
+from loader.errors import DataError, LoaderError, UsageError
+from loader.extract.run import extract
+from loader.extract.spec import TransportSettings
+from loader.materialise.chain import Chain
+from loader.materialise.spec import CatalogSettings
+from loader.model.position import Position
+from loader.pipeline import IntervalChosen, chain_of, snapshot_position
+from loader.settings import IntervalLimits, Retention, SourceSettings
+from loader.source.continuity import (
+    AnotherServer,
+    LogPurged,
+    LogReplaced,
+    LogReset,
+    LogShortened,
+    ServerRestored,
+)
+from loader.staging.documents import Followed, Generation, Manifest, TableFilter
+from loader.store.opening import open_store
+from loader.submit import SparkSettings
+from loader.testing import TasksHere
+from loader.transport.address import ServerAddress
+from loader.transport.connection import connected, log_sizes
+
+pytestmark = pytest.mark.integration
+
+StartServer = Callable[..., Server]
+
+
+@dataclass
+class Shop:
+    """A server with one table, and the settings of a source on it."""
+
+    server: Server
+    settings: SourceSettings
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        return run(self.server, *statements)
+
+    def insert(self, *numbers: int) -> None:
+        self.run(*(f"INSERT INTO shop.orders VALUES ({number}, 'x')" for number in numbers))
+
+    def delta(self) -> Manifest:
+        """Plan the next interval and extract it."""
+        chosen = snapshot_position(self.settings)
+        assert chosen is not None
+        return self.extract(chosen)
+
+    def extract(self, chosen: IntervalChosen) -> Manifest:
+        job = pipeline.extract_job(self.settings, chosen.start_seqno)
+        extract(cast("Any", TasksHere()), cast("Any", job.spec))
+        found = chain_of(self.settings).manifest(chosen.generation, chosen.start_seqno)
+        assert found is not None
+        return found
+
+    def at(self, server: Server) -> Shop:
+        """The same source, pointed at another server."""
+        address = address_of(server)
+        transport = TransportSettings(kind="network", server=address)
+        return Shop(server, self.settings.model_copy(update={"server": address, "transport": transport}))
+
+
+def run(server: Server, *statements: str) -> list[tuple[Any, ...]]:
+    with connected(address_of(server)) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def address_of(server: Server) -> ServerAddress:
+    return ServerAddress(host=server.host, port=server.port, user=server.user)
+
+
+def sizes(server: Server) -> dict[str, int]:
+    with connected(address_of(server)) as connection:
+        return log_sizes(connection)
+
+
+def purge(server: Server, upto: str) -> None:
+    """Purge the files before that one; MariaDB keeps them until InnoDB has no need of them."""
+
+    def purged() -> bool:
+        run(server, f"PURGE BINARY LOGS TO '{upto}'")
+        return next(iter(sizes(server))) == upto
+
+    assert wait_until(purged, 60)
+
+
+def begun(server: Server, folder: Path) -> Shop:
+    run(server, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100))")
+    address = address_of(server)
+    settings = SourceSettings(
+        name="shop",
+        server=address,
+        transport=TransportSettings(kind="network", server=address),
+        tables=TableFilter(include=("shop.*",)),
+        update_rows="after",
+        undecodable="error",
+        part_bytes=65536,
+        chunk_rows=1000,
+        interval=IntervalLimits(),
+        retention=Retention(),
+        min_runway_hours=0,
+        staging_root=f"file://{folder}/staging",
+        catalog=CatalogSettings(type="hadoop", warehouse=f"{folder}/warehouse"),
+        spark=SparkSettings(jars=str(folder)),
+    )
+    pipeline.begin(settings)
+    return Shop(server, settings)
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def shop(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Path) -> Iterator[Shop]:
+    made = begun(fresh_server(request.param), tmp_path)
+    made.insert(1, 2)
+    made.delta()
+    yield made
+
+
+def refused(shop: Shop, kind: type[LoaderError], says: str) -> None:
+    """Twice the same error, and nothing is planned."""
+    chain = chain_of(shop.settings)
+    for _ in range(2):
+        with pytest.raises(kind, match=says) as caught:
+            snapshot_position(shop.settings)
+        assert type(caught.value) is kind
+        assert caught.value.hint
+        assert chain.unfinished(chain.require_generation().name) == []
+
+
+def reset(shop: Shop) -> None:
+    shop.run("RESET BINARY LOGS AND GTIDS" if shop.server.kind == "mysql" else "RESET MASTER")
+
+
+def test_gtids_and_marks_go_from_interval_to_interval(shop: Shop) -> None:
+    chain = chain_of(shop.settings)
+    generation = chain.require_generation()
+    variable = "gtid_executed" if shop.server.kind == "mysql" else "gtid_binlog_pos"
+    for number in (3, 4):
+        shop.insert(number)
+        manifest = shop.delta()
+        assert manifest.gtids == shop.run(f"SELECT @@global.{variable}")[0][0].replace("\n", "")
+        assert manifest.mark and manifest.mark.last and manifest.mark.log == cast("Any", generation.mark).log
+    shop.run("FLUSH BINARY LOGS")
+    manifest = shop.delta()
+    assert manifest.mark and manifest.mark.last == 0
+    shop.insert(5)
+    assert shop.delta().gtids == shop.run(f"SELECT @@global.{variable}")[0][0].replace("\n", "")
+
+
+def test_a_reset_log(shop: Shop) -> None:
+    shop.run("FLUSH BINARY LOGS")
+    shop.insert(3)
+    shop.delta()
+    reset(shop)
+    shop.insert(4)
+    refused(shop, LogReset, "the log ends before the last applied position")
+
+
+def test_a_reset_log_that_was_filled_past_the_position(shop: Shop) -> None:
+    before = sizes(shop.server)
+    reset(shop)
+    shop.insert(*range(10, 30))
+    assert all(sizes(shop.server)[file] > size for file, size in before.items())
+    refused(shop, LogReplaced, "the log file of that name is not the one that was read")
+
+
+def test_a_file_of_the_same_name_with_another_content(shop: Shop, tmp_path: Path) -> None:
+    """The GTIDs go on, the files are others: as after a restore without them."""
+    shop.insert(3)
+    log = shop.server.log_dir / next(iter(sizes(shop.server)))
+    shop.server.stop()
+    changed = bytearray(log.read_bytes())
+    changed[4] ^= 1  # a second earlier or later
+    end = 4 + int.from_bytes(changed[13:17], "little")
+    changed[end - 4 : end] = zlib.crc32(changed[4 : end - 4]).to_bytes(4, "little")
+    log.write_bytes(changed)
+    shop.server.start()
+    refused(shop, LogReplaced, "the log file of that name is not the one that was read")
+
+
+def test_a_restored_server(shop: Shop, tmp_path: Path) -> None:
+    """A copy of the data folder from before the last transactions that were read."""
+    shop.server.stop()
+    shutil.copytree(shop.server.data_dir, tmp_path / "backup", symlinks=True)
+    shop.server.start()
+    shop.insert(3, 4)
+    shop.delta()
+    shop.server.stop()
+    shutil.rmtree(shop.server.data_dir)
+    shutil.copytree(tmp_path / "backup", shop.server.data_dir, symlinks=True)
+    shop.server.start()
+    with pytest.raises((LogShortened, LogReset, ServerRestored, LogReplaced)):
+        snapshot_position(shop.settings)
+    shop.insert(*range(10, 30))
+    with pytest.raises((ServerRestored, LogReplaced)):
+        snapshot_position(shop.settings)
+
+
+def test_a_log_that_lost_its_end(shop: Shop) -> None:
+    log = shop.server.log_dir / next(iter(sizes(shop.server)))
+    shop.server.stop()
+    log.write_bytes(log.read_bytes()[:-200])
+    shop.server.start()
+    with pytest.raises((LogShortened, ServerRestored)):
+        snapshot_position(shop.settings)
+
+
+def test_purged_files(shop: Shop) -> None:
+    newest = ""
+    for number in (3, 4):
+        shop.insert(number)
+        shop.run("FLUSH BINARY LOGS")
+        newest = list(sizes(shop.server))[-1]
+    position = chain_of(shop.settings).newest_checkpoint(chain_of(shop.settings).require_generation()).position
+    purge(shop.server, newest)
+    refused(shop, LogPurged, "the log file of the last applied position is gone")
+    with pytest.raises(LogPurged) as caught:
+        snapshot_position(shop.settings)
+    assert f"[{position}, {newest}:4)" in caught.value.why
+
+
+def test_a_log_that_is_called_otherwise(shop: Shop) -> None:
+    """It begins anew, and is followed if everything before it was read, where the server still knows its GTIDs."""
+    shop.insert(3)
+    shop.server.restart({"log_bin": "other"})
+    shop.insert(4)
+    if shop.server.kind == "mariadb":  # which keeps what GTIDs were logged in a file beside the log
+        refused(shop, ServerRestored, "lacks transactions that were read from it")
+    else:
+        refused(shop, LogPurged, "no longer has transactions in its log that were not read yet")
+    # Under its old name again: what was logged under the other one is nowhere. MariaDB does not know of it any more.
+    shop.server.restart({"log_bin": "binlog"})
+    if shop.server.kind == "mysql":
+        refused(shop, LogPurged, "no longer has transactions in its log that were not read yet")
+
+
+def test_a_log_that_is_called_otherwise_is_followed_once_all_was_read(shop: Shop) -> None:
+    if shop.server.kind == "mariadb":
+        pytest.skip("a new log of MariaDB does not know the GTIDs of the one before")
+    shop.server.restart({"log_bin": "other"})
+    shop.insert(5)
+    assert sum(file.rows for file in shop.delta().files) == 1
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_another_server_without_gtids_is_refused_and_followed_by_hand(
+    kind: Kind, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    if kind == "mariadb":
+        pytest.skip("a MariaDB server always logs GTIDs")
+    plain = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
+    shop = begun(fresh_server(kind, plain), tmp_path)
+    shop.insert(1)
+    old = shop.delta()
+    assert old.gtids == ""
+    other = fresh_server(kind, plain | {"server_id": "2"})
+    run(other, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100))")
+    there = shop.at(other)
+    there.run("INSERT INTO shop.orders VALUES (1, 'x')")
+    refused(there, AnotherServer, "without GTIDs the place in its log is not known")
+    with pytest.raises(AnotherServer) as caught:
+        snapshot_position(there.settings)
+    assert "loader follow --source shop --at FILE:POS" in caught.value.hint
+    position = Position.at(*list(sizes(other).items())[-1])
+    with pytest.raises(DataError):
+        pipeline.follow_to(there.settings, Position(position.basename, position.lognum, position.logpos - 7))
+    generation = pipeline.follow_to(there.settings, position)
+    assert generation.name == "0002" and generation.start == str(position)
+    assert generation.follows == Followed(name="0001", stop_seqno=old.stop_seqno)
+    there.insert(2)
+    assert there.delta().start_seqno > old.stop_seqno
+    assert snapshot_position(there.settings) is not None
+
+
+def replicating(old: Server, new: Server) -> None:
+    """Make the new server a replica, and wait until it has all."""
+    if old.kind == "mysql":
+        run(
+            new,
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={old.port}, SOURCE_USER='{old.user}',"
+            " SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
+            "START REPLICA",
+        )
+    else:
+        run(
+            new,
+            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={old.port}, MASTER_USER='{old.user}',"
+            " MASTER_USE_GTID=slave_pos",
+            "START SLAVE",
+        )
+    caught_up(old, new)
+
+
+def caught_up(old: Server, new: Server) -> None:
+    if old.kind == "mysql":
+        executed = run(old, "SELECT @@global.gtid_executed")[0][0]
+        assert run(new, f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{executed}', 60)") == [(0,)]
+    else:
+        position = run(old, "SELECT @@global.gtid_binlog_pos")[0][0]
+        assert run(new, f"SELECT MASTER_GTID_WAIT('{position}', 60)") == [(0,)]
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def pair(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Path) -> tuple[Shop, Server]:
+    """A shop, and a replica that writes a log of its own, with other offsets."""
+    more: dict[str, str | None] = {} if request.param == "mysql" else {"log_slave_updates": "ON"}
+    shop = begun(fresh_server(request.param), tmp_path)
+    replica = fresh_server(request.param, {"server_id": "2", **more})
+    for _ in range(3):
+        run(replica, "FLUSH BINARY LOGS")
+    replicating(shop.server, replica)
+    shop.insert(1, 2)
+    return shop, replica
+
+
+def stop_replica(server: Server) -> None:
+    run(server, "STOP REPLICA" if server.kind == "mysql" else "STOP SLAVE")
+
+
+def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
+    """In mid-interval: one is planned on the old server, and never extracted."""
+    shop, replica = pair
+    first = shop.delta()
+    shop.insert(3, 4)
+    abandoned = snapshot_position(shop.settings)
+    assert abandoned is not None and abandoned.start_seqno == first.stop_seqno
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    shop.server.kill()
+    there = shop.at(replica)
+    there.insert(5)
+    second = there.delta()
+    assert (second.generation, second.identity.server_id) == ("0002", 2)
+    assert sum(file.rows for file in second.files) == 3
+    assert second.start_seqno > abandoned.stop_seqno
+    chain = chain_of(there.settings)
+    generation = chain.require_generation()
+    assert generation.follows == Followed(name="0001", stop_seqno=first.stop_seqno)
+    assert pipeline.begin(there.settings) == generation
+    there.insert(6)
+    third = there.delta()
+    assert third.start == second.stop
+    seen = Chain(open_store(there.settings.staging_root), "shop", "0002")
+    assert seen.starts == [first.start_seqno, second.start_seqno, third.start_seqno]
+    run_of = seen.covering(generation_start(chain, "0001"), third.stop_seqno)
+    assert [one.start_seqno for one in run_of] == seen.starts
+    # A zombie's extraction of the abandoned interval is of no account.
+    chain.publish(
+        first.model_copy(
+            update={
+                "start": first.stop,
+                "start_seqno": first.stop_seqno,
+                "stop": "binlog.000001:99999",
+                "stop_seqno": 1000000099999,
+            }
+        )
+    )
+    assert Chain(open_store(there.settings.staging_root), "shop", "0002").starts == seen.starts
+
+
+def generation_start(chain: Any, name: str) -> int:
+    generation: Generation = chain.require_generation(name)
+    return generation.start_position.seqno(generation.shift)
+
+
+def test_a_replica_that_is_behind_is_refused_until_it_is_not(pair: tuple[Shop, Server]) -> None:
+    shop, replica = pair
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    shop.insert(3)
+    shop.delta()
+    there = shop.at(replica)
+    refused(there, ServerRestored, "lacks transactions that were read from it")
+    run(replica, "START REPLICA" if replica.kind == "mysql" else "START SLAVE")
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    assert snapshot_position(there.settings) is None
+    there.insert(4)
+    assert sum(file.rows for file in there.delta().files) == 1
+
+
+def test_a_replica_that_has_purged_what_was_not_read_is_refused(pair: tuple[Shop, Server]) -> None:
+    shop, replica = pair
+    shop.delta()
+    shop.insert(3)
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    run(replica, "FLUSH BINARY LOGS", "INSERT INTO shop.orders VALUES (9, 'x')")
+    purge(replica, list(sizes(replica))[-1])
+    refused(shop.at(replica), LogPurged, "no longer has transactions in its log that were not read yet")
+
+
+def test_a_position_given_by_hand_must_not_skip_transactions(pair: tuple[Shop, Server]) -> None:
+    shop, replica = pair
+    shop.delta()
+    shop.insert(3)
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    there = shop.at(replica)
+    position = Position.at(*list(sizes(replica).items())[-1])
+    with pytest.raises(UsageError, match="transactions before that position were not read yet"):
+        pipeline.follow_to(there.settings, position)
+
+
+def test_an_interval_of_another_server_is_not_extracted(pair: tuple[Shop, Server]) -> None:
+    shop, replica = pair
+    shop.delta()
+    shop.insert(3)
+    chosen = snapshot_position(shop.settings)
+    assert chosen is not None
+    with pytest.raises(LoaderError) as caught:
+        shop.at(replica).extract(chosen)
+    assert isinstance(caught.value, DataError)
+    assert shop.extract(chosen).files
