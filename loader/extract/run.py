@@ -17,7 +17,7 @@ from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, TransportSettings, result_of
 from loader.job import carried
 from loader.source.continuity import replaced
-from loader.staging.chain import Checkpoint, PlanChain
+from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Plan
 from loader.store.base import Store
 from loader.store.local import NoStore
@@ -36,8 +36,7 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
         return result_of(existing, "already")
-    before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
-    mine = _attempted(spark, plan, before, spec, spec.staging_root)
+    mine = _attempted(spark, chain, plan, spec, spec.staging_root)
     published = chain.publish(mine)
     own = published.canonical() == mine.canonical()  # names of the attempt are in it
     return result_of(published, "staged" if own else "already")
@@ -58,15 +57,15 @@ def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
             hint=f"loader extract --interval {spec.start_seqno}",
             interval=spec.start_seqno,
         )
-    before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
-    return compared(published, _attempted(spark, plan, before, spec, ""))
+    return compared(published, _attempted(spark, chain, plan, spec, ""))
 
 
-def _attempted(spark: SparkSession, plan: Plan, before: Checkpoint, spec: ExtractSpec, root: str) -> Manifest:
+def _attempted(spark: SparkSession, chain: PlanChain, plan: Plan, spec: ExtractSpec, root: str) -> Manifest:
     """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
-    if difference := changed(spec.transport.open(), before):
-        raise replaced(before.position, difference)
+    before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
     context, transport = spark.sparkContext, spec.transport
+    if difference := changed(transport.open(), before):
+        raise replaced(before.position, difference)
     ranges = ranges_of(plan, transport, context.defaultParallelism)
     attempt = uuid.uuid4().hex[:12]
     results = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -13,8 +13,8 @@ from loader.model.table import TableName
 from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain, no_interval
-from loader.staging.documents import Generation, Manifest, Plan, Published, StagedFile
-from loader.staging.inventory import Stored, attempt_of, inventory
+from loader.staging.documents import Generation, Manifest, Plan, StagedFile
+from loader.staging.inventory import Stored, attempt_of, inventory, newest_published
 from loader.staging.verifying import faults
 from loader.store.opening import open_store
 
@@ -26,7 +26,7 @@ class IntervalState(BaseModel):
 
     Attributes:
         state: `planned`; `staged`, its files are there; `applied`, a published record says that every table has it;
-            `superseded`, a newer generation of the log went on from where it starts, and it does not count.
+            `superseded`, it is of an older generation, behind the place from which the newer one goes on.
         purged: its files were removed once it was applied.
         age: seconds since it was planned.
         behind: tables with records in it, or in staged ones before, that no published record says they have.
@@ -71,12 +71,17 @@ class FileFault(BaseModel):
 
 
 def intervals(settings: SourceSettings) -> list[IntervalState]:
-    """Every interval of the source, of all its generations, in order."""
+    """Every interval of the source in order, of the newest generation and of those that it follows on."""
     chain = chain_of(settings)
-    chain.require_generation()
-    record = newest_record(chain)
-    applied = record.stop_seqno if record else 0
-    return [state for generation in chain.generations() for state in _states(settings, chain, generation, applied)]
+    lineage = chain.lineage(chain.require_generation().name)
+    store = open_store(settings.staging_root)
+    stored = {one.name: inventory(store, settings.name, one.name) for one in lineage}
+    behind = _Behind(newest_published(chain, stored))
+    return [
+        _state(chain, plan, stored[older.name].get(plan.start_seqno, Stored()), behind, newer)
+        for older, newer in zip_longest(lineage, lineage[1:])
+        for plan in chain.plans(older)
+    ]
 
 
 def interval(settings: SourceSettings, start_seqno: int) -> IntervalDetail:
@@ -132,38 +137,28 @@ def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFaul
     return found + [FileFault(file=key, fault="foreign") for key in in_folders if key not in named]
 
 
-def newest_record(chain: PlanChain) -> Published | None:
-    """The published record of the latest interval that has one, whatever generation it is of."""
-    for generation in reversed(chain.generations()):
-        for start in reversed(chain.starts(generation.name)):
-            if record := chain.published(generation.name, start):
-                return record
-    return None
+class _Behind:
+    """Which tables lack what is staged, interval after interval; `applied`: the seqno that a published record tells."""
+
+    def __init__(self, applied: int) -> None:
+        self.applied = applied
+        self._tables: set[str] = set()
+
+    def after(self, manifest: Manifest) -> tuple[str, ...]:
+        """Those behind up to an interval that follows on those before."""
+        if manifest.stop_seqno > self.applied:
+            self._tables |= {str(file.name) for file in manifest.files if file.rows}
+        return tuple(sorted(self._tables))
 
 
-def _states(
-    settings: SourceSettings, chain: PlanChain, generation: Generation, applied: int
-) -> Iterator[IntervalState]:
-    stored = inventory(open_store(settings.staging_root), settings.name, generation.name)
-    counting = chain.counting(generation)
-    behind: set[str] = set()
-    for plan in chain.plans(generation):
-        found = stored.get(plan.start_seqno, Stored())
-        manifest = chain.manifest(generation.name, plan.start_seqno) if "manifest.json" in found.documents else None
-        if manifest and plan.stop_seqno > applied:
-            behind |= {str(file.name) for file in manifest.files if file.rows}
-        superseded = plan.start_seqno >= counting
-        yield _state(plan, manifest, found, applied, superseded=superseded).model_copy(
-            update={"behind": tuple(sorted(behind)) if manifest else ()}
-        )
-
-
-def _state(plan: Plan, manifest: Manifest | None, found: Stored, applied: int, *, superseded: bool) -> IntervalState:
+def _state(chain: PlanChain, plan: Plan, found: Stored, behind: _Behind, newer: Generation | None) -> IntervalState:
+    """How an interval stands; `newer` is the generation that goes on from its own."""
+    manifest = chain.manifest(plan.generation, plan.start_seqno) if "manifest.json" in found.documents else None
     files = manifest.files if manifest else ()
     state: State = "staged" if manifest else "planned"
-    if superseded:
+    if newer and newer.follows and plan.start_seqno >= newer.follows.stop_seqno:
         state = "superseded"
-    elif manifest and plan.stop_seqno <= applied:
+    elif manifest and plan.stop_seqno <= behind.applied:
         state = "applied"
     planned = found.documents["plan.json"].modified if "plan.json" in found.documents else datetime.now(UTC)
     return IntervalState(
@@ -180,4 +175,5 @@ def _state(plan: Plan, manifest: Manifest | None, found: Stored, applied: int, *
         deletes=sum(file.deletes for file in files),
         bytes=sum(file.bytes for file in files),
         tables=len({file.name for file in files}),
+        behind=behind.after(manifest) if manifest and state != "superseded" else (),
     )

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -53,53 +54,49 @@ def purge(settings: SourceSettings, keep: timedelta | None, *, dry_run: bool = F
         StagedDataError: a file that was to be archived is not what its manifest says; it is left where it is.
     """
     chain = chain_of(settings)
-    chain.require_generation()
+    purging = _Purging(settings, chain, keep)
     done = []
-    applied_at: datetime | None = None
-    for generation in reversed(chain.generations()):
-        purging = _Purging(settings, chain, generation, keep, applied_at)
-        for manifest, removal in purging.removals():
-            if not dry_run:
-                purging.carry_out(manifest, removal)
-            done.append(removal)
-        applied_at = purging.applied_at
+    for manifest, removal in purging.removals(chain.lineage(chain.require_generation().name)):
+        if not dry_run:
+            purging.carry_out(manifest, removal)
+        done.append(removal)
     return done
 
 
 @dataclass
 class _Purging:
-    """The purge of one generation, given when a newer one was known to be applied first, and then this one."""
+    """One purge."""
 
     settings: SourceSettings
     chain: PlanChain
-    generation: Generation
     keep: timedelta | None
-    applied_at: datetime | None
 
     def __post_init__(self) -> None:
         self._store: Store = open_store(self.settings.staging_root)
         self._now = datetime.now(UTC)
 
-    def removals(self) -> Iterator[tuple[Manifest, Removal]]:
-        """What is to go, and the manifests of the intervals that it is of."""
-        stored = inventory(self._store, self.settings.name, self.generation.name)
-        counting = self.chain.counting(self.generation)
+    def removals(self, lineage: Sequence[Generation]) -> list[tuple[Manifest, Removal]]:
+        """What is to go, oldest first, and the manifests of the intervals that it is of."""
+        found: list[tuple[Manifest, Removal]] = []
         # Every table has an interval once there is a published record of it or of a later one.
-        due: list[tuple[int, Stored, bool]] = []
-        for start, found in reversed(stored.items()):
-            if start >= counting:
-                continue  # nothing of it was ever applied
-            if "published.json" in found.documents:
-                self.applied_at = found.documents["published.json"].modified
-            old = self.keep is not None and self.applied_at is not None and self._now - self.applied_at >= self.keep
-            due.append((start, found, old))
-        for start, found, old in reversed(due):
-            # An attempt may still win while there is no manifest.
-            if "manifest.json" in found.documents and found.attempts:
-                yield from self._of_interval(start, found, old=old)
+        applied_at: datetime | None = None
+        for older, newer in reversed(list(zip_longest(lineage, lineage[1:]))):
+            stored = inventory(self._store, self.settings.name, older.name)
+            for start, objects in reversed(stored.items()):
+                if newer and newer.follows and start >= newer.follows.stop_seqno:
+                    continue  # superseded: no record is of it
+                if "published.json" in objects.documents:
+                    applied_at = objects.documents["published.json"].modified
+                old = self.keep is not None and applied_at is not None and self._now - applied_at >= self.keep
+                # An attempt may still win while there is no manifest.
+                if "manifest.json" in objects.documents and objects.attempts:
+                    found += reversed(list(self._of_interval(older.name, start, objects, old=old)))
+        return found[::-1]
 
-    def _of_interval(self, start: int, found: Stored, *, old: bool) -> Iterator[tuple[Manifest, Removal]]:
-        manifest = self.chain.manifest(self.generation.name, start)
+    def _of_interval(
+        self, generation: str, start: int, found: Stored, *, old: bool
+    ) -> Iterator[tuple[Manifest, Removal]]:
+        manifest = self.chain.manifest(generation, start)
         if manifest is None:
             return
         named = {file.key for file in manifest.files}
@@ -107,17 +104,17 @@ class _Purging:
         for attempt, objects in sorted(found.attempts.items()):
             if attempt not in winners:
                 if self._now - max(info.modified for info in objects) >= _STILL:
-                    yield manifest, self._removal("attempt", start, attempt, objects)
+                    yield manifest, self._removal("attempt", manifest, attempt, objects)
             elif old and (staged := [info for info in objects if info.key in named]):
-                yield manifest, self._removal("interval", start, attempt, staged)
+                yield manifest, self._removal("interval", manifest, attempt, staged)
 
     def _removal(
-        self, what: Literal["interval", "attempt"], start: int, attempt: str, objects: Sequence[ObjectInfo]
+        self, what: Literal["interval", "attempt"], of: Manifest, attempt: str, objects: Sequence[ObjectInfo]
     ) -> Removal:
         return Removal(
             what=what,
-            generation=self.generation.name,
-            start_seqno=start,
+            generation=of.generation,
+            start_seqno=of.start_seqno,
             attempt=attempt,
             files=len(objects),
             bytes=sum(info.size for info in objects),
@@ -126,12 +123,12 @@ class _Purging:
 
     def carry_out(self, manifest: Manifest, removal: Removal) -> None:
         """Remove the files. Whatever is interrupted is finished by the next purge."""
-        folder = self.chain.folder(self.generation.name, removal.start_seqno)
+        folder = self.chain.folder(removal.generation, removal.start_seqno)
         attempt = f"{folder}/{removal.attempt}/"
         if removal.what == "attempt":
             self._store.remove(attempt)
             return
-        if not self.chain.purged(self.generation.name, removal.start_seqno):
+        if not self.chain.purged(removal.generation, removal.start_seqno):
             if removal.archived:
                 self._archive(manifest, folder)
             self.chain.note_purged(

@@ -25,13 +25,5 @@ def source_runway(settings: SourceSettings) -> Runway:
 
 def needed_from(chain: PlanChain, generation: Generation) -> Position:
     """The first place in the log that is not staged: of an interval, or of an XA transaction without an outcome."""
-    head = chain.head(generation.name)
-    if head is None:
-        return generation.start_position
-    if unfinished := chain.unfinished(generation.name):
-        needed = unfinished[0].interval.start
-        held = chain.checkpoint(generation, needed).held
-    else:
-        manifest = chain.manifest(generation.name, head.start_seqno)
-        needed, held = head.interval.stop, manifest.held if manifest else ()
-    return min([needed, *(Position.at(group.file, group.start) for group in held)])
+    known = chain.newest_checkpoint(generation)
+    return min([known.position, *(Position.at(group.file, group.start) for group in known.held)])

@@ -6,12 +6,12 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline.interval_states import newest_record
 from loader.pipeline.planning import chain_of, preflight
 from loader.pipeline.retention import source_runway
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from loader.staging.chain import PlanChain
+from loader.staging.documents import Published
 from loader.transport.connection import connected, log_sizes
 
 
@@ -57,7 +57,7 @@ def status(settings: SourceSettings) -> SourceStatus:
     plans = chain.plans(generation)
     identity, end = preflight(settings)
     staged = [p for p in plans if chain.manifest(generation.name, p.start_seqno)]
-    newest = newest_record(chain)
+    newest = _newest_record(chain)
     applied = (
         Position.parse(newest.stop) if newest and newest.generation == generation.name else generation.start_position
     )
@@ -82,6 +82,15 @@ def status(settings: SourceSettings) -> SourceStatus:
         if newest
         else (),
     )
+
+
+def _newest_record(chain: PlanChain) -> Published | None:
+    """The published record of the latest interval that has one, whatever generation it is of."""
+    for generation in reversed(chain.generations()):
+        for start in reversed(chain.starts(generation.name)):
+            if record := chain.published(generation.name, start):
+                return record
+    return None
 
 
 def _exact_at(chain: PlanChain, table: TableName) -> int:

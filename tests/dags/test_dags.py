@@ -25,11 +25,7 @@ DAGS = {
     "maintain_tables": {"purge": set()},
 }
 
-_POOLS = {
-    "check_runway": "default_pool",
-    "snapshot_position": "mysql_source",
-    "purge": "default_pool",
-}  # a purge asks the store alone
+_POOLS = {"snapshot_position": "mysql_source", "check_runway": "mysql_source", "purge": "default_pool"}
 
 
 @pytest.fixture(params=sorted(DAGS))

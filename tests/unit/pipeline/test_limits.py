@@ -114,6 +114,16 @@ def test_a_huge_transaction_is_an_interval_of_its_own(tmp_path: Path) -> None:
     assert backlog.stops(IntervalLimits(bytes=1000)) == [ends[1], ends[2], ends[4]]
 
 
+def test_an_interval_may_be_as_long_as_its_limit(tmp_path: Path) -> None:
+    backlog = Backlog(tmp_path, [[(10, 0), (10, 0), (10, 0)]])
+    first, second, third = (end[0] for end in backlog.ends)
+    stops = [f"binlog.000001:{end[2]}" for end in backlog.ends]
+    assert backlog.stops(IntervalLimits(bytes=second)) == stops[1:]
+    assert backlog.stops(IntervalLimits(bytes=second - 1)) == [stops[0], stops[2]]
+    assert backlog.stops(IntervalLimits(bytes=third)) == stops[2:]
+    assert first < second < third
+
+
 def test_a_pause_of_the_source_is_no_part_of_an_interval(tmp_path: Path) -> None:
     backlog = Backlog(tmp_path, [[(10, 0), (10, 10), (10, 5000), (10, 5010)]])
     ends = [f"binlog.000001:{end[2]}" for end in backlog.ends]
