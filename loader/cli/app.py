@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from loader import __version__
+from loader.cli.doctor import doctor
 from loader.cli.inspect import inspect
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
@@ -191,6 +192,7 @@ def warm(context: typer.Context) -> None:
     session.output.line("the kernels are compiled")
 
 
+app.command()(doctor)
 app.command()(inspect)
 
 
