@@ -120,7 +120,8 @@ class Source(_Section):
     """A MySQL or MariaDB server.
 
     Attributes:
-        log_folder: with `transport = "file"`, the folder of the log files, which every executor sees, or `s3://bucket/folder`.
+        log_files: with `transport = "file"`, a path that every executor sees: the folder of the log files, the server's
+            index file or its my.cnf; or `s3://bucket/folder`.
         keyring: and where MySQL encrypts them, the path of its keyring file there.
         keys: where MariaDB does, the path of its file of keys.
         min_runway_hours: the DAG fails when the server keeps what is not staged for less than that; 0 for never.
@@ -133,7 +134,7 @@ class Source(_Section):
     tls_ca: str = ""
     tables: Tables
     transport: Literal["network", "file"] = "network"
-    log_folder: str = ""
+    log_files: str = ""
     keyring: str = ""
     keys: str = ""
     update_rows: Literal["after", "both"] = "after"
@@ -144,9 +145,9 @@ class Source(_Section):
     min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
 
     @model_validator(mode="after")
-    def _folder_given(self) -> Source:
-        if self.transport == "file" and not self.log_folder:
-            raise ValueError('transport = "file" needs log_folder, the folder of the log files')
+    def _files_given(self) -> Source:
+        if self.transport == "file" and not self.log_files:
+            raise ValueError('transport = "file" needs log_files: their folder, their index file, or the my.cnf')
         if self.transport == "network" and (self.keyring or self.keys):
             raise ValueError('keyring and keys are of transport = "file": a server sends its log in clear')
         return self
@@ -167,27 +168,49 @@ class Config(_Section):
         return self
 
     def source(self, name: str = "") -> SourceSettings:
-        """The settings of a source; of the only one when no name is given.
+        """The settings of a source, by its name or by the address of its server or files; of the only one without any.
 
         Raises:
-            UsageError: no such source, or several and no name.
+            UsageError: no such source, or several that it could be.
         """
-        if not name and len(self.sources) == 1:
-            name = next(iter(self.sources))
-        if name not in self.sources:
-            known = ", ".join(sorted(self.sources))
-            raise UsageError(
-                f"there is no source {name!r}" if name else "the configuration has several sources",
-                hint=f"say which: --source with one of {known}",
-                key="sources",
-            )
-        return _resolved(self, name, self.sources[name])
+        found = self.at(name) if "://" in name else [name] if name in self.sources else []
+        found = list(self.sources) if not name else found
+        if len(found) == 1:
+            return _resolved(self, found[0], self.sources[found[0]])
+        what = f"source {name!r}" if "://" not in name else f"source at {_without_user(name)}"
+        raise UsageError(
+            "the configuration has several sources"
+            if not name
+            else f"there is {'no' if not found else 'more than one'} {what}",
+            hint=f"say which: --source with one of {', '.join(sorted(found or self.sources))}",
+            key="sources",
+        )
+
+    def at(self, uri: str) -> list[str]:
+        """Names of the sources whose server or files an address means.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+        from loader.reader.uri import names
+
+        files = {name: one.log_files if one.transport == "file" else "" for name, one in self.sources.items()}
+        return [name for name, one in self.sources.items() if names(uri, _server(one), files[name])]
+
+
+def _without_user(uri: str) -> str:
+    """An address without what may be secret in it."""
+    return re.sub(r"://[^/?#]*@", "://", uri.partition("?")[0])
+
+
+def _server(source: Source) -> ServerAddress:
+    return ServerAddress(
+        host=source.host, port=source.port, user=source.user, password=source.password, tls_ca=source.tls_ca
+    )
 
 
 def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
-    server = ServerAddress(
-        host=source.host, port=source.port, user=source.user, password=source.password, tls_ca=source.tls_ca
-    )
+    server = _server(source)
     catalog = config.warehouse
     return SourceSettings(
         name=name,
@@ -195,7 +218,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         transport=TransportSettings(
             kind=source.transport,
             server=server,
-            folder=source.log_folder,
+            path=source.log_files,
             keys=KeyFiles(keyring=source.keyring, keys=source.keys),
         ),
         tables=TableFilter(include=source.tables.include, exclude=source.tables.exclude),
@@ -221,6 +244,11 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
             hadoop_user=hadoop_user(config.staging.address),
         ),
     )
+
+
+def configured(path: str | None = None) -> bool:
+    """Whether there is a configuration to load, or one is asked for."""
+    return bool(path or os.environ.get(VARIABLE)) or Path(_DEFAULT).exists()
 
 
 def load_config(path: str | None = None) -> Config:

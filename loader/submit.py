@@ -152,12 +152,18 @@ def _jars(settings: SparkSettings) -> list[str]:
     return jars
 
 
+def java_program() -> Path | None:
+    """The Java that Spark starts: of $JAVA_HOME, else of the PATH; None where there is none."""
+    found = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    return Path(found) if found and Path(found).exists() else None
+
+
 def _archive(settings: SparkSettings) -> Path | None:
     """Where the archive of the classes that jobs load lies for this Java, Spark and these jars; None without Java."""
-    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
-    if java is None or not Path(java).exists():
+    java = java_program()
+    if java is None:
         return None
-    home = Path(java).resolve().parents[1]
+    home = java.resolve().parents[1]
     release = home / "release"
     parts = [str(home), release.read_text() if release.exists() else "", importlib.metadata.version("pyspark")]
     parts += [str(_spark_home()), settings.conf.get("spark.driver.extraClassPath", "")]

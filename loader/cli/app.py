@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from loader import __version__
+from loader.cli.doctor import doctor
 from loader.cli.inspect import inspect
 from loader.cli.intervals import intervals, staged
 from loader.cli.lazy import lazily
@@ -209,6 +210,7 @@ def warm(context: typer.Context) -> None:
     session.output.line("the kernels are compiled")
 
 
+app.command()(doctor)
 app.command()(inspect)
 app.command()(intervals)
 app.command()(purge)

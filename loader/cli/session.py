@@ -34,7 +34,13 @@ class Session:
 
 
 SourceOption = Annotated[
-    str, typer.Option("--source", "-s", help="Source of the configuration; the only one by default.")
+    str,
+    typer.Option(
+        "--source",
+        "-s",
+        help="Source of the configuration, by name or by the address of its server or log files"
+        " (mysql://host:port, file:///path); the only one by default.",
+    ),
 ]
 TablesOption = Annotated[
     list[str], typer.Option("--table", "-t", help="Only this table (schema.table); repeat for more.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,14 +12,17 @@ from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
 from loader.transport.keys import NO_KEYS, KeyFiles
 
+if TYPE_CHECKING:
+    from loader.reader.files import LogFiles
+
 _S3 = "s3://"
 
 
 class TransportSettings(BaseModel):
-    """Where log bytes come from: the server over the network, or a folder of log files every executor sees.
+    """Where log bytes come from: the server over the network, or log files that every executor sees.
 
     Attributes:
-        folder: a path, or `s3://bucket/folder`.
+        path: of a folder of log files, of a server's index file or option file (my.cnf), or `s3://bucket/folder`.
         keys: the key files of encrypted logs, as every executor sees them.
     """
 
@@ -26,28 +30,41 @@ class TransportSettings(BaseModel):
 
     kind: Literal["network", "file"]
     server: ServerAddress | None = None
-    folder: str = ""
+    path: str = ""
     keys: KeyFiles = NO_KEYS
 
     @property
     def at_hand(self) -> bool:
         """Whether reading a file twice, or a piece of it, costs nothing."""
-        return self.kind == "file" and not self.folder.startswith(_S3)
+        return self.kind == "file" and not self.path.startswith(_S3)
 
     def open(self) -> Transport:
         """The transport."""
         # Not at the top: the network's loads the codec's kernels, for which a second is a long time to wait.
+        from loader.reader.listed import ListedTransport
         from loader.transport.file import FileTransport
         from loader.transport.network import NetworkTransport
         from loader.transport.s3 import S3Transport
 
-        if self.kind == "file" and self.folder.startswith(_S3):
-            return S3Transport(self.folder, self.keys)
+        if self.kind == "file" and self.path.startswith(_S3):
+            return S3Transport(self.path, self.keys)
         if self.kind == "file":
-            return FileTransport(self.folder, self.keys)
+            in_folder = Path(self.path).is_dir()
+            return FileTransport(self.path, self.keys) if in_folder else ListedTransport(self.files())
         if self.server is None:
             raise ValueError("a network transport needs a server")
         return NetworkTransport(self.server)
+
+    def files(self) -> LogFiles:
+        """The log files of a file transport.
+
+        Raises:
+            UsageError: there is nothing of that path, or one log file alone.
+        """
+        from loader.reader.files import ArchivedFiles
+        from loader.reader.uri import log_at
+
+        return ArchivedFiles(self.path, self.keys) if self.path.startswith(_S3) else log_at(Path(self.path), self.keys)
 
 
 class ExtractSpec(BaseModel):

@@ -19,6 +19,7 @@ from loader.reader.mycnf import log_of
 from loader.transport.address import ServerAddress
 from loader.transport.keys import KeyFiles
 
+_SERVERS = {"mysql", "mariadb"}
 _REFERENCES = ("env:", "file:", "airflow:")
 _HINT = (
     "write file:///folder, file:///folder/binlog.000054, file:///etc/mysql/my.cnf, s3://bucket/folder or"
@@ -44,7 +45,7 @@ def resolve(uri: str) -> LogFiles:
         SourceUnavailable: its folder cannot be read.
     """
     parts = _split(uri)
-    if parts.scheme in {"mysql", "mariadb"}:
+    if parts.scheme in _SERVERS:
         from loader.reader.server import ServerFiles
 
         return ServerFiles(_address(parts))
@@ -52,15 +53,69 @@ def resolve(uri: str) -> LogFiles:
         return _archived(parts)
     if parts.scheme not in {"", "file"} or (parts.scheme and parts.netloc not in {"", "localhost"}):
         raise UsageError(f"{parts.scheme}:// is not an address of a log", hint=_HINT)
-    path = Path(unquote(parts.path) if parts.scheme else parts.path)
-    keys = _keys(parts)
+    path, keys = _path_of(parts), _keys(parts)
+    return OneFile(path, keys) if path.is_file() and _is_one(path) else log_at(path, keys)
+
+
+def log_at(path: Path, keys: KeyFiles) -> LogFiles:
+    """The log of a folder, of a server's index file, or of its option file.
+
+    Raises:
+        UsageError: there is nothing of that path, or one log file alone.
+    """
     if path.is_dir():
         return in_folder(path, keys)
     if not path.exists():
         raise UsageError("there is no such file or folder", hint=_HINT, path=path)
-    if path.suffix == ".index":
-        return IndexedFiles(path, keys=keys)
-    return log_of(path, keys) if path.suffix in {".cnf", ".ini"} else OneFile(path, keys)
+    if _is_one(path):
+        raise UsageError(
+            "this is one log file, and no log",
+            hint="name its folder, its index file, or the server's my.cnf",
+            path=path,
+        )
+    return IndexedFiles(path, keys=keys) if path.suffix == ".index" else log_of(path, keys)
+
+
+def _is_one(path: Path) -> bool:
+    """Whether a file is taken for a log file: it is neither named as an index file nor as an option file."""
+    return path.suffix not in {".index", ".cnf", ".ini"}
+
+
+def server_of(uri: str) -> ServerAddress | None:
+    """The server of an address; None where it is one of files.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    parts = _split(uri)
+    return _address(parts) if parts.scheme in _SERVERS else None
+
+
+def names(uri: str, server: ServerAddress, path: str) -> bool:
+    """Whether an address means this server, or the log files of this path; user and options may be left out.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    parts = _split(uri)
+    if parts.scheme in _SERVERS:
+        user = unquote(parts.username or server.user)
+        return (parts.hostname, _port(parts), user) == (server.host.lower(), server.port, server.user)
+    if parts.scheme == "s3":
+        return f"s3://{parts.netloc}{unquote(parts.path)}".rstrip("/") == path.rstrip("/")
+    return bool(path) and "://" not in path and Path(path).absolute() == _path_of(parts).absolute()
+
+
+def _port(parts: SplitResult) -> int:
+    try:
+        return parts.port or 3306
+    except ValueError as error:
+        raise UsageError("the port of the address is not a number", hint=_HINT) from error
+
+
+def _path_of(parts: SplitResult) -> Path:
+    """The path of an address of files; a plain path may hold any character."""
+    return Path(unquote(parts.path) if parts.scheme else parts.path)
 
 
 def _split(uri: str) -> SplitResult:
@@ -100,10 +155,7 @@ def _keys(parts: SplitResult) -> KeyFiles:
 def _address(parts: SplitResult) -> ServerAddress:
     options = dict(parse_qsl(parts.query))
     unknown = set(options) - {"password", "tls_ca"}
-    try:
-        port = parts.port or 3306
-    except ValueError as error:
-        raise UsageError("the port of the address is not a number", hint=_HINT) from error
+    port = _port(parts)
     if unknown or not parts.hostname or not parts.username:
         why = f"unknown: {', '.join(sorted(unknown))}" if unknown else "it must name user and host"
         raise UsageError("the server's address cannot be read", why=why, hint=_HINT)

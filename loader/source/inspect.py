@@ -41,14 +41,24 @@ def log_end(connection: Connection[Any]) -> Position:
         WrongSettings: the server keeps no log.
         UnsupportedError: it keeps it inside InnoDB.
     """
-    identity = read_identity(connection)
-    numbers = tuple(int(part) for part in identity.version.split("-")[0].split(".")[:2])
-    new = identity.kind == "mysql" and numbers >= _NEW_STATUS
-    rows = query(connection, "SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS")
+    rows = _log_status(connection)
     if not rows:
         raise WrongSettings("the server keeps no binary log", hint="set log_bin in its configuration and restart it")
     refuse_pages(str(rows[0][0]))
     return Position.at(str(rows[0][0]), int(rows[0][1]))
+
+
+def log_filters(connection: Connection[Any]) -> tuple[str, str]:
+    """The schemas that alone are logged (binlog_do_db), and those that are not (binlog_ignore_db), with commas."""
+    rows = _log_status(connection)
+    return (str(rows[0][2]), str(rows[0][3])) if rows else ("", "")
+
+
+def _log_status(connection: Connection[Any]) -> list[tuple[Any, ...]]:
+    identity = read_identity(connection)
+    numbers = tuple(int(part) for part in identity.version.split("-")[0].split(".")[:2])
+    new = identity.kind == "mysql" and numbers >= _NEW_STATUS
+    return query(connection, "SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS")
 
 
 _WANTED = {"binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}

@@ -38,6 +38,7 @@ def _shop(home: Path, jars: str) -> Iterator[Loaded]:
         found = Loaded(server, home / "loader", jars)
         found.configure()
         create_shop(found.address, 3000)
+        found.create_user()
         yield found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from infra.servers.server import Server
 from loader.cli.demo.shop import TABLES
 from loader.config import load_config
+from loader.resources import sql
 from loader.submit import run as submit
 from loader.transport.address import ServerAddress
 from loader.transport.connection import connected
@@ -38,26 +39,32 @@ class Loaded:
     def config(self) -> Path:
         return self.home / "loader.toml"
 
-    def configure(self, *, password: str = "", transport: str = "network", staging: str = "") -> None:
-        """Write loader.toml; `staging` is its section, a folder by default."""
+    def create_user(self) -> None:
+        """The user of the configuration, with what sql/source/grants.sql gives it and no more."""
+        self.execute("CREATE USER 'loader'@'%'", *sql("source/grants").split(";"))
+
+    def configure(
+        self, *, password: str = "", transport: str = "network", staging: str = "", warehouse: str = ""
+    ) -> None:
+        """Write loader.toml; `staging` and `warehouse` are its sections, folders by default."""
         self.home.mkdir(parents=True, exist_ok=True)
         self.config.write_text(
             f"""
 [staging]
 {staging or f'root = "file://{self.home}/staging"'}
 [warehouse]
-path = "{self.home}/warehouse"
+{warehouse or f'path = "{self.home}/warehouse"'}
 [spark]
 master = "local[2]"
 jars = "{self.jars}"
 [sources.shop]
 host = "{self.server.host}"
 port = {self.server.port}
-user = "root"
+user = "loader"
 password = "{password}"
 tables.include = ["shop.*"]
 transport = "{transport}"
-log_folder = "{self.server.log_dir}"
+log_files = "{self.server.log_dir}"
 part_bytes = 65536
 chunk_rows = 500
 """,

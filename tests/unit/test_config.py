@@ -50,7 +50,7 @@ def complaint(file: Path, text: str) -> str:
 
 
 def test_the_key_files_of_encrypted_logs(write: Path) -> None:
-    files = GOOD + 'transport = "file"\nlog_folder = "/logs"\n'
+    files = GOOD + 'transport = "file"\nlog_files = "/logs"\n'
     transport = loaded(write, files + 'keyring = "/keys/keyring"\n').source().transport
     assert (transport.keys.keyring, transport.keys.keys) == ("/keys/keyring", "")
     assert type(transport).model_validate_json(transport.model_dump_json()) == transport
@@ -154,7 +154,7 @@ WRONG = {
         ('host = "x"\npart_bytes = 100', "sources.shop.part_bytes: Input should be greater than or equal to 4096"),
         ('host = "x"\nchunk_rows = 0', "sources.shop.chunk_rows: Input should be greater than or equal to 1"),
         ('host = "x"\ntransport = "ftp"', "sources.shop.transport: Input should be 'network' or 'file'"),
-        ('host = "x"\ntransport = "file"', 'sources.shop: transport = "file" needs log_folder'),
+        ('host = "x"\ntransport = "file"', 'sources.shop: transport = "file" needs log_files'),
     ],
     'user = "loader"': [("", "sources.shop.user: this key is needed")],
     'tables = { include = ["shop.*"], exclude = ["shop.tmp_*"] }': [
@@ -283,3 +283,57 @@ def test_an_archive_is_a_name_beside_the_sources(write: Path, value: str) -> Non
     found = complaint(write, GOOD.replace("[staging]", f'[staging]\narchive = "{value}"'))
     assert found.startswith("staging.archive: write a name")
     assert "is the folder of a source" in complaint(write, GOOD.replace("[staging]", '[staging]\narchive = "shop"'))
+
+
+TWO = (
+    GOOD
+    + """
+[sources.crm]
+host = "DB.example.org"
+port = 3307
+user = "reader"
+tables = { include = ["crm.*"] }
+transport = "file"
+log_files = "/etc/mysql/my.cnf"
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("mysql://db.example.org", "shop"),
+        ("mysql://loader@db.example.org:3306/?tls_ca=/x", "shop"),
+        ("mariadb://reader:s3cret@db.EXAMPLE.org:3307/", "crm"),
+        ("file:///etc/mysql/my.cnf", "crm"),
+        ("file:///etc/mysql/../mysql/my%2Ecnf?keys=/k", ""),
+        ("mysql://other@db.example.org/", ""),
+        ("mysql://db.example.org:3308/", ""),
+        ("file:///etc/mysql", ""),
+        ("s3://logs/shop", ""),
+    ],
+)
+def test_a_source_by_its_address(uri: str, name: str, write: Path) -> None:
+    config = loaded(write, TWO)
+    assert config.at(uri) == ([name] if name else [])
+    if name:
+        assert config.source(uri).name == name
+        return
+    with pytest.raises(UsageError, match="there is no source at") as caught:
+        config.source(uri)
+    assert caught.value.hint == "say which: --source with one of crm, shop"
+
+
+def test_an_address_of_several_sources_or_of_none_that_can_be_read(write: Path) -> None:
+    config = loaded(write, TWO.replace("port = 3307", "").replace('"reader"', '"loader"'))
+    with pytest.raises(UsageError, match=r"there is more than one source at mysql://db\.example\.org") as caught:
+        config.source("mysql://loader:s3cret@db.example.org")
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.hint == "say which: --source with one of crm, shop"
+    with pytest.raises(UsageError, match="port of the address is not a number"):
+        config.source("mysql://db.example.org:many")
+
+
+def test_an_archive_by_its_address(write: Path) -> None:
+    config = loaded(write, TWO.replace('"/etc/mysql/my.cnf"', '"s3://logs/shop"'))
+    assert config.at("s3://logs/shop/") == ["crm"]

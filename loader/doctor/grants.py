@@ -1,0 +1,128 @@
+"""What the loader's user may do: too little, and more than it needs.
+
+Formats: SHOW GRANTS of both servers. MariaDB prints BINLOG MONITOR for REPLICATION CLIENT; MySQL has wildcards in
+names of schemas, and roles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.doctor.finding import Finding, error, ok, warning
+from loader.model.table import TableName
+from loader.source.inspect import query
+from loader.source.schemas import quoted
+
+_GRANT = re.compile(
+    r"GRANT (?P<what>.+?) ON (?:TABLE )?(?P<schema>\*|`(?:[^`]|``)+`)\.(?P<table>\*|`(?:[^`]|``)+`) TO ", re.DOTALL
+)
+_ALL = "ALL PRIVILEGES"
+_NEEDED = {
+    "REPLICATION SLAVE": {"REPLICATION SLAVE", "REPLICATION REPLICA"},
+    "REPLICATION CLIENT": {"REPLICATION CLIENT", "BINLOG MONITOR"},
+}
+_HARMLESS = {
+    "USAGE",
+    "SHOW DATABASES",
+    "SHOW VIEW",
+    "REPLICA MONITOR",
+    "SLAVE MONITOR",
+    *set().union(*_NEEDED.values()),
+}
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Privileges on `*.*`, on a schema or on a table; names as they are, `*` for all."""
+
+    privileges: frozenset[str]
+    schema: str
+    table: str
+    with_grant: bool
+
+    def selects(self, name: TableName) -> bool:
+        """Whether it lets its user read the whole table."""
+        if not self.privileges & {"SELECT", _ALL}:
+            return False
+        if self.table != "*":
+            return (self.schema, self.table) == (name.schema, name.table)
+        return self.schema == "*" or _like(self.schema, name.schema)
+
+
+def read_grants(connection: Connection[Any]) -> tuple[str, list[Grant]]:
+    """The user of the connection, and what is granted to it and to its active roles."""
+    user = str(query(connection, "SELECT CURRENT_USER()")[0][0])
+    statement = "SHOW GRANTS"
+    if "mariadb" not in connection.get_server_info().lower():
+        roles = str(query(connection, "SELECT CURRENT_ROLE()")[0][0])
+        statement += f" FOR CURRENT_USER() USING {roles}" if roles != "NONE" else ""
+    return user, parse(str(row[0]) for row in query(connection, statement))
+
+
+def parse(lines: Iterable[str]) -> list[Grant]:
+    """Grants of privileges; those of roles and of PROXY are none."""
+    found = []
+    for line in lines:
+        grant = _GRANT.match(line)
+        if grant and not line.startswith("GRANT PROXY"):
+            privileges = frozenset(one.strip() for one in re.split(r",(?![^(]*\))", grant["what"]))
+            with_grant = "WITH GRANT OPTION" in line[grant.end() :]
+            found.append(Grant(privileges, _name(grant["schema"]), _name(grant["table"]), with_grant))
+    return found
+
+
+def missing(user: str, grants: Sequence[Grant], tables: Iterable[TableName]) -> Finding | list[Finding]:
+    """Errors for what the loader cannot do."""
+    cure = f"GRANT {{}} TO {user}; see sql/source/grants.sql"
+    everywhere = {one for grant in grants if grant.schema == "*" for one in grant.privileges}
+    found = [
+        error("grants", f"{user} lacks {name}", cure.format(f"{name} ON *.*"))
+        for name, spelled in _NEEDED.items()
+        if not everywhere & (spelled | {_ALL})
+    ]
+    unread = [name for name in tables if not any(grant.selects(name) for grant in grants)]
+    if unread:
+        schemas = dict.fromkeys(f"SELECT ON {quoted(name.schema)}.*" for name in unread)
+        what = f"{user} may not read {listed(map(str, unread))}"
+        found.append(error("grants", what, "; ".join(cure.format(schema) for schema in schemas)))
+    return found or ok("grants", f"{user} has all it needs")
+
+
+def excess(user: str, grants: Sequence[Grant]) -> list[Finding]:
+    """A warning for what the loader does not need."""
+    more = {one for grant in grants for one in grant.privileges if one.partition(" (")[0] not in {*_HARMLESS, "SELECT"}}
+    more |= {"GRANT OPTION" for grant in grants if grant.with_grant}
+    more |= {"SELECT ON *.*" for grant in grants if grant.schema == "*" and "SELECT" in grant.privileges}
+    if not more:
+        return []
+    return [
+        warning(
+            "grants",
+            f"{user} has more than it needs: {listed(sorted(more))}",
+            f"REVOKE it from {user}, or give the loader a user of its own: sql/source/grants.sql",
+        )
+    ]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some of the names, and how many more there are."""
+    all_names = list(names)
+    more = len(all_names) - _SHOWN
+    return ", ".join(all_names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _name(text: str) -> str:
+    return text if text == "*" else text[1:-1].replace("``", "`")
+
+
+def _like(pattern: str, name: str) -> bool:
+    """A name of a schema in a grant: `%` and `_` are wildcards unless escaped."""
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    wild = {"%": ".*", "_": "."}
+    return bool(re.fullmatch("".join(wild.get(one) or re.escape(one[-1]) for one in parts), name, re.DOTALL))

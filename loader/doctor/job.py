@@ -1,0 +1,84 @@
+"""The doctor's Spark job: `spark-submit job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from loader.doctor.finding import Finding, error, examine, ok
+from loader.doctor.spec import DoctorSpec
+from loader.job import job_main
+from loader.materialise.quoting import identifier
+from loader.materialise.spec import CatalogSettings
+from loader.materialise.warehouse import Warehouse
+
+
+def look(spark: SparkSession, spec: DoctorSpec) -> dict[str, Any]:
+    """The findings of Spark."""
+    found = examine(
+        [
+            ("spark", lambda: _versions(spark)),
+            ("staging", lambda: _staging(spark, spec.uri, spec.text)),
+            ("catalog", lambda: _catalog(spark, spec.catalog)),
+        ]
+    )
+    return {"findings": [one.model_dump() for one in found]}
+
+
+def _versions(spark: SparkSession) -> Finding:
+    jvm: Any = spark._jvm
+    hadoop = jvm.org.apache.hadoop.util.VersionInfo.getVersion()
+    iceberg = jvm.org.apache.iceberg.IcebergBuild.version()
+    return ok("spark", f"Spark {spark.version}, Hadoop {hadoop}, Iceberg {iceberg}, at {spark.sparkContext.master}")
+
+
+def _staging(spark: SparkSession, uri: str, text: str) -> Finding:
+    found = [row.value for row in spark.read.text(uri).collect()]
+    if found != [text]:
+        return error("staging", f"Spark reads something else than was staged: {found}", "do both mean the same server?")
+    return ok("staging", "Spark reads what is staged")
+
+
+def _catalog(spark: SparkSession, catalog: CatalogSettings) -> Finding:
+    session = Warehouse(spark, catalog).session
+    place = f"{catalog.name} ({catalog.type}) at {catalog.warehouse}"
+    if catalog.type == "hadoop" and (found := _folder(spark, catalog.warehouse, place)):
+        return found
+    names = session.sql(f"SHOW NAMESPACES IN {identifier(catalog.name)}").collect()
+    return ok("catalog", f"{place}: {len(names)} namespaces")
+
+
+def _folder(spark: SparkSession, warehouse: str, place: str) -> Finding | None:
+    """What stands against a folder as the warehouse, or that it is yet to be made; None where it is there."""
+    jvm: Any = spark._jvm
+    wanted = jvm.org.apache.hadoop.fs.Path(warehouse)
+    files = wanted.getFileSystem(spark._jsc.hadoopConfiguration())
+    nearest = wanted
+    while not files.exists(nearest):
+        nearest = nearest.getParent()
+    if not files.getFileStatus(nearest).isDirectory():
+        return error("catalog", f"{place}: {nearest} is no folder", "name another folder: warehouse.path")
+    if files.getScheme() == "file":
+        may_write = os.access(nearest.toUri().getPath(), os.W_OK)  # Hadoop knows nothing of the rights of root
+    else:
+        may_write = _allowed(files, nearest, jvm.org.apache.hadoop.fs.permission.FsAction.READ_WRITE)
+    if not may_write:
+        return error("catalog", f"{place}: {nearest} may not be written", "let the user of the Spark jobs write there")
+    return None if nearest.equals(wanted) else ok("catalog", f"{place}, which the first load makes")
+
+
+def _allowed(files: Any, path: Any, action: Any) -> bool:
+    try:
+        files.access(path, action)
+    except Py4JJavaError as refused:
+        if "AccessControlException" not in str(refused.java_exception):
+            raise
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    job_main(look, DoctorSpec)

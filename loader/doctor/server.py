@@ -1,0 +1,164 @@
+"""Everything that a running server is asked."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.doctor import grants, tables, variables
+from loader.doctor.finding import Check, Finding, error, examine, of_error, ok, warning
+from loader.errors import LoaderError
+from loader.model.identity import Identity
+from loader.source.inspect import check_version, log_end, log_filters, query, read_identity
+from loader.source.retention import Runway, read_runway
+from loader.source.schemas import find_tables
+from loader.staging.documents import TableFilter
+from loader.staging.filters import Captured
+from loader.transport.address import ServerAddress
+from loader.transport.base import Transport
+from loader.transport.connection import connected, server_errors
+
+_SKEW_SECONDS = 5
+_DAY_HOURS = 24
+
+
+def server_findings(
+    address: ServerAddress,
+    wanted: TableFilter,
+    log: Callable[[], Transport],
+    *,
+    expected: Identity | None = None,
+    needed: str = "",
+    min_hours: float = 0,
+) -> list[Finding]:
+    """All findings about a server.
+
+    Args:
+        address: where it is, and as whom to log in.
+        wanted: the captured tables.
+        log: opens where its log files are read from.
+        expected: the server that was read so far.
+        needed: the oldest log file that is not staged; the current one without it.
+        min_hours: what the runway must have.
+    """
+    try:
+        with connected(address) as connection:
+            identity = read_identity(connection)
+            asked = {str(k): str(v) for k, v in query(connection, "SHOW GLOBAL VARIABLES")}
+            checks: list[Check] = [
+                ("server", lambda: _version(address, identity)),
+                *variables.checks_of(asked, identity, expected),
+                ("tls", lambda: tls(address, cipher(connection))),
+                ("clock", lambda: clock(_now(connection), time.time())),
+                ("replica", lambda: replica(connection, asked)),
+                ("tables", lambda: examine(_of_tables(address, connection, wanted, asked))),
+            ]
+            if asked.get("log_bin") == "ON":
+                checks.append(("runway", lambda: runway(_runway(connection, log(), needed), min_hours)))
+            return examine((name, _translated(address, check)) for name, check in checks)
+    except LoaderError as failed:
+        return [of_error("server", failed)]
+
+
+def _translated(
+    address: ServerAddress, check: Callable[[], Finding | list[Finding]]
+) -> Callable[[], Finding | list[Finding]]:
+    """The check with the driver's errors as the loader's."""
+
+    def run() -> Finding | list[Finding]:
+        with server_errors(address):
+            return check()
+
+    return run
+
+
+def _of_tables(
+    address: ServerAddress, connection: Connection[Any], wanted: TableFilter, asked: Mapping[str, str]
+) -> list[Check]:
+    captured = find_tables(connection, Captured(wanted))
+    user, granted = grants.read_grants(connection)
+    checks: list[Check] = [
+        ("grants", lambda: grants.missing(user, granted, captured)),
+        ("grants", lambda: grants.excess(user, granted)),
+        ("tables", lambda: tables.found(captured, wanted)),
+        ("keys", lambda: tables.supported(connection, captured)),
+        ("tables", lambda: tables.cascades(connection, captured, asked)),
+        ("tables", lambda: tables.logged(captured, *log_filters(connection)) if captured else []),
+    ]
+    return [(name, _translated(address, check)) for name, check in checks]
+
+
+def _version(address: ServerAddress, identity: Identity) -> Finding:
+    check_version(identity)
+    return ok("server", f"{identity.kind} {identity.version} at {address}")
+
+
+def cipher(connection: Connection[Any]) -> str:
+    """What the connection is encrypted with; empty for nothing."""
+    return str(query(connection, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")[0][1])
+
+
+def tls(address: ServerAddress, found: str) -> Finding:
+    """Whether others can read along."""
+    if found:
+        return ok("tls", f"{found}, the server's certificate is verified")
+    if _loopback(address.host):
+        return ok("tls", "none, and none is needed on one machine")
+    return warning("tls", "none: passwords and rows go over the network in clear", "name the authority: tls_ca")
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _now(connection: Connection[Any]) -> float:
+    return float(query(connection, "SELECT UNIX_TIMESTAMP(NOW(6))")[0][0])
+
+
+def clock(there: float, here: float) -> Finding:
+    """Whether the times of the server mean here what they mean there."""
+    skew = there - here
+    if abs(skew) <= _SKEW_SECONDS:
+        return ok("clock", f"{abs(skew):.1f} seconds apart")
+    word = "ahead of" if skew > 0 else "behind"
+    what = f"the server is {abs(skew):,.0f} seconds {word} this machine: places given by time are off by that"
+    return warning("clock", what, "synchronise both by NTP")
+
+
+def replica(connection: Connection[Any], asked: Mapping[str, str]) -> list[Finding]:
+    """An error for a replica that does not log what it replicates.
+
+    MariaDB tells it only by another privilege; but it has a position of replication once anything was replicated.
+    """
+    if "ON" in {asked.get("log_replica_updates"), asked.get("log_slave_updates")}:
+        return []
+    position = asked.get("gtid_slave_pos")
+    if not (query(connection, "SHOW REPLICA STATUS") if position is None else position):
+        return []
+    what = "the server is a replica, and what it replicates is not in its own log"
+    return [
+        error("replica", what, "set log_replica_updates (log_slave_updates) and restart it, or read from its source")
+    ]
+
+
+def _runway(connection: Connection[Any], transport: Transport, needed: str) -> Runway:
+    return read_runway(connection, transport, needed or log_end(connection).file)
+
+
+def runway(found: Runway, min_hours: float) -> Finding:
+    """Whether what is not staged is kept for long enough."""
+    cure = "run a delta now, and raise binlog_expire_logs_seconds (MariaDB: or max_binlog_total_size) on the server"
+    if found.rule == "gone":
+        return error("runway", str(found), "restore the file from an archive, or load the tables again")
+    if found.hours is not None and found.hours < min_hours:
+        return error("runway", f"{found}, less than min_runway_hours {min_hours:g}", cure)
+    if found.hours is not None and found.hours < _DAY_HOURS:
+        return warning("runway", str(found), cure)
+    return ok("runway", str(found))

@@ -1,0 +1,101 @@
+"""Whether a server logs so that its log can be followed: by its global variables alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from loader.doctor.finding import Check, Finding, error, ok, warning
+from loader.model.identity import Identity
+from loader.source.retention import PurgeRules
+
+Variables = Mapping[str, str]
+
+_DAY = 86400
+_WANTED = {
+    "binlog_format": ("ROW", "changes of rows are logged as statements"),
+    "binlog_row_image": ("FULL", "rows are logged without some of their columns"),
+    "binlog_row_metadata": ("FULL", "the log does not name columns"),
+}
+
+
+def checks_of(variables: Variables, identity: Identity, expected: Identity | None) -> list[Check]:
+    """All checks of this module; `expected` is the server that was read so far."""
+    return [
+        ("log_bin", lambda: log_bin(variables)),
+        *((name, partial(wanted, variables, name)) for name in _WANTED),
+        ("binlog_checksum", lambda: checksum(variables)),
+        ("expiry", lambda: expiry(variables)),
+        ("gtid", lambda: gtid(variables, identity)),
+        ("identity", lambda: server_identity(identity, expected)),
+    ]
+
+
+def log_bin(variables: Variables) -> Finding:
+    """Whether there is a log, in files of events."""
+    if variables.get("log_bin") != "ON":
+        return error("log_bin", "the server keeps no binary log", "set log_bin in its configuration and restart it")
+    if engine := variables.get("binlog_storage_engine"):
+        cure = "take binlog_storage_engine away, restart it, and load the tables again"
+        return error("log_bin", f"the server keeps its log inside {engine}, not in files of events", cure)
+    return ok("log_bin", f"ON, {variables.get('log_bin_basename', 'by its default name')}")
+
+
+def wanted(variables: Variables, name: str) -> Finding:
+    """Whether a variable has the value without which rows cannot be read whole."""
+    value, otherwise = _WANTED[name]
+    found = variables.get(name, "missing")
+    if found.upper() == value:
+        return ok(name, value)
+    cure = (
+        f"SET GLOBAL {name} = {value}, and in its configuration; open sessions keep the old value until they reconnect"
+    )
+    return error(name, f"{found}: {otherwise}", cure)
+
+
+def checksum(variables: Variables) -> Finding:
+    """Whether damage of the log is found out."""
+    found = variables.get("binlog_checksum", "NONE")
+    if found != "NONE":
+        return ok("binlog_checksum", found)
+    return warning("binlog_checksum", "NONE: damage of the log is not found out", "SET GLOBAL binlog_checksum = CRC32")
+
+
+def expiry(variables: Variables) -> Finding:
+    """How long the server keeps its log; see also the runway."""
+    rules = PurgeRules.of(variables)
+    kept = [f"{rules.expire_seconds / _DAY:g} days"] if rules.expire_seconds else []
+    kept += [f"{rules.total_bytes:,} bytes in all"] if rules.total_bytes else []
+    waits = f", and longer until {rules.replicas} replicas are connected" if kept and rules.replicas else ""
+    what = f"log files are kept for {' or '.join(kept)}{waits}" if kept else "log files are kept for good"
+    if 0 < rules.expire_seconds < _DAY:
+        return warning("expiry", what, "SET GLOBAL binlog_expire_logs_seconds to some days, and in its configuration")
+    return ok("expiry", what)
+
+
+def gtid(variables: Variables, identity: Identity) -> Finding:
+    """Whether positions have a name on other servers too."""
+    if identity.kind == "mariadb":
+        return ok("gtid", f"domain {variables.get('gtid_domain_id', '0')}, server {identity.server_id}")
+    mode = variables.get("gtid_mode", "OFF")
+    if mode == "ON":
+        return ok("gtid", "gtid_mode ON")
+    return warning(
+        "gtid",
+        f"gtid_mode {mode}: another server cannot take over, and large log files are read from their start",
+        "SET GLOBAL gtid_mode, in its four steps up to ON (the manual: Changing GTID Mode Online)",
+    )
+
+
+def server_identity(identity: Identity, expected: Identity | None) -> Finding:
+    """Whether the server sends its log at all, and is the one that was read so far."""
+    name = identity.uuid or f"server id {identity.server_id}"
+    if identity.server_id == 0:
+        return error(
+            "identity", "server_id 0: the server sends its log to nobody", "SET GLOBAL server_id = 1, or another"
+        )
+    if expected and not identity.same_server(expected):
+        before = expected.uuid or f"server id {expected.server_id}"
+        what = f"{name} is another server than {before}, which was read so far: positions mean nothing on it"
+        return error("identity", what, "point the source at the old server, or load the tables again from the new one")
+    return ok("identity", name)

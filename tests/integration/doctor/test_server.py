@@ -1,0 +1,256 @@
+"""Each error that the doctor knows of a server, caused on a real one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from infra.servers import Kind, Options, Server, start_server
+from loader.doctor.finding import Finding
+from loader.doctor.server import server_findings
+from loader.model.identity import Identity
+from loader.source.inspect import query
+from loader.staging.documents import TableFilter
+from loader.transport.address import ServerAddress
+from loader.transport.connection import connected
+from loader.transport.network import NetworkTransport
+
+pytestmark = pytest.mark.integration
+
+OPTIONS: dict[Kind, Options] = {
+    "mysql": {"log_replica_updates": "OFF", "binlog_ignore_db": "unlogged"},
+    "mariadb": {"log_slave_updates": "OFF", "binlog_ignore_db": "unlogged"},
+}
+SHOP = ["CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY)"]
+ENOUGH = "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {0}", "GRANT SELECT ON shop.* TO {0}"
+
+
+@contextmanager
+def running(kind: Kind, options: Options) -> Iterator[Server]:
+    with TemporaryDirectory(prefix=f"loader-{kind}-") as folder, ExitStack() as cleanup:
+        server = start_server(kind, Path(folder), options)
+        cleanup.callback(server.kill)
+        execute(server, *SHOP, "CREATE USER loader", *(grant.format("loader") for grant in ENOUGH))
+        yield server
+
+
+@pytest.fixture(scope="module")
+def mysql() -> Iterator[Server]:
+    with running("mysql", OPTIONS["mysql"]) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[Server]:
+    with running("mariadb", OPTIONS["mariadb"]) as server:
+        yield server
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.getfixturevalue(request.param)
+    return found
+
+
+def execute(server: Server, *statements: str) -> None:
+    with connected(ServerAddress(host=server.host, port=server.port, user="root")) as connection:
+        for statement in statements:
+            query(connection, statement)
+
+
+def findings(
+    server: Server,
+    *include: str,
+    user: str = "loader",
+    tls_ca: str = "",
+    expected: Identity | None = None,
+    needed: str = "",
+    min_hours: float = 0,
+) -> list[Finding]:
+    """What is not well."""
+    address = ServerAddress(host=server.host, port=server.port, user=user, tls_ca=tls_ca)
+    found = server_findings(
+        address,
+        TableFilter(include=include or ("shop.*",)),
+        lambda: NetworkTransport(address),
+        expected=expected,
+        needed=needed,
+        min_hours=min_hours,
+    )
+    assert all(one.cure for one in found if one.severity != "ok"), "each has a cure"
+    return [one for one in found if one.severity != "ok"]
+
+
+def only(found: list[Finding], severity: str, name: str) -> str:
+    """The text of the only finding."""
+    assert [(one.severity, one.name) for one in found] == [(severity, name)], found
+    return found[0].what
+
+
+@contextmanager
+def having(server: Server, *statements: str, after: tuple[str, ...] = ()) -> Iterator[None]:
+    try:
+        execute(server, *statements)
+        yield
+    finally:
+        execute(server, *after)
+
+
+def test_a_server_as_it_should_be(server: Server) -> None:
+    assert findings(server) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "good"),
+    [
+        ("binlog_format", "STATEMENT", "ROW"),
+        ("binlog_format", "MIXED", "ROW"),
+        ("binlog_row_image", "MINIMAL", "FULL"),
+        ("binlog_row_image", "NOBLOB", "FULL"),
+        ("binlog_row_metadata", "MINIMAL", "FULL"),
+    ],
+)
+def test_rows_that_are_not_logged_whole(server: Server, name: str, value: str, good: str) -> None:
+    with having(server, f"SET GLOBAL {name} = {value}", after=(f"SET GLOBAL {name} = {good}",)):
+        assert only(findings(server), "error", name).startswith(f"{value}: ")
+
+
+def test_no_checksum(server: Server) -> None:
+    with having(server, "SET GLOBAL binlog_checksum = NONE", after=("SET GLOBAL binlog_checksum = CRC32",)):
+        assert only(findings(server), "warning", "binlog_checksum").startswith("NONE: ")
+
+
+def test_a_log_that_is_not_kept_for_long(server: Server) -> None:
+    reset = f"SET GLOBAL binlog_expire_logs_seconds = {2592000 if server.kind == 'mysql' else 0}"
+    with having(server, "SET GLOBAL binlog_expire_logs_seconds = 3600", after=(reset,)):
+        found = findings(server)
+        assert [(one.severity, one.name) for one in found] == [("warning", "expiry"), ("warning", "runway")]
+        assert "is kept for 1.0 hours more, by its age" in found[1].what
+        found = findings(server, min_hours=2)
+        assert [(one.severity, one.name) for one in found] == [("warning", "expiry"), ("error", "runway")]
+
+
+def test_a_file_that_is_purged_already(server: Server) -> None:
+    assert only(findings(server, needed="binlog.000000"), "error", "runway") == "binlog.000000 is purged already"
+
+
+def test_another_server_than_before(server: Server) -> None:
+    other = Identity(kind="mysql", version="8.4.0", server_id=9, uuid="of-another")
+    assert "is another server than of-another" in only(findings(server, expected=other), "error", "identity")
+
+
+def test_no_gtids(mysql: Server) -> None:
+    steps = ("ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF")
+    off = [f"SET GLOBAL gtid_mode = {step}" for step in steps]
+    on = (*(f"SET GLOBAL gtid_mode = {step}" for step in reversed(steps[:2])), "SET GLOBAL gtid_mode = ON")
+    with having(mysql, *off, after=on):
+        assert only(findings(mysql), "warning", "gtid").startswith("gtid_mode OFF: ")
+
+
+def test_a_server_that_sends_its_log_to_nobody(mysql: Server) -> None:
+    with having(mysql, "SET GLOBAL server_id = 0", after=("SET GLOBAL server_id = 1",)):
+        assert only(findings(mysql), "error", "identity").startswith("server_id 0: ")
+
+
+def test_a_clock_that_goes_wrong(server: Server) -> None:
+    late = "SET GLOBAL init_connect = 'SET timestamp = UNIX_TIMESTAMP() - 7200'"  # not for root
+    with having(server, late, after=("SET GLOBAL init_connect = ''",)):
+        assert re.search(r"7,20\d seconds behind this machine", only(findings(server), "warning", "clock"))
+
+
+def test_grants_that_are_missing(server: Server) -> None:
+    with having(server, "CREATE USER bare", after=("DROP USER bare",)):
+        found = [one for one in findings(server, user="bare") if one.name in {"grants", "tables"}]
+        assert [(one.severity, one.name, one.what) for one in found] == [
+            ("error", "grants", "bare@% lacks REPLICATION SLAVE"),
+            ("error", "grants", "bare@% lacks REPLICATION CLIENT"),
+            ("error", "tables", "the user sees no table of shop.*"),
+        ]
+        assert found[0].cure.startswith("GRANT REPLICATION SLAVE ON *.* TO bare@%")
+        execute(server, ENOUGH[0].format("bare"), "GRANT INSERT ON shop.orders TO bare")
+        found = findings(server, user="bare")
+        assert [(one.severity, one.name) for one in found[:2]] == [("error", "grants"), ("warning", "grants")]
+        assert found[0].what == "bare@% may not read shop.orders"
+        assert "GRANT SELECT ON `shop`.* TO bare@%" in found[0].cure
+
+
+def test_grants_that_are_more_than_needed(server: Server) -> None:
+    grants = [grant.format("rich") for grant in ENOUGH]
+    more = ("GRANT DELETE ON shop.* TO rich WITH GRANT OPTION", "GRANT SELECT ON *.* TO rich")
+    with having(server, "CREATE USER rich", *grants, *more, after=("DROP USER rich",)):
+        text = only(findings(server, user="rich"), "warning", "grants")
+        assert text == "rich@% has more than it needs: DELETE, GRANT OPTION, SELECT ON *.*"
+
+
+def test_grants_by_a_role_count(mysql: Server) -> None:
+    by_role = ("CREATE ROLE reader", *(grant.format("reader") for grant in ENOUGH))
+    give = ("CREATE USER member", "GRANT reader TO member", "SET DEFAULT ROLE ALL TO member")
+    with having(mysql, *by_role, *give, after=("DROP USER member", "DROP ROLE reader")):
+        assert findings(mysql, user="member") == []
+
+
+def test_tables_without_a_key(server: Server) -> None:
+    make = ("CREATE TABLE shop.keyless (a INT)", "CREATE TABLE shop.nullable (a INT UNIQUE)")
+    with having(server, *make, after=("DROP TABLE shop.keyless", "DROP TABLE shop.nullable")):
+        assert only(findings(server), "error", "keys") == "no primary key: shop.keyless, shop.nullable"
+        assert findings(server, "shop.orders") == []
+
+
+def test_tables_that_are_not_covered(mariadb: Server) -> None:
+    make = "CREATE TABLE shop.versions (id INT PRIMARY KEY) WITH SYSTEM VERSIONING"
+    with having(mariadb, make, after=("DROP TABLE shop.versions",)):
+        text = only(findings(mariadb), "error", "tables")
+        assert "system-versioned tables are not covered (table shop.versions)" in text
+
+
+def test_foreign_keys_that_change_rows_unlogged(server: Server) -> None:
+    make = (
+        "CREATE TABLE shop.lines (id INT PRIMARY KEY, o INT,"
+        " FOREIGN KEY (o) REFERENCES shop.orders (id) ON DELETE CASCADE)"
+    )
+    with having(server, make, after=("DROP TABLE shop.lines",)):
+        if server.kind == "mysql":  # from 9.6 on the server itself changes the rows, and logs it
+            assert findings(server) == []
+        else:
+            text = only(findings(server), "error", "tables")
+            assert text == "foreign keys change rows of shop.lines without a word in the log"
+            assert findings(server, "shop.orders") == []
+
+
+def test_a_schema_that_is_not_logged(server: Server) -> None:
+    make = ("CREATE DATABASE unlogged", "CREATE TABLE unlogged.t (id INT PRIMARY KEY)")
+    grant = "GRANT SELECT ON unlogged.* TO loader"
+    take = "REVOKE SELECT ON unlogged.* FROM loader"
+    with having(server, *make, grant, after=(take, "DROP DATABASE unlogged")):
+        text = only(findings(server, "*.*"), "error", "tables")
+        assert text == "the server does not log changes of unlogged"
+
+
+def test_a_replica_that_does_not_log_what_it_replicates(server: Server) -> None:
+    change, reset = "SET GLOBAL gtid_slave_pos = '0-2-5'", "SET GLOBAL gtid_slave_pos = ''"
+    if server.kind == "mysql":
+        change, reset = "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 1", "RESET REPLICA ALL"
+    with having(server, change, after=(reset,)):
+        assert "is a replica" in only(findings(server), "error", "replica")
+
+
+def test_no_log_at_all() -> None:
+    with running("mysql", {"skip_log_bin": None}) as server:
+        found = [one for one in findings(server) if one.severity == "error"]
+        assert only(found, "error", "log_bin") == "the server keeps no binary log"
+
+
+def test_a_server_that_lets_nobody_in_or_is_not_there(mysql: Server, tmp_path: Path) -> None:
+    assert "the server refused the user" in only(findings(mysql, user="stranger"), "error", "server")
+    missing = only(findings(mysql, tls_ca=str(tmp_path / "none.pem")), "error", "server")
+    assert "the TLS authority cannot be read" in missing
+    other = mysql.log_dir / "ca.pem"  # made at its first start, for another name than an address
+    if other.exists():
+        assert "certificate" in only(findings(mysql, tls_ca=str(other)), "error", "server").lower()
+    away = Server(mysql.programs, mysql.data_dir, 1, {})
+    assert "the server does not answer" in only(findings(away), "error", "server")

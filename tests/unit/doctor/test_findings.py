@@ -1,0 +1,113 @@
+"""Checks that fail themselves, versions of Java and packages, grants: what needs no server."""
+
+from __future__ import annotations
+
+import pytest
+
+from loader.doctor.finding import Finding, error, examine, exit_code, ok, warning
+from loader.doctor.grants import Grant, parse
+from loader.doctor.here import java, packages
+from loader.doctor.server import clock, tls
+from loader.doctor.variables import log_bin
+from loader.errors import RetryableError
+from loader.model.table import TableName
+from loader.transport.address import ServerAddress
+
+
+def test_a_check_that_fails_is_a_finding_and_stops_no_other() -> None:
+    def broken() -> Finding:
+        raise ZeroDivisionError("by nothing\n  at java.lang.Stack")
+
+    def refused() -> Finding:
+        raise RetryableError("it failed", why="of this", hint="do that", table="shop.a")
+
+    found = examine([("one", broken), ("two", refused), ("three", lambda: [ok("three", "fine")]), ("four", list)])
+    assert found == [
+        error("one", "the check itself failed: ZeroDivisionError: by nothing", "--verbose shows the traceback"),
+        error("two", "it failed (table shop.a): of this", "do that"),
+        ok("three", "fine"),
+    ]
+
+
+def test_exit_codes() -> None:
+    good, doubtful, bad = ok("a", "x"), warning("b", "x", "y"), error("c", "x", "y")
+    assert [exit_code(f) for f in ([], [good], [good, doubtful], [doubtful, bad, good])] == [0, 0, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("says", "severity", "what"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15\nOpenJDK', "ok", "17.0.15"),
+        ('java version "21" 2023-09-19', "ok", "21"),
+        ('openjdk version "24.0.1" 2025', "warning", "24.0.1: Spark is not tested with it"),
+        ('java version "1.8.0_402"', "error", "1.8.0_402 is too old for Spark"),
+        ('openjdk version "11.0.2"', "error", "11.0.2 is too old for Spark"),
+        ("", "error", "none is found"),
+        ("sh: no java", "error", "its version is not understood: sh: no java"),
+    ],
+)
+def test_java(says: str, severity: str, what: str) -> None:
+    assert (java(says).severity, java(says).what) == (severity, what)
+
+
+def test_packages() -> None:
+    asked = ["numba==0.68.1", "boto3>=1.40; extra == 's3'", "pyspark==4.1.3; extra == 'spark'"]
+    good = {"binlog-loader": "0.1.0", "numba": "0.68.1", "pyspark": "4.1.3", "pyspark-client": "4.1.3"}
+    assert packages(good, asked) == ok("packages", "binlog-loader 0.1.0, numba 0.68.1, pyspark 4.1.3")
+    assert packages({"numba": "0.68.1"}, asked) == ok("packages", "numba 0.68.1")
+    found = packages(good | {"numba": "0.70.0", "pyspark-client": "4.1.4"}, asked)
+    assert isinstance(found, list)
+    assert [(one.severity, one.what) for one in found] == [
+        ("error", "numba 0.70.0 is installed, and the loader asks for 0.68.1"),
+        ("error", "pyspark 4.1.3 and pyspark-client 4.1.4 differ"),
+    ]
+
+
+LINES = [
+    "GRANT SELECT, INSERT (`a`, `b`), UPDATE ON `sh\\_op`.* TO `u`@`%` WITH GRANT OPTION",
+    "GRANT SELECT ON `a``b`.`t.1` TO `u`@`%`",
+    "GRANT SELECT (`id`) ON `c`.`t` TO `u`@`%`",
+    "GRANT SELECT ON `pre%`.* TO `u`@`%`",
+    "GRANT `role`@`%` TO `u`@`%`",
+    "GRANT PROXY ON ``@`` TO `root`@`localhost` WITH GRANT OPTION",
+    "GRANT USAGE ON *.* TO `u`@`%` IDENTIFIED BY PASSWORD '*0123'",
+]
+
+
+def test_grants_are_read_as_the_servers_print_them() -> None:
+    found = parse(LINES)
+    assert found[0] == Grant(frozenset({"SELECT", "INSERT (`a`, `b`)", "UPDATE"}), "sh\\_op", "*", with_grant=True)
+    assert found[1] == Grant(frozenset({"SELECT"}), "a`b", "t.1", with_grant=False)
+    assert [(one.schema, one.table) for one in found] == [
+        ("sh\\_op", "*"), ("a`b", "t.1"), ("c", "t"), ("pre%", "*"), ("*", "*")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("schema", "table", "readable"),
+    [
+        ("sh_op", "t", True),
+        ("shXop", "t", False),
+        ("a`b", "t.1", True),
+        ("a`b", "t", False),
+        ("c", "t", False),
+        ("prefix", "t", True),
+        ("pr", "t", False),
+    ],
+)
+def test_which_tables_a_grant_lets_read(schema: str, table: str, readable: bool) -> None:
+    assert any(grant.selects(TableName(schema, table)) for grant in parse(LINES)) is readable
+
+
+def test_tls_and_clock() -> None:
+    far, near = (ServerAddress(host=host, user="u") for host in ("db.example.org", "127.0.0.9"))
+    assert [tls(far, "").severity, tls(far, "TLS_AES").severity, tls(near, "").severity] == ["warning", "ok", "ok"]
+    assert [clock(100.0, here).severity for here in (96, 104, 94, 106)] == ["ok", "ok", "warning", "warning"]
+    assert clock(100, 200).what.startswith("the server is 100 seconds behind this machine")
+    assert clock(200, 100).what.startswith("the server is 100 seconds ahead of this machine")
+
+
+def test_a_log_inside_innodb() -> None:
+    assert log_bin({"log_bin": "ON", "binlog_storage_engine": ""}).severity == "ok"
+    found = log_bin({"log_bin": "ON", "binlog_storage_engine": "innodb"})
+    assert (found.severity, found.what) == ("error", "the server keeps its log inside innodb, not in files of events")
