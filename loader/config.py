@@ -124,6 +124,8 @@ class Source(_Section):
             index file or its my.cnf; or `s3://bucket/folder`.
         keyring: and where MySQL encrypts them, the path of its keyring file there.
         keys: where MariaDB does, the path of its file of keys.
+        log_archive: a folder that every executor sees, or `s3://bucket/folder`, with copies of log files, for those
+            that the server has purged.
         min_runway_hours: the DAG fails when the server keeps what is not staged for less than that; 0 for never.
     """
 
@@ -137,6 +139,7 @@ class Source(_Section):
     log_files: str = ""
     keyring: str = ""
     keys: str = ""
+    log_archive: str = ""
     update_rows: Literal["after", "both"] = "after"
     undecodable: Literal["error", "hex"] = "error"
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
@@ -148,8 +151,8 @@ class Source(_Section):
     def _files_given(self) -> Source:
         if self.transport == "file" and not self.log_files:
             raise ValueError('transport = "file" needs log_files: their folder, their index file, or the my.cnf')
-        if self.transport == "network" and (self.keyring or self.keys):
-            raise ValueError('keyring and keys are of transport = "file": a server sends its log in clear')
+        if self.transport == "network" and (self.keyring or self.keys) and not self.log_archive:
+            raise ValueError('keyring and keys are of transport = "file" and log_archive: a server sends plain logs')
         return self
 
 
@@ -220,6 +223,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
             server=server,
             path=source.log_files,
             keys=KeyFiles(keyring=source.keyring, keys=source.keys),
+            archive=source.log_archive,
         ),
         tables=TableFilter(include=source.tables.include, exclude=source.tables.exclude),
         update_rows=source.update_rows,

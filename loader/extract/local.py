@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,21 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.errors import GapError, UsageError
+from loader.errors import UsageError
 from loader.extract.ranges import cut
 from loader.extract.result import RangeResult
 from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.task import RangeExtractor
 from loader.model.identity import Identity
-from loader.model.position import Interval, Position
+from loader.model.position import Position
 from loader.reader.files import LogFiles, Named
+from loader.reader.listed import ListedTransport
 from loader.reader.window import opened
 from loader.staging.documents import Plan, TableFilter
 from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore, NoStore
-from loader.transport.base import LogFile
-from loader.transport.segments import segments
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int], object]
@@ -123,7 +122,7 @@ def _extracted(
                     pending.append((span, pool.submit(extractor.extract, span)))
                     collect(2 * wanted.threads)
             collect(0)
-            settled = settled_of(plan, (), _Opening(files), results)
+            settled = settled_of(plan, (), ListedTransport(files), results)
             results += pool.map(extractor.release, releases_of(plan, settled))
         finally:
             pool.shutdown(cancel_futures=True)
@@ -160,7 +159,7 @@ class _Extractor(RangeExtractor):
     """Extracts the row events of some operations."""
 
     def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, operations: str) -> None:
-        super().__init__(plan, "here", _Opening(files), store)
+        super().__init__(plan, "here", ListedTransport(files), store)
         self._kinds = [kind for letter in operations for kind in _KINDS[letter]]
 
     def _writer(self, name: str) -> PartWriter:
@@ -169,28 +168,6 @@ class _Extractor(RangeExtractor):
     def _chosen(self, rows: Ints) -> Ints:
         every = len(self._kinds) == sum(map(len, _KINDS.values()))
         return rows if every else rows[np.isin(rows[:, w.R_KIND], self._kinds)]
-
-
-class _Opening:
-    """Log files as a transport of segments that are known already."""
-
-    def __init__(self, files: LogFiles) -> None:
-        self._files = files
-
-    def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
-        """See Transport."""
-        sizes = {file.name: file.size for file in self._files.listed()}
-
-        def size_of(name: str) -> int:
-            if name not in sizes:
-                raise GapError("a log file that is still needed is not at hand", file=name)
-            return sizes[name]
-
-        return segments(interval, size_of)
-
-    def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
-        """See Transport."""
-        return self._files.open(file, start, stop)
 
 
 class _Flat(LocalStore):

@@ -24,6 +24,9 @@ class TransportSettings(BaseModel):
     Attributes:
         path: of a folder of log files, of a server's index file or option file (my.cnf), or `s3://bucket/folder`.
         keys: the key files of encrypted logs, as every executor sees them.
+        archive: a folder that every executor sees, or `s3://bucket/folder`, with copies of files that are not there any
+            more; empty for none.
+        server_id: who must have written what is read from the archive; None: not known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,6 +35,8 @@ class TransportSettings(BaseModel):
     server: ServerAddress | None = None
     path: str = ""
     keys: KeyFiles = NO_KEYS
+    archive: str = ""
+    server_id: int | None = None
 
     @property
     def at_hand(self) -> bool:
@@ -40,6 +45,16 @@ class TransportSettings(BaseModel):
 
     def open(self) -> Transport:
         """The transport."""
+        if not self.archive:
+            return self._primary()
+        from loader.transport.archived import WithArchive
+        from loader.transport.file import FileTransport
+        from loader.transport.s3 import S3Transport
+
+        archive = S3Transport if self.archive.startswith(_S3) else FileTransport
+        return WithArchive(self._primary(), archive(self.archive, self.keys), self.server_id)
+
+    def _primary(self) -> Transport:
         # Not at the top: the network's loads the codec's kernels, for which a second is a long time to wait.
         from loader.reader.listed import ListedTransport
         from loader.transport.file import FileTransport

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from loader.errors import UsageError
 from loader.extract.checkpoint import changed, checkpoint_at
+from loader.extract.spec import TransportSettings
 from loader.model.gtid import lacking, parse_gtid_set
-from loader.model.position import SEQNO_UNIT, Position
+from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.settings import SourceSettings
 from loader.source import continuity, inspect
 from loader.staging.chain import Checkpoint, PlanChain
 from loader.staging.documents import Followed, Generation
 from loader.store.opening import open_store
-from loader.transport.base import ServerCannotTell
+from loader.transport.base import ServerCannotTell, Transport
 from loader.transport.connection import connected, log_sizes
 
 
@@ -26,13 +27,31 @@ def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoi
         AnotherServer, LogRenamed: a server with GTIDs may be followed there; see `follow`.
         GapError: the log is not what it was, and how.
     """
+    position, transport = checkpoint.position, log_of(settings, generation).open()
     with connected(settings.server) as connection:
         continuity.check_identity(connection, generation.identity)
-        continuity.check_log_holds(connection, checkpoint.position)
-        continuity.check_executed(connection, checkpoint.position, checkpoint.gtids)
-        continuity.check_not_purged(connection, checkpoint.gtids)
-    if difference := changed(settings.transport.open(), checkpoint):
-        raise continuity.replaced(checkpoint.position, difference)
+        continuity.check_executed(connection, position, checkpoint.gtids)
+        try:
+            continuity.check_log_holds(connection, position)
+            continuity.check_not_purged(connection, checkpoint.gtids)
+        except continuity.LogPurged as purged:
+            _check_archived(settings, transport, position, purged)
+    if difference := changed(transport, checkpoint):
+        raise continuity.replaced(position, difference)
+
+
+def log_of(settings: SourceSettings, generation: Generation) -> TransportSettings:
+    """Where the log of a generation is read."""
+    return settings.transport.model_copy(update={"server_id": generation.identity.server_id})
+
+
+def _check_archived(
+    settings: SourceSettings, transport: Transport, position: Position, purged: continuity.LogPurged
+) -> None:
+    """Raise unless the archive has what the server has purged, from a position on."""
+    if not settings.transport.archive or purged.begins is None:
+        raise purged
+    transport.segments(Interval(position, purged.begins))
 
 
 def follow(settings: SourceSettings, chain: PlanChain, old: Generation) -> Generation:

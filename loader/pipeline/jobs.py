@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from loader.extract.spec import ExtractSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
+from loader.pipeline.following import log_of
 from loader.pipeline.planning import begin, chain_of
 from loader.settings import SourceSettings
 from loader.snapshot.spec import SnapshotSpec
@@ -87,5 +88,5 @@ def _extract_spec(settings: SourceSettings, start_seqno: int) -> ExtractSpec:
         generation=generation.name,
         staging_root=settings.staging_root,
         start_seqno=start_seqno,
-        transport=settings.transport,
+        transport=log_of(settings, generation),
     )

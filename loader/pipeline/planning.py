@@ -5,12 +5,13 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from loader.extract.checkpoint import checkpoint_at
+from loader.extract.spec import TransportSettings
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import TableSchema
-from loader.pipeline.following import follow, prove
+from loader.pipeline.following import follow, log_of, prove
 from loader.pipeline.limits import stops
-from loader.settings import SourceSettings
+from loader.settings import IntervalLimits, SourceSettings
 from loader.source import inspect
 from loader.source.continuity import AnotherServer, LogRenamed
 from loader.source.schemas import read_untold
@@ -118,7 +119,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         part_bytes=settings.part_bytes,
         untold=tuple(schema.as_dict() for schema in untold),
     )
-    return _noted(chain, _planned(chain, template, settings), run, new=True)
+    return _noted(chain, _planned(chain, template, log_of(settings, generation), settings.interval), run, new=True)
 
 
 def _given(chain: PlanChain, run: str) -> Plan | None:
@@ -136,13 +137,13 @@ def unfinished(settings: SourceSettings) -> list[IntervalChosen]:
     return [_chosen(plan, new=False) for plan in chain.unfinished(chain.require_generation().name)]
 
 
-def _planned(chain: PlanChain, backlog: Plan, settings: SourceSettings) -> Plan:
+def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: IntervalLimits) -> Plan:
     """Add the plans of a backlog to the chain, one by one in their order; the first of them.
 
     Where another process was there first and stopped elsewhere, its plans stand, and it goes on from there.
     """
     first, start = None, backlog.start
-    for stop in stops(settings.transport.open(), backlog.interval, settings.interval):
+    for stop in stops(log.open(), backlog.interval, limits):
         plan = chain.extend(backlog.model_copy(update={"start": start, "stop": str(stop)}))
         first, start = first or plan, plan.stop
         if start != str(stop):

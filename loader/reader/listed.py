@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from loader.errors import GapError
@@ -19,6 +20,17 @@ class ListedTransport:
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport."""
+        return segments(interval, self._sizes())
+
+    def size(self, file: str) -> int:
+        """See Transport."""
+        return self._sizes()(file)
+
+    def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
+        """See Transport."""
+        return self._files.open(file, start, stop)
+
+    def _sizes(self) -> Callable[[str], int]:
         sizes = {file.name: file.size for file in self._files.listed()}
 
         def size_of(file: str) -> int:
@@ -31,8 +43,4 @@ class ListedTransport:
                 )
             return sizes[file]
 
-        return segments(interval, size_of)
-
-    def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
-        """See Transport."""
-        return self._files.open(file, start, stop)
+        return size_of

@@ -29,7 +29,9 @@ class LogReset(GapError):
 
 
 class LogPurged(GapError):
-    """The server has deleted log files that are still needed."""
+    """The server has deleted log files that are still needed. `begins`: where its log begins now, if that was asked."""
+
+    begins: Position | None = None
 
 
 class LogShortened(GapError):
@@ -83,13 +85,15 @@ def check_log_holds(connection: Connection[Any], position: Position) -> None:
             hint=_LOAD_AGAIN,
             position=position,
         )
-    raise LogPurged(
+    purged = LogPurged(
         "the log file of the last applied position is gone from the server",
         why=f"its log begins with {oldest.file}: everything in [{position}, {oldest}) was purged",
-        hint="give the source an archive that has it, or load the tables again; keep logs longer"
+        hint="give the source an archive that has it (log_archive), or load the tables again; keep logs longer"
         " (binlog_expire_logs_seconds)",
         position=position,
     )
+    purged.begins = oldest
+    raise purged
 
 
 def check_executed(connection: Connection[Any], position: Position, gtids: str) -> None:

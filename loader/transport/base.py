@@ -46,3 +46,6 @@ class Transport(Opens, Protocol):
 
         The end of a file before the last is its size. Raises GapError when a file is missing.
         """
+
+    def size(self, file: str) -> int:
+        """Bytes of log in a file. Raises GapError when it is missing."""

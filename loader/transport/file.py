@@ -46,7 +46,7 @@ class FileTransport:
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport."""
-        return segments(interval, self._size)
+        return segments(interval, self.size)
 
     @contextmanager
     def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:
@@ -63,7 +63,8 @@ class FileTransport:
         except OSError as error:
             raise SourceUnavailable("a log file cannot be read", why=str(error), file=file) from error
 
-    def _size(self, file: str) -> int:
+    def size(self, file: str) -> int:
+        """See Transport."""
         try:
             return size_of(self._folder / file)
         except FileNotFoundError as error:

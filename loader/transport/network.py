@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event
 from typing import Any
@@ -47,6 +47,13 @@ class NetworkTransport:
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport: by SHOW BINARY LOGS."""
+        return segments(interval, self._sizes())
+
+    def size(self, file: str) -> int:
+        """See Transport."""
+        return self._sizes()(file)
+
+    def _sizes(self) -> Callable[[str], int]:
         with connected(self._address) as connection:
             sizes = log_sizes(connection)
 
@@ -55,7 +62,7 @@ class NetworkTransport:
                 raise _purged(self._address, file, f"the oldest log of the server is {min(sizes, default='none')}")
             return sizes[file]
 
-        return segments(interval, size_of)
+        return size_of
 
     @contextmanager
     def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:

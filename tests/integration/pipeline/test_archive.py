@@ -1,0 +1,127 @@
+"""Log files that the server has purged are read from an archive, if that has them whole and from the same server."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from loader.errors import BinlogFormatError, GapError, LoaderError
+from loader.extract.run import extract
+from loader.pipeline import chain_of, extract_job, snapshot_position
+from loader.testing import TasksHere
+from tests.integration.pipeline.test_continuity import Shop, purge, run, shop, sizes
+
+pytestmark = pytest.mark.integration
+
+__all__ = ["shop"]  # a fixture
+
+
+@pytest.fixture
+def archived(shop: Shop, tmp_path: Path) -> tuple[Shop, Path]:
+    """Two transactions that were not read in each of three files, which are in the archive and purged on the server."""
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    for number in (10, 20, 30):
+        shop.insert(number, number + 1)
+        run(shop.server, "FLUSH BINARY LOGS")
+    files = list(sizes(shop.server))
+    for file in files[:-1]:
+        shutil.copy(shop.server.log_dir / file, folder / file)
+    purge(shop.server, files[-1])
+    shop.insert(40)
+    transport = shop.settings.transport.model_copy(update={"archive": str(folder)})
+    return Shop(shop.server, shop.settings.model_copy(update={"transport": transport})), folder
+
+
+def rows(shop: Shop) -> int:
+    return sum(file.rows for file in shop.delta().files)
+
+
+def refused(shop: Shop, kind: type[LoaderError], says: str) -> None:
+    for _ in range(2):
+        with pytest.raises(kind, match=says):
+            shop.delta()
+    chain = chain_of(shop.settings)
+    assert all(chain.manifest("0001", plan.start_seqno) is None for plan in chain.unfinished("0001"))
+
+
+def test_an_archive_heals_a_purge(archived: tuple[Shop, Path]) -> None:
+    shop, _ = archived
+    assert rows(shop) == 7
+    shop.insert(50)
+    assert rows(shop) == 1
+
+
+def test_the_archive_gives_the_same_bytes(shop: Shop, tmp_path: Path) -> None:
+    """An interval that was planned before the purge, extracted from the server and again after it."""
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    shop.insert(3, 4)
+    run(shop.server, "FLUSH BINARY LOGS")
+    shop.insert(5)
+    chosen = snapshot_position(shop.settings)
+    assert chosen is not None
+    first = shop.extract(chosen)
+    files = list(sizes(shop.server))
+    for file in files[:-1]:
+        shutil.copy(shop.server.log_dir / file, folder / file)
+    purge(shop.server, files[-1])
+    shutil.copytree(tmp_path / "staging", tmp_path / "second")
+    (tmp_path / "second" / chain_of(shop.settings).folder("0001", chosen.start_seqno) / "manifest.json").unlink()
+    transport = shop.settings.transport.model_copy(update={"archive": str(folder)})
+    there = shop.settings.model_copy(update={"transport": transport, "staging_root": f"file://{tmp_path}/second"})
+    extract(cast("Any", TasksHere()), cast("Any", extract_job(there, chosen.start_seqno).spec))
+    second = chain_of(there).manifest("0001", chosen.start_seqno)
+    assert second is not None
+    assert [file.sha256 for file in second.files] == [file.sha256 for file in first.files]
+    assert (second.gtids, second.mark, second.balance) == (first.gtids, first.mark, first.balance)
+
+
+def test_a_file_that_the_archive_lacks(archived: tuple[Shop, Path]) -> None:
+    shop, folder = archived
+    file = sorted(folder.iterdir())[1]
+    file.unlink()
+    with pytest.raises(GapError) as caught:
+        snapshot_position(shop.settings)
+    assert caught.value.where["file"] == file.name
+    refused(shop, GapError, "a log file that is still needed is gone")
+
+
+def test_a_copy_that_is_not_whole(archived: tuple[Shop, Path]) -> None:
+    """Cut at the end of a transaction, as a copy of a file in use is."""
+    shop, folder = archived
+    for file in sorted(folder.iterdir())[:3]:
+        whole = file.read_bytes()
+        for end in (len(whole) - 1, whole.rindex(b"binlog.0000") - 27):
+            file.write_bytes(whole[:end])
+            refused(shop, BinlogFormatError, "the archive's copy of a log file is not whole")
+        file.write_bytes(whole)
+    assert rows(shop) == 7
+
+
+def test_a_file_of_another_server(archived: tuple[Shop, Path]) -> None:
+    shop, folder = archived
+    for file in sorted(folder.iterdir()):
+        whole = file.read_bytes()
+        changed = bytearray(whole)
+        changed[9:13] = (7).to_bytes(4, "little")
+        end = 4 + int.from_bytes(changed[13:17], "little")
+        changed[end - 4 : end] = zlib.crc32(changed[4 : end - 4]).to_bytes(4, "little")
+        file.write_bytes(changed)
+        refused(shop, BinlogFormatError, "written by another server")
+        file.write_bytes(whole)
+    assert rows(shop) == 7
+
+
+def test_files_in_the_wrong_order(archived: tuple[Shop, Path]) -> None:
+    """Whole files of the right server, but not those of their names."""
+    shop, folder = archived
+    _, second, third, *_ = sorted(folder.iterdir())
+    one, other = second.read_bytes(), third.read_bytes()
+    second.write_bytes(other)
+    third.write_bytes(one)
+    refused(shop, GapError, "in none of its log files that were read")
