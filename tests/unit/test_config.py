@@ -55,7 +55,7 @@ def test_the_key_files_of_encrypted_logs(write: Path) -> None:
     assert (transport.keys.keyring, transport.keys.keys) == ("/keys/keyring", "")
     assert type(transport).model_validate_json(transport.model_dump_json()) == transport
     assert loaded(write, files + 'keys = "/keys/list"\n').source().transport.keys.keys == "/keys/list"
-    assert "a server sends its log in clear" in complaint(write, GOOD + 'keys = "/keys/list"\n')
+    assert "a server sends plain logs" in complaint(write, GOOD + 'keys = "/keys/list"\n')
 
 
 def test_a_small_configuration_and_what_it_leaves_to_defaults(write: Path) -> None:
