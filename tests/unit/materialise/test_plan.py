@@ -95,6 +95,26 @@ def test_an_interval_that_is_planned_only_is_a_hole() -> None:
         covering(intervals.get, starts, seqno(10), seqno(30))
 
 
+def test_a_run_goes_over_generations_as_over_one_chain() -> None:
+    older, newer = chain(10, 20, 30), chain(100, 110, 120)
+    intervals = older | newer
+    joins = {seqno(100): seqno(30)}
+
+    def found(applied: int, target: int) -> list[str]:
+        run = covering(intervals.get, sorted(intervals), seqno(applied), seqno(target), joins)
+        return [one.start.rpartition(":")[2] for one in run]
+
+    assert found(10, 120) == ["10", "20", "100", "110"]
+    assert found(30, 120) == ["100", "110"]
+    assert found(110, 120) == ["110"]
+    assert found(20, 30) == ["20"]
+    with pytest.raises(GapError):
+        covering(intervals.get, sorted(intervals), seqno(10), seqno(120))
+    del intervals[seqno(20)]
+    with pytest.raises(GapError):
+        found(10, 120)
+
+
 @given(
     edges=st.sets(st.integers(0, 40), min_size=2).map(sorted),
     missing=st.sets(st.integers(0, 40)),
