@@ -72,7 +72,8 @@ def position(
 ) -> None:
     """Plan the log from where the last interval stopped to its end now, unless planned intervals are left to do."""
     session: Session = context.obj
-    chosen = pipeline.snapshot_position(session.settings(source), run)
+    settings = session.settings(source)
+    chosen = pipeline.snapshot_position(settings, run)
     if chosen is None:
         _report_nothing(session.output)
     elif session.output.as_json:
@@ -80,6 +81,7 @@ def position(
     else:
         word = "planned" if chosen.new else "unfinished or newest"
         session.output.line(f"{word} interval {chosen.start_seqno}: [{chosen.start}, {chosen.stop})")
+        session.output.line(f"{len(pipeline.unfinished(settings)):,} intervals are planned and not staged yet")
 
 
 @app.command()

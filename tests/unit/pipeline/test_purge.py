@@ -15,7 +15,7 @@ import pytest
 from loader.errors import StagedDataError
 from loader.pipeline import intervals, purge, verify_interval
 from loader.settings import Retention, SourceSettings
-from loader.staging.documents import Plan
+from loader.staging.documents import Followed, Plan, Published
 from loader.staging.verifying import fault
 from loader.store.local import LocalStore
 from tests.unit.pipeline.site import Site, shop
@@ -287,3 +287,17 @@ def test_the_command_lists_and_removes(site: Site, plans: list[Plan]) -> None:
     done = json.loads(command("purge", "--older-than", "0d", as_json=True))
     assert [one["start_seqno"] for one in done] == [plan.start_seqno for plan in plans[:2]]
     assert command("purge", "--older-than", "0d").splitlines()[-1] == "0 folders removed"
+
+
+def test_a_record_of_a_newer_generation_is_of_the_older_ones_too(site: Site, plans: list[Plan]) -> None:
+    follows = Followed(name="0001", stop_seqno=plans[1].stop_seqno)
+    newer = site.generation.model_copy(update={"name": "0002", "shift": 10, "follows": follows})
+    site.chain.begin(newer)
+    taken_over = of(site, plans[2])
+    plan = site.chain.extend(plans[0].model_copy(update={"generation": "0002", "shift": 10}))
+    site.store.delete(f"{site.chain.folder('0001', plans[1].start_seqno)}/published.json")
+    assert purge(site.settings, NOW) == []
+    record = Published(source="shop", generation="0002", stop=plan.stop, stop_seqno=plan.stop_seqno, tables={})
+    site.store.create(f"{site.chain.folder('0002', plan.start_seqno)}/published.json", record.canonical())
+    assert [one.start_seqno for one in purge(site.settings, NOW)] == [plan.start_seqno for plan in plans[:2]]
+    assert set(files(site)) == taken_over
