@@ -30,7 +30,7 @@ _START_SECONDS = 30
 
 @dataclass(frozen=True)
 class S3Server:
-    """A running server and its only user."""
+    """A running server and its first user, who may do everything."""
 
     port: int
     access_key: str
@@ -51,6 +51,22 @@ class S3Server:
         }
 
 
+def add_user(server: S3Server, name: str) -> dict[str, str]:
+    """Add a user who may do nothing yet; the environment by which a client is that user.
+
+    Raises:
+        ServerError: there is one of that name.
+    """
+    secret = secrets.token_hex(16)
+    command = [str(fetch_s3()), "admin", "--endpoint-url", server.endpoint]
+    command += ["--access", server.access_key, "--secret", server.secret_key]
+    command += ["create-user", "--access", name, "--secret", secret, "--role", "user"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise ServerError(f"the user could not be added:\n{tail(done.stdout + done.stderr)}")
+    return {**server.environment, "AWS_ACCESS_KEY_ID": name, "AWS_SECRET_ACCESS_KEY": secret}
+
+
 @contextmanager
 def start_s3(folder: Path) -> Iterator[S3Server]:
     """A server whose buckets are folders in an empty folder, until the end of the block.
@@ -61,7 +77,10 @@ def start_s3(folder: Path) -> Iterator[S3Server]:
     program = fetch_s3()
     server = S3Server(free_port(), "loader", secrets.token_hex(16))
     environment = {**os.environ, "ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
-    command = [str(program), "--port", f"{HOST}:{server.port}", "--quiet", "posix", str(folder)]
+    users = folder.with_name(f"{folder.name}.users")
+    users.mkdir()
+    options = ["--port", f"{HOST}:{server.port}", "--iam-dir", str(users), "--quiet"]
+    command = [str(program), *options, "posix", str(folder)]
     log = folder.with_name(f"{folder.name}.log")
     with log.open("wb") as output:
         child = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
