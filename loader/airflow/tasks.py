@@ -32,8 +32,8 @@ def snapshot_position(source: str) -> dict[str, Any]:
         refuse_unknown_conf(context)
         settings = settings_of(source)
         with secret(settings.server.password):
-            runway = source_runway(settings)
             chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}")
+            runway = source_runway(settings)
     if chosen is None:
         raise AirflowSkipException("nothing is in the log after the initial load")
     _LOG.info(
