@@ -43,7 +43,7 @@ def snapshot_position(source: str) -> dict[str, Any]:
     return {**chosen.model_dump(mode="json"), "runway": runway.model_dump(mode="json")}
 
 
-@task(pool="mysql_source")
+@task
 def check_runway(source: str, interval: dict[str, Any]) -> None:
     """Fail the run, beside its other tasks, when the log it reads would have been purged soon and is not archived."""
     from loader.airflow.sources import settings_of

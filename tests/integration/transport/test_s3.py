@@ -57,7 +57,7 @@ def test_an_archive_stages_what_the_server_s_files_do(
     stop = source.mark()
     names = [f"{start.basename}.{number:06d}" for number in range(start.lognum, stop.lognum + 1)]
     folder = archived(s3, bucket, "archive/shop", {name: (mysql_server.log_dir / name).read_bytes() for name in names})
-    transport = TransportSettings(kind="file", folder=folder).open()
+    transport = TransportSettings(kind="file", path=folder).open()
     assert isinstance(transport, S3Transport)
     interval = Interval(start, stop)
     assert transport.segments(interval) == source.files.segments(interval)

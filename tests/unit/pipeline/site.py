@@ -73,7 +73,7 @@ def settings_of(folder: Path, root: str = "") -> SourceSettings:
     return SourceSettings(
         name="shop",
         server=server,
-        transport=TransportSettings(kind="file", server=server, folder=str(folder)),
+        transport=TransportSettings(kind="file", server=server, path=str(folder)),
         tables=plan_of(b"", 4, 5).tables,
         update_rows="after",
         undecodable="error",
