@@ -32,8 +32,8 @@ def snapshot_position(source: str) -> dict[str, Any]:
         refuse_unknown_conf(context)
         settings = settings_of(source)
         with secret(settings.server.password):
-            runway = source_runway(settings)
             chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}")
+            runway = source_runway(settings)
     if chosen is None:
         raise AirflowSkipException("nothing is in the log after the initial load")
     _LOG.info(
@@ -43,7 +43,7 @@ def snapshot_position(source: str) -> dict[str, Any]:
     return {**chosen.model_dump(mode="json"), "runway": runway.model_dump(mode="json")}
 
 
-@task(pool="mysql_source")
+@task
 def check_runway(source: str, interval: dict[str, Any]) -> None:
     """Fail the run, beside its other tasks, when the log it reads would have been purged soon and is not archived."""
     from loader.airflow.sources import settings_of

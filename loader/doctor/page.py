@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from loader.doctor import files, here, lake
-from loader.doctor.finding import Finding, examine, of_error, ok
+from loader.doctor.finding import Finding, examine, ok, warning
 from loader.doctor.server import server_findings
-from loader.errors import LoaderError
 from loader.model.identity import Identity
 from loader.pipeline import chain_of
+from loader.pipeline.following import prove
 from loader.pipeline.retention import needed_from
 from loader.reader.uri import resolve, server_of
 from loader.settings import SourceSettings
+from loader.source.continuity import AnotherServer, LogRenamed
 from loader.staging.documents import TableFilter
 from loader.store.opening import open_store
 from loader.submit import run
@@ -21,14 +22,13 @@ _EVERYTHING = TableFilter(include=("*.*",))
 
 def of_source(settings: SourceSettings) -> list[Finding]:
     """The page of a source of the configuration."""
-    expected, needed, chain = _read_so_far(settings)
     transport = settings.transport
-    found = chain + server_findings(
+    found = examine([("chain", lambda: continues(settings))])
+    found += server_findings(
         settings.server,
         settings.tables,
         transport.open,
-        expected=expected,
-        needed=needed,
+        needed=lambda identity: _needed(settings, identity),
         min_hours=settings.min_runway_hours,
     )
     return found + examine(
@@ -53,14 +53,27 @@ def of_address(uri: str) -> list[Finding]:
     return examine([*files.checks(lambda: resolve(uri), uri), *here.checks()])
 
 
-def _read_so_far(settings: SourceSettings) -> tuple[Identity | None, str, list[Finding]]:
-    """The server that was read, and the oldest log file that is not staged; or why that cannot be known."""
+def continues(settings: SourceSettings) -> Finding:
+    """Whether the log goes on where it was read up to."""
+    chain = chain_of(settings)
+    generation = chain.generation()
+    if generation is None:
+        return ok("chain", "nothing was loaded from this source yet")
+    known = chain.newest_checkpoint(generation)
     try:
-        chain = chain_of(settings)
-        generation = chain.generation()
-        if generation is None:
-            return None, "", [ok("chain", "nothing was loaded from this source yet")]
-        needed = needed_from(chain, generation)
-    except LoaderError as failed:
-        return None, "", [of_error("chain", failed)]
-    return generation.identity, needed.file, [ok("chain", f"staged up to {needed}")]
+        prove(settings, generation, known)
+    except (AnotherServer, LogRenamed) as other:
+        if not known.gtids:
+            raise
+        cure = "nothing, if it took over: the next run follows it by its GTIDs; else point the source at the old server"
+        return warning("chain", other.what, cure)
+    return ok("chain", f"staged up to {known.position}, and the log goes on there")
+
+
+def _needed(settings: SourceSettings, identity: Identity) -> str:
+    """The oldest log file of this server that is not staged; empty where none of its files was read."""
+    chain = chain_of(settings)
+    generation = chain.generation()
+    if generation is None or not generation.identity.same_server(identity):
+        return ""
+    return needed_from(chain, generation).file

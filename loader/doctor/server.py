@@ -31,8 +31,7 @@ def server_findings(
     wanted: TableFilter,
     log: Callable[[], Transport],
     *,
-    expected: Identity | None = None,
-    needed: str = "",
+    needed: Callable[[Identity], str] = lambda _: "",
     min_hours: float = 0,
 ) -> list[Finding]:
     """All findings about a server.
@@ -41,8 +40,7 @@ def server_findings(
         address: where it is, and as whom to log in.
         wanted: the captured tables.
         log: opens where its log files are read from.
-        expected: the server that was read so far.
-        needed: the oldest log file that is not staged; the current one without it.
+        needed: the oldest log file of a server that is not staged; empty for the current one.
         min_hours: what the runway must have.
     """
     try:
@@ -51,14 +49,14 @@ def server_findings(
             asked = {str(k): str(v) for k, v in query(connection, "SHOW GLOBAL VARIABLES")}
             checks: list[Check] = [
                 ("server", lambda: _version(address, identity)),
-                *variables.checks_of(asked, identity, expected),
+                *variables.checks_of(asked, identity),
                 ("tls", lambda: tls(address, cipher(connection))),
                 ("clock", lambda: clock(_now(connection), time.time())),
                 ("replica", lambda: replica(connection, asked)),
                 ("tables", lambda: examine(_of_tables(address, connection, wanted, asked))),
             ]
             if asked.get("log_bin") == "ON":
-                checks.append(("runway", lambda: runway(_runway(connection, log(), needed), min_hours)))
+                checks.append(("runway", lambda: runway(_runway(connection, log(), needed(identity)), min_hours)))
             return examine((name, _translated(address, check)) for name, check in checks)
     except LoaderError as failed:
         return [of_error("server", failed)]

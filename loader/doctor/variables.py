@@ -19,15 +19,15 @@ _WANTED = {
 }
 
 
-def checks_of(variables: Variables, identity: Identity, expected: Identity | None) -> list[Check]:
-    """All checks of this module; `expected` is the server that was read so far."""
+def checks_of(variables: Variables, identity: Identity) -> list[Check]:
+    """All checks of this module."""
     return [
         ("log_bin", lambda: log_bin(variables)),
         *((name, partial(wanted, variables, name)) for name in _WANTED),
         ("binlog_checksum", lambda: checksum(variables)),
         ("expiry", lambda: expiry(variables)),
         ("gtid", lambda: gtid(variables, identity)),
-        ("identity", lambda: server_identity(identity, expected)),
+        ("identity", lambda: server_identity(identity)),
     ]
 
 
@@ -87,15 +87,11 @@ def gtid(variables: Variables, identity: Identity) -> Finding:
     )
 
 
-def server_identity(identity: Identity, expected: Identity | None) -> Finding:
-    """Whether the server sends its log at all, and is the one that was read so far."""
+def server_identity(identity: Identity) -> Finding:
+    """Whether the server sends its log at all."""
     name = identity.uuid or f"server id {identity.server_id}"
     if identity.server_id == 0:
         return error(
             "identity", "server_id 0: the server sends its log to nobody", "SET GLOBAL server_id = 1, or another"
         )
-    if expected and not identity.same_server(expected):
-        before = expected.uuid or f"server id {expected.server_id}"
-        what = f"{name} is another server than {before}, which was read so far: positions mean nothing on it"
-        return error("identity", what, "point the source at the old server, or load the tables again from the new one")
     return ok("identity", name)

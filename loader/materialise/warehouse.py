@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
@@ -14,6 +15,8 @@ from loader.materialise.spec import CatalogSettings
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
 from loader.typemap import spark_type
+
+_LOG = logging.getLogger(__name__)
 
 SCHEMA = "loader.schema"
 SCHEMA_ID = "loader.schema_id"
@@ -89,7 +92,7 @@ class Warehouse:
         columns = [f"{identifier(c.name)} {spark_type(c, schema.name)}" for c in schema.columns]
         columns += ["`_seqno` bigint", "`_committed_at` timestamp"]
         properties = _LAYOUT | _ours(schema, source, generation)
-        self.session.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+        self._create_namespace(namespace)
         self.session.sql(
             sql("materialise/create_table").format(
                 table=name,
@@ -100,6 +103,15 @@ class Warehouse:
         found = self.history(schema.name)
         if found is not None and not found.ordered and found.properties.get(SOURCE) == source:
             self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(schema.key)}")
+
+    def _create_namespace(self, namespace: str) -> None:
+        statement = f"CREATE NAMESPACE IF NOT EXISTS {namespace}"
+        try:
+            self.session.sql(statement)
+        except Exception:
+            # A JDBC catalog looks first and inserts then: of two at once, one fails, and finds it the second time.
+            _LOG.info("creating %s once more", namespace, exc_info=True)
+            self.session.sql(statement)
 
 
 def check_schema(schema: TableSchema) -> None:

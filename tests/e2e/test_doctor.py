@@ -14,6 +14,7 @@ import pytest
 
 from infra.hdfs import HdfsServer
 from infra.s3server import S3Server
+from infra.servers import start_server
 from loader.doctor.lake import store_works
 from loader.errors import LoaderError
 from loader.s3 import open_client
@@ -111,7 +112,18 @@ def test_a_broken_chain(source: Loaded) -> None:
         found = page(source, code=1)
     finally:
         generation.write_bytes(whole)
-    assert [one["name"] for one in found] == ["chain"]
+    assert [one["name"] for one in found] == ["chain", "runway"]
+
+
+def test_another_server(source: Loaded, tmp_path: Path) -> None:
+    with start_server("mysql", tmp_path / "other") as other:
+        here = Loaded(other, tmp_path, source.jars)
+        here.execute("CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY)")
+        here.create_user()
+        configure(source, f"port = {source.server.port}", f"port = {other.port}")
+        (found,) = page(source, code=4)
+        assert (found["name"], found["severity"]) == ("chain", "warning")
+        assert "another server" in found["what"]
 
 
 def test_log_files_that_are_not_whole(source: Loaded, tmp_path: Path) -> None:
@@ -122,7 +134,7 @@ def test_log_files_that_are_not_whole(source: Loaded, tmp_path: Path) -> None:
     assert "log files" in {one["name"] for one in page(source, code=1)}
     configure(source, f"{tmp_path}/log.index", "/nowhere/my.cnf")
     found = page(source, code=1)
-    assert [one["name"] for one in found] == ["runway", "log files"]
+    assert [one["name"] for one in found] == ["chain", "runway", "log files"]
     assert all("there is no such file or folder" in one["what"] for one in found)
 
 

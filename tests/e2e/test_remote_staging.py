@@ -1,81 +1,140 @@
-"""A whole delta staged on real S3 and on real HDFS: Spark reads there what it reads on a folder, once."""
+"""A whole delta staged on real S3 and on real HDFS: Spark reads there what it reads on a folder, once.
+
+The warehouse is on the same machine, or beside the staging: by a JDBC catalog on S3, by a hadoop catalog on HDFS.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import random
 from collections.abc import Iterator
-from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hdfs import InsecureClient
 
 from infra.hdfs import HdfsServer
+from infra.jars import jars_folder
 from infra.s3server import S3Server
 from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
-from loader.config import load_config
 from loader.s3 import open_client
 from loader.store.opening import open_store
 from tests.contract.conftest import hdfs_user
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 
-@pytest.fixture(scope="module", params=["s3", "hdfs"])
-def remote(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, jars: str) -> Iterator[Loaded]:
-    """A server with a shop of 3,000 rows, staging elsewhere, and nothing loaded."""
-    home = tmp_path_factory.mktemp(request.param)
-    with ExitStack() as cleanup:
-        found = Loaded(cleanup.enter_context(start_server("mysql", home / "server")), home / "loader", jars)
-        name = f"staging-{random.SystemRandom().randrange(10**12)}"
-        if request.param == "s3":
+@dataclass
+class Remote:
+    """A source with a shop of 3,000 rows and nothing loaded; the addresses of its staging root and its warehouse."""
+
+    loaded: Loaded
+    staging: str
+    warehouse: str
+
+    def staged(self) -> dict[str, bytes]:
+        store = open_store(self.staging)
+        return {info.key: store.get(info.key) for info in store.list("shop/")}
+
+    def committed(self) -> list[str]:
+        """All metadata files of the warehouse's tables: unchanged when nothing was committed."""
+        files = open_store(self.warehouse).list("shop/")
+        return [info.key for info in files if info.key.endswith(".metadata.json")]
+
+
+@pytest.fixture(scope="module")
+def both_jars(jars: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of the loader's jars and of the catalog's database."""
+    folder = tmp_path_factory.mktemp("jars")
+    for place in (Path(jars), jars_folder(Path(__file__).with_name("jars.lock"))):
+        for jar in place.glob("*.jar"):
+            (folder / jar.name).symlink_to(jar)
+    return str(folder)
+
+
+def on_s3(found: Loaded, server: S3Server, name: str, warehouse: str) -> Remote:
+    open_client(endpoint=server.endpoint).create_bucket(Bucket=name)
+    root, options = f"s3://{name}/a/staging", f"?endpoint={server.endpoint}"
+    remote = Remote(found, root + options, f"file://{found.home}/warehouse")
+    section = ""
+    if warehouse == "remote":
+        database = f"jdbc:sqlite:{found.home}/catalog.db?busy_timeout=60000&journal_mode=WAL"
+        section = f'type = "jdbc"\nuri = "{database}"\nproperties = {{ "jdbc.schema-version" = "V1" }}'
+        section += f'\npath = "s3a://{name}/warehouse"'
+        remote.warehouse = f"s3://{name}/warehouse{options}"
+    staging = f'root = "{root}"\ns3 = {{ endpoint = "{server.endpoint}" }}'
+    found.configure(staging=staging, warehouse=section)
+    return remote
+
+
+def on_hdfs(found: Loaded, server: HdfsServer, name: str, warehouse: str) -> Remote:
+    # A folder of its own user, closed to the one of the process: Spark must come as the former too.
+    owner = InsecureClient(server.web, user=hdfs_user())
+    owner.makedirs(f"/{name}", permission="700")
+    owner.set_owner(f"/{name}", owner="etl")
+    found.env["HADOOP_USER_NAME"] = "nobody"
+    root, options = f"{server.address}/{name}", f"?webhdfs={server.web}&user=etl"
+    remote = Remote(found, f"{root}/staging{options}", f"file://{found.home}/warehouse")
+    section = ""
+    if warehouse == "remote":
+        section, remote.warehouse = f'path = "{root}/warehouse"', f"{root}/warehouse{options}"
+    staging = f'root = "{root}/staging"\nhdfs = {{ webhdfs = "{server.web}", user = "etl" }}'
+    found.configure(staging=staging, warehouse=section)
+    return remote
+
+
+WAYS = [(kind, warehouse) for kind in ("s3", "hdfs") for warehouse in ("local", "remote")]
+
+
+@pytest.fixture(params=WAYS, ids=[f"{kind}-{warehouse}-warehouse" for kind, warehouse in WAYS])
+def remote(
+    request: pytest.FixtureRequest, tmp_path: Path, jars: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Remote]:
+    kind, warehouse = request.param
+    with start_server("mysql", tmp_path / "server") as server:
+        if request.param == ("s3", "remote"):
+            jars = request.getfixturevalue("both_jars")
+        found = Loaded(server, tmp_path / "loader", jars)
+        name = f"lake-{random.SystemRandom().randrange(10**12)}"
+        if kind == "s3":
             s3: S3Server = request.getfixturevalue("s3_server")
-            environment = cleanup.enter_context(pytest.MonkeyPatch.context())
             for variable, value in s3.environment.items():
-                environment.setenv(variable, value)
-            environment.delenv("AWS_ENDPOINT_URL")
-            open_client(endpoint=s3.endpoint).create_bucket(Bucket=name)
-            found.configure(staging=f'root = "s3://{name}/a/staging"\ns3 = {{ endpoint = "{s3.endpoint}" }}')
+                monkeypatch.setenv(variable, value)
+            monkeypatch.delenv("AWS_ENDPOINT_URL")
+            made = on_s3(found, s3, name, warehouse)
         else:
-            hdfs: HdfsServer = request.getfixturevalue("hdfs_server")
-            # A folder of its own user, closed to the one of the process: Spark must come as the former too.
-            owner = InsecureClient(hdfs.web, user=hdfs_user())
-            owner.makedirs(f"/{name}", permission="700")
-            owner.set_owner(f"/{name}", owner="etl")
-            found.env["HADOOP_USER_NAME"] = "nobody"
-            found.configure(
-                staging=f'root = "{hdfs.address}/{name}/staging"\nhdfs = {{ webhdfs = "{hdfs.web}", user = "etl" }}'
-            )
+            made = on_hdfs(found, request.getfixturevalue("hdfs_server"), name, warehouse)
         create_shop(found.address, 3000)
-        yield found
+        found.create_user()
+        yield made
 
 
-def staged(loaded: Loaded) -> dict[str, bytes]:
-    store = open_store(load_config(str(loaded.config)).source().staging_root)
-    return {info.key: store.get(info.key) for info in store.list("shop/")}
-
-
-def test_load_change_extract_materialise_compare_each_twice(remote: Loaded) -> None:
-    first = remote.json("initial-load")
+def test_load_change_extract_materialise_compare_each_twice(remote: Remote) -> None:
+    source = remote.loaded
+    first = source.json("initial-load")
     assert {table["status"] for table in first["tables"]} == {"applied"}
-    assert {table["status"] for table in remote.json("initial-load")["tables"]} == {"already"}
-    assert remote.differences() == NOTHING_DIFFERS
+    assert {table["status"] for table in source.json("initial-load")["tables"]} == {"already"}
 
-    remote.execute(*changes(1), *changes(2))
-    interval = str(remote.json("position")["start_seqno"])
-    assert remote.json("position")["new"] is False
-    assert remote.json("extract", "--interval", interval)["status"] == "staged"
-    files = staged(remote)
-    assert remote.json("extract", "--interval", interval)["status"] == "already"
-    assert staged(remote) == files
-    merged = remote.json("materialise")
+    source.execute(*changes(1), *changes(2))
+    interval = str(source.json("position")["start_seqno"])
+    assert source.json("position")["new"] is False
+    assert source.json("extract", "--interval", interval)["status"] == "staged"
+    files = remote.staged()
+    assert source.json("extract", "--interval", interval)["status"] == "already"
+    assert remote.staged() == files
+    merged = source.json("materialise")
     assert {table["status"] for table in merged["tables"]} == {"applied"}
-    assert remote.differences() == NOTHING_DIFFERS
+    assert source.differences() == NOTHING_DIFFERS
 
-    files, snapshots = staged(remote), remote.snapshots()
-    again = remote.json("materialise")
-    assert {table["status"] for table in again["tables"]} == {"already"}
-    assert staged(remote) == files
-    assert remote.snapshots() == snapshots
+    files, commits = remote.staged(), remote.committed()
+    assert len(commits) > len(NOTHING_DIFFERS)
+    again = source.loader("--verbose", "--json", "materialise")
+    assert {table["status"] for table in json.loads(again.stdout)["tables"]} == {"already"}
+    assert os.environ.get("AWS_SECRET_ACCESS_KEY", "none") not in again.stdout + again.stderr
+    assert (remote.staged(), remote.committed()) == (files, commits)
+    assert source.loader("doctor").returncode == 0
