@@ -30,6 +30,7 @@ def of_source(settings: SourceSettings) -> list[Finding]:
         transport.open,
         needed=lambda identity: _needed(settings, identity),
         min_hours=settings.min_runway_hours,
+        archived=bool(transport.archive),
     )
     return found + examine(
         [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from pymysql.connections import Connection
@@ -33,6 +34,7 @@ def server_findings(
     *,
     needed: Callable[[Identity], str] = lambda _: "",
     min_hours: float = 0,
+    archived: bool = False,
 ) -> list[Finding]:
     """All findings about a server.
 
@@ -42,6 +44,7 @@ def server_findings(
         log: opens where its log files are read from.
         needed: the oldest log file of a server that is not staged; empty for the current one.
         min_hours: what the runway must have.
+        archived: whether what is purged is read from an archive.
     """
     try:
         with connected(address) as connection:
@@ -56,7 +59,8 @@ def server_findings(
                 ("tables", lambda: examine(_of_tables(address, connection, wanted, asked))),
             ]
             if asked.get("log_bin") == "ON":
-                checks.append(("runway", lambda: runway(_runway(connection, log(), needed(identity)), min_hours)))
+                asks = partial(_runway, connection, log, lambda: needed(identity))
+                checks.append(("runway", lambda: runway(asks(), min_hours, archived=archived)))
             return examine((name, _translated(address, check)) for name, check in checks)
     except LoaderError as failed:
         return [of_error("server", failed)]
@@ -146,12 +150,14 @@ def replica(connection: Connection[Any], asked: Mapping[str, str]) -> list[Findi
     ]
 
 
-def _runway(connection: Connection[Any], transport: Transport, needed: str) -> Runway:
-    return read_runway(connection, transport, needed or log_end(connection).file)
+def _runway(connection: Connection[Any], log: Callable[[], Transport], needed: Callable[[], str]) -> Runway:
+    return read_runway(connection, log(), needed() or log_end(connection).file)
 
 
-def runway(found: Runway, min_hours: float) -> Finding:
-    """Whether what is not staged is kept for long enough."""
+def runway(found: Runway, min_hours: float, *, archived: bool = False) -> Finding:
+    """Whether what is not staged is kept for long enough; whether an archive has it, the check of the chain says."""
+    if archived:
+        return ok("runway", f"{found}; what is purged is read from log_archive")
     cure = "run a delta now, and raise binlog_expire_logs_seconds (MariaDB: or max_binlog_total_size) on the server"
     if found.rule == "gone":
         return error("runway", str(found), "restore the file from an archive, or load the tables again")

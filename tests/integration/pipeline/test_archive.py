@@ -9,9 +9,11 @@ from typing import Any, cast
 
 import pytest
 
+from loader.doctor.page import continues
+from loader.doctor.server import runway
 from loader.errors import BinlogFormatError, GapError, LoaderError
 from loader.extract.run import extract
-from loader.pipeline import chain_of, extract_job, snapshot_position
+from loader.pipeline import chain_of, extract_job, snapshot_position, source_runway
 from loader.testing import TasksHere
 from tests.integration.pipeline.test_continuity import Shop, purge, run, shop, sizes
 
@@ -51,6 +53,8 @@ def refused(shop: Shop, kind: type[LoaderError], says: str) -> None:
 
 def test_an_archive_heals_a_purge(archived: tuple[Shop, Path]) -> None:
     shop, _ = archived
+    assert continues(shop.settings).severity == "ok"
+    assert "read from log_archive" in runway(source_runway(shop.settings), 6, archived=True).what
     assert rows(shop) == 7
     shop.insert(50)
     assert rows(shop) == 1
