@@ -44,8 +44,9 @@ test-fast: $(SYNCED) ## run the unit tests only
 	@.venv/bin/pytest -m "not integration and not e2e"
 
 .PHONY: sweep
-sweep: setup ## the long tests: a delta killed at every point with a comparison after each, logs of gigabytes
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest tests/memory tests/e2e/test_killed.py
+sweep: setup ## the long tests: a delta killed at every point, on every store, logs of gigabytes
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest tests/memory tests/e2e/test_killed.py \
+		tests/e2e/test_remote_staging.py
 
 .PHONY: fuzz
 fuzz: setup ## decode random tables and damaged logs for minutes; SECONDS=300 of each, SEED=... to see a run again

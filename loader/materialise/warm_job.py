@@ -12,7 +12,8 @@ from loader.materialise.spec import CatalogSettings, LoadSpec, MaterialiseResult
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import Column, TableName, TableSchema
-from loader.staging.documents import Manifest, Plan, StagedFile, TableFilter
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Manifest, Mark, Plan, StagedFile, TableFilter
 from loader.staging.layout import interval_folder, load_folder, part_key
 from loader.store.local import LocalStore
 from loader.submit import WarmSpec
@@ -37,6 +38,10 @@ def warm(spark: SparkSession, spec: WarmSpec) -> MaterialiseResult:
     """Load four rows, then update, delete and insert among them."""
     store = LocalStore(f"file://{spec.folder}/staging")
     catalog = CatalogSettings(type="hadoop", warehouse=f"file://{spec.folder}/lake")
+    mark = Mark(log="", last=0, event="")
+    PlanChain(store, _SOURCE).begin(
+        Generation(source=_SOURCE, name=_GENERATION, identity=_IDENTITY, start=str(_P0), mark=mark)
+    )
     manifest = _load(store)
     about = {"source": _SOURCE, "generation": _GENERATION, "staging_root": store.root, "catalog": catalog}
     load(spark, LoadSpec.model_validate({**about, "manifests": (manifest,)}))

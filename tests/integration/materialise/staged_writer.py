@@ -11,7 +11,8 @@ from typing import Any
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import Column, TableName, TableSchema
-from loader.staging.documents import Barrier, Manifest, Plan, StagedFile, TableFilter
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Barrier, Generation, Manifest, Mark, Plan, StagedFile, TableFilter
 from loader.staging.layout import interval_folder, load_folder, part_key
 from loader.store.local import LocalStore
 from loader.typemap import Form, form
@@ -69,6 +70,11 @@ class Staging:
 
     def __post_init__(self) -> None:
         self.store = LocalStore(f"file://{self.root}")
+        mark = Mark(log="", last=0, event="")
+        generation = Generation(
+            source=self.source, name=self.generation, identity=IDENTITY, start="binlog.000001:4", mark=mark
+        )
+        PlanChain(self.store, self.source).begin(generation)
 
     def part(
         self,
