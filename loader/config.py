@@ -5,6 +5,7 @@ Secrets are never in it, only references to them: `env:NAME`, `file:/path`, `air
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import tomllib
@@ -18,7 +19,7 @@ from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.settings import IntervalLimits, Retention, SourceSettings, parse_keep
-from loader.staging.documents import TableFilter
+from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
 from loader.store.address import HdfsOptions, S3Options
 from loader.store.hadoop import hadoop_user, spark_conf
@@ -135,6 +136,7 @@ class Source(_Section):
     password: Annotated[str, AfterValidator(_reference)] = ""
     tls_ca: str = ""
     tables: Tables
+    skip: Skip = Skip()
     transport: Literal["network", "file"] = "network"
     log_files: str = ""
     keyring: str = ""
@@ -212,6 +214,12 @@ def _server(source: Source) -> ServerAddress:
     )
 
 
+def _captured(source: Source) -> TableFilter:
+    """Without marker tables: what changes one is skipped, so that it could not be kept up."""
+    markers = map(glob.escape, source.skip.marker_tables)
+    return TableFilter(include=source.tables.include, exclude=(*source.tables.exclude, *markers))
+
+
 def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
     server = _server(source)
     catalog = config.warehouse
@@ -225,7 +233,8 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
             keys=KeyFiles(keyring=source.keyring, keys=source.keys),
             archive=source.log_archive,
         ),
-        tables=TableFilter(include=source.tables.include, exclude=source.tables.exclude),
+        tables=_captured(source),
+        skip=source.skip,
         update_rows=source.update_rows,
         undecodable=source.undecodable,
         part_bytes=source.part_bytes,

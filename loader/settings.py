@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
-from loader.staging.documents import TableFilter
+from loader.staging.documents import Skip, TableFilter
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 
@@ -64,8 +64,9 @@ class Retention(BaseModel):
 class SourceSettings(BaseModel):
     """One source, resolved: its server, what is captured of it, its staging root, its warehouse, its Spark.
 
-    `part_bytes` cuts staged files by the log; it goes into each plan, and so do `update_rows` and `undecodable`: what
-    becomes of bytes that are no text of their column's character set. `min_runway_hours`: see loader.source.retention.
+    `part_bytes` cuts staged files by the log; it goes into each plan, and so do `skip`, `update_rows` and
+    `undecodable`: what becomes of bytes that are no text of their column's character set.
+    `min_runway_hours`: see loader.source.retention.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -74,6 +75,7 @@ class SourceSettings(BaseModel):
     server: ServerAddress
     transport: TransportSettings
     tables: TableFilter
+    skip: Skip
     update_rows: Literal["after", "both"]
     undecodable: Literal["error", "hex"]
     part_bytes: int

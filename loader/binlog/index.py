@@ -37,7 +37,7 @@ class LogIndex:
 
     Attributes:
         rows: int64 (row events, 8), fields walk.R_*.
-        transactions: int64 (transactions, 4), fields walk.T_*.
+        transactions: int64 (transactions, 6), fields walk.T_*.
         statements: int64 (statements, 4), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
         counts: events by type, and their bytes at 256, int64 (257); of the counted bytes only.
         bodies: statements that were compressed, as whole events.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from loader.binlog.program import Program, compile_program
 from loader.binlog.tablemap import read_table_map
-from loader.binlog.walk import UNCAPTURED
+from loader.binlog.walk import MARKER, UNCAPTURED
 from loader.model.table import TableName, TableSchema
 
 _ROOM = 256  # table maps, at first
@@ -23,7 +23,8 @@ class TableRegistry:
 
     `programs` holds one program per captured table map, in order of arrival; those of one schema have one number in
     `alike`. The other arrays are what the walk looks table maps up in. `mariadb`: the log is of MariaDB. `known` and
-    `nameless`: see TableMap.schema. `hexed`: see compile_program.
+    `nameless`: see TableMap.schema. `hexed`: see compile_program. `markers`: tables by which transactions are skipped;
+    they are not captured.
     """
 
     def __init__(
@@ -34,11 +35,13 @@ class TableRegistry:
         known: Callable[[TableName], TableSchema | None] = lambda _: None,
         nameless: bool = False,
         hexed: bool = False,
+        markers: Container[TableName] = (),
     ) -> None:
         self._captured = captured
         self._known = known
         self._nameless = nameless
         self._hexed = hexed
+        self._markers = markers
         self.mariadb = mariadb
         self._count = 0
         self._kinds: dict[TableSchema, int] = {}
@@ -58,8 +61,8 @@ class TableRegistry:
             tables where the schema is concerned.
         """
         table = read_table_map(body)
-        number = UNCAPTURED
-        if self._captured(table.name):
+        number = MARKER if table.name in self._markers else UNCAPTURED
+        if number != MARKER and self._captured(table.name):
             known = self._known(table.name)
             schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
             number = len(self.programs)

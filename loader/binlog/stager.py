@@ -88,7 +88,7 @@ class Stager:
         Raises:
             BinlogFormatError, UnsupportedError, DataError: by table, column and position.
         """
-        captured = rows[:, w.R_TABLE] != w.UNCAPTURED
+        captured = rows[:, w.R_TABLE] >= 0
         rows = rows if captured.all() else rows[captured]
         if not len(rows):
             return

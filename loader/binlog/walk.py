@@ -67,29 +67,33 @@ registered. STOPPED: the event at AT is of a type that is refused. XA: it is a s
 server logs. OUTER: it holds other events, compressed, or the first fragment of one, and need not be whole in the
 block. NESTED: it does, inside another. The rest: damage at AT."""
 
-AT, OPEN, BEGIN, START, COMMITTED, ROW_COUNT, TRANSACTIONS, STATEMENTS, MAPS, FIRST, GROWN = range(11)
+AT, OPEN, BEGIN, START, COMMITTED, ROW_COUNT, TRANSACTIONS, STATEMENTS, MAPS, FIRST, GROWN, SERVER, MARKED = range(13)
 """The walk's state: place in the block; 1 inside a transaction; 1 after its BEGIN; its first byte in the file; its
 commit time in microseconds (0: not known); row events, transactions and statements noted; table ids in use;
 number of the transaction that comes first in the array; by how many bytes the transaction would be longer up to here
-if nothing in it were compressed or in fragments."""
+if nothing in it were compressed or in fragments; the server id in the header of its first event; 1 once it has a row
+event of a marker table."""
 
-STATE = 11
+STATE = 13
 
 R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION, R_EVENT, R_LEAD, R_INNER = range(8)
 """Of a row event: where it is; size without checksum; type; program; transaction; offset in the file; what to add to
 the first to get its place in the file if nothing of the transaction were compressed or in fragments; 1 if the first is
 not its place in the file but in the expanded bytes of the event at R_EVENT."""
 
-T_START, T_END, T_COMMITTED, T_OUTCOME = range(4)  # of a transaction
+T_START, T_END, T_COMMITTED, T_OUTCOME, T_SERVER, T_MARKED = range(6)
+"""Of a transaction: its bytes in the file; commit time in microseconds; outcome; server id; 1 if it has a row event of
+a marker table."""
 DONE, ROLLED_BACK, PREPARED = range(3)
 """Outcomes. PREPARED: of an XA transaction, whose rows count from an XA COMMIT further on, if one comes."""
 S_OFFSET, S_SIZE, S_TRANSACTION, S_BODY = range(4)
 """Of a statement that is not transaction control, or an XA_PREPARE event of a transaction that awaits its outcome;
 S_BODY is -1, or the number of its kept bytes if it was compressed."""
 
-WIDTHS = (8, 4, 4)
+WIDTHS = (8, 6, 4)
 
-UNCAPTURED = -1
+UNCAPTURED, MARKER = -1, -2
+"""In place of a program: the table is not captured; transactions that touch it are skipped."""
 FIRST_EVENT = 4  # its place in a file, behind the magic
 _STATEMENT_END = 1
 _XID_BYTES = 8
@@ -97,12 +101,15 @@ _DUMMY_TABLE = 0xFFFFFF  # a row event of no table that only ends a statement
 
 
 @part
-def _start(state: Ints, offset: int, committed: np.int64, begun: int) -> None:
+def _start(buf: Bytes, at: int, state: Ints, offset: int, committed: np.int64, begun: int) -> None:
+    """Open the transaction whose first event is at `at`."""
     state[OPEN] = 1
     state[START] = offset
     state[COMMITTED] = committed
     state[BEGIN] = begun
     state[GROWN] = 0
+    state[SERVER] = np.int64(little(buf, at + 5, 4))
+    state[MARKED] = 0
 
 
 @part
@@ -111,17 +118,17 @@ def _begin(buf: Bytes, at: int, end: int, offset: int, action: int, state: Ints)
     if state[OPEN]:
         return BAD_ORDER
     if action == GTID:
-        _start(state, offset, commit_time(buf, at, end), 0)
+        _start(buf, at, state, offset, commit_time(buf, at, end), 0)
     elif action == TAGGED:
         committed = tagged_commit_time(buf, at, end)
         if committed < 0:
             return BAD_HEADER
-        _start(state, offset, committed, 0)
+        _start(buf, at, state, offset, committed, 0)
     elif at + HEADER + 13 > end:
         return BAD_HEADER
     else:
         single = buf[at + HEADER + 12] & 1
-        _start(state, offset, np.int64(0), 0 if single else 1)
+        _start(buf, at, state, offset, np.int64(0), 0 if single else 1)
     return MORE
 
 
@@ -160,6 +167,8 @@ def _close(state: Ints, transactions: Ints, end: int, seconds: np.int64, outcome
     row[T_END] = end
     row[T_COMMITTED] = state[COMMITTED] if state[COMMITTED] else seconds * 1000000
     row[T_OUTCOME] = outcome
+    row[T_SERVER] = state[SERVER]
+    row[T_MARKED] = state[MARKED]
     state[TRANSACTIONS] += 1
     state[OPEN] = 0
     state[BEGIN] = 0
@@ -186,6 +195,8 @@ def _row_event(buf: Bytes, at: int, end: int, offset: int, state: Ints, ids: Int
         row[R_SIZE] = end - at
         row[R_KIND] = buf[at + 4]
         row[R_TABLE] = tables[found]
+        if tables[found] == MARKER:
+            state[MARKED] = 1
         row[R_TRANSACTION] = state[TRANSACTIONS]
         row[R_EVENT] = offset
         row[R_LEAD] = state[GROWN]
@@ -221,7 +232,7 @@ def _query(
         if state[OPEN] and state[BEGIN]:
             return BAD_ORDER
         if not state[OPEN]:
-            _start(state, offset, np.int64(0), 1)
+            _start(buf, at, state, offset, np.int64(0), 1)
         state[BEGIN] = 1
         return MORE
     if control == COMMITS or control == ROLLS_BACK or control == ENDS_WORK:
@@ -231,7 +242,7 @@ def _query(
             _close(state, transactions, after, seconds, ROLLED_BACK if control == ROLLS_BACK else DONE)
         return MORE
     if not state[OPEN]:
-        _start(state, offset, np.int64(0), 0)
+        _start(buf, at, state, offset, np.int64(0), 0)
     _note(at, end, offset, state, statements)
     # MariaDB's GTID event of an XA COMMIT says that more follows.
     if control == DECIDES or not state[BEGIN]:

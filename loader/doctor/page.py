@@ -31,6 +31,7 @@ def of_source(settings: SourceSettings) -> list[Finding]:
         needed=lambda identity: _needed(settings, identity),
         min_hours=settings.min_runway_hours,
         archived=bool(transport.archive),
+        markers=settings.skip.markers(),
     )
     return found + examine(
         [

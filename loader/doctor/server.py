@@ -14,6 +14,7 @@ from loader.doctor import grants, tables, variables
 from loader.doctor.finding import Check, Finding, error, examine, of_error, ok, warning
 from loader.errors import LoaderError
 from loader.model.identity import Identity
+from loader.model.table import TableName
 from loader.source.inspect import check_version, log_end, log_filters, query, read_identity
 from loader.source.retention import Runway, read_runway
 from loader.source.schemas import find_tables
@@ -35,6 +36,7 @@ def server_findings(
     needed: Callable[[Identity], str] = lambda _: "",
     min_hours: float = 0,
     archived: bool = False,
+    markers: frozenset[TableName] = frozenset(),
 ) -> list[Finding]:
     """All findings about a server.
 
@@ -45,6 +47,7 @@ def server_findings(
         needed: the oldest log file of a server that is not staged; empty for the current one.
         min_hours: what the runway must have.
         archived: whether what is purged is read from an archive.
+        markers: tables by which transactions are skipped.
     """
     try:
         with connected(address) as connection:
@@ -56,7 +59,7 @@ def server_findings(
                 ("tls", lambda: tls(address, cipher(connection))),
                 ("clock", lambda: clock(_now(connection), time.time())),
                 ("replica", lambda: replica(connection, asked)),
-                ("tables", lambda: examine(_of_tables(address, connection, wanted, asked))),
+                ("tables", lambda: examine(_of_tables(address, connection, wanted, markers, asked))),
             ]
             if asked.get("log_bin") == "ON":
                 asks = partial(_runway, connection, log, lambda: needed(identity))
@@ -79,9 +82,14 @@ def _translated(
 
 
 def _of_tables(
-    address: ServerAddress, connection: Connection[Any], wanted: TableFilter, asked: Mapping[str, str]
+    address: ServerAddress,
+    connection: Connection[Any],
+    wanted: TableFilter,
+    markers: frozenset[TableName],
+    asked: Mapping[str, str],
 ) -> list[Check]:
     captured = find_tables(connection, Captured(wanted))
+    logged = [*captured, *sorted(markers)]
     user, granted = grants.read_grants(connection)
     checks: list[Check] = [
         ("grants", lambda: grants.missing(user, granted, captured)),
@@ -89,7 +97,8 @@ def _of_tables(
         ("tables", lambda: tables.found(captured, wanted)),
         ("keys", lambda: tables.supported(connection, captured)),
         ("tables", lambda: tables.cascades(connection, captured, asked)),
-        ("tables", lambda: tables.logged(captured, *log_filters(connection)) if captured else []),
+        ("markers", lambda: tables.markers(markers, find_tables(connection, markers.__contains__))),
+        ("tables", lambda: tables.logged(logged, *log_filters(connection)) if logged else []),
     ]
     return [(name, _translated(address, check)) for name, check in checks]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.doctor.finding import Finding, error, of_error, ok
+from loader.doctor.finding import Finding, error, of_error, ok, warning
 from loader.doctor.grants import listed
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
@@ -67,6 +67,15 @@ def cascades(connection: Connection[Any], tables: Sequence[TableName], variables
 def _declared(connection: Connection[Any], name: TableName) -> str:
     """CREATE TABLE: unlike information_schema, MariaDB shows it to who may only read the table."""
     return str(query(connection, f"SHOW CREATE TABLE {quoted(name.schema)}.{quoted(name.table)}")[0][1])
+
+
+def markers(wanted: Collection[TableName], seen: Collection[TableName]) -> list[Finding]:
+    """A warning for marker tables that are not there or that the user may not see."""
+    unseen = sorted(name for name in wanted if name not in seen)
+    if not unseen:
+        return []
+    cure = "check skip.marker_tables, and GRANT SELECT on them to the loader's user, so that this can be checked"
+    return [warning("markers", f"the user sees no table {listed(map(str, unseen))}: is it called so?", cure)]
 
 
 def logged(tables: Sequence[TableName], only: str, never: str) -> list[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from loader import __version__
 from loader.errors import DataError, GapError
+from loader.extract.accounts import UNCAPTURED
 from loader.extract.gtids import gtid_set
 from loader.extract.judge import judge
 from loader.extract.result import RangeResult
@@ -42,7 +43,7 @@ def manifest_of(
         stop_seqno=plan.stop_seqno,
         files=tuple(files),
         schemas={key: schemas[key].as_dict() for key in sorted(schemas)},
-        barriers=judge([s for result in results for s in result.statements], plan.tables),
+        barriers=judge([s for result in results for s in result.statements], plan.tables, plan.skip),
         held=held,
         balance=_balance(plan, results, released),
         gtids=_gtids(plan, before, results),
@@ -103,12 +104,22 @@ def _balance(plan: Plan, results: Sequence[RangeResult], released: Sequence[Rang
     walked = sum(result.bytes for result in results)
     staged = sum(result.row_events_staged for result in results)
     held = sum(result.row_events_held for result in results)
+    skipped: Counter[str] = Counter({UNCAPTURED: 0})
+    for result in results:
+        skipped.update(result.row_events_skipped)
     seen = sum(result.row_events for result in results)
     start, stop = plan.interval.start, plan.interval.stop
     if start.lognum == stop.lognum and walked != stop.logpos - start.logpos:
         raise DataError(
             "the accounts of the interval do not close: not every byte was walked exactly once",
             why=f"{walked} bytes were walked of {stop.logpos - start.logpos}",
+            hint="this is a fault of the loader; please report it with the plan",
+            interval=plan.start_seqno,
+        )
+    if seen != staged + held + skipped.total():
+        raise DataError(
+            "the accounts of the interval do not close: a row event is neither staged nor held nor skipped, or twice",
+            why=f"of {seen} row events {staged} were staged, {held} held and {skipped.total()} skipped",
             hint="this is a fault of the loader; please report it with the plan",
             interval=plan.start_seqno,
         )
@@ -120,5 +131,5 @@ def _balance(plan: Plan, results: Sequence[RangeResult], released: Sequence[Rang
         row_events_staged=staged,
         row_events_held=held,
         row_events_released=sum(result.row_events_staged for result in released),
-        skipped={"row events of tables that are not captured": seen - staged - held},
+        skipped=dict(skipped),
     )

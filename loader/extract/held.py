@@ -12,13 +12,14 @@ from loader.staging.documents import HeldGroup
 
 
 class Prepared(NamedTuple):
-    """A group that ends in XA_PREPARE: its bytes in the file, and whether rows of captured tables are in it."""
+    """A group that ends in XA_PREPARE: its bytes, if rows of captured tables are in it, and if it is skipped."""
 
     xid: str
     file: str
     start: int
     end: int
     captured: bool
+    skipped: bool = False
 
 
 class Decided(NamedTuple):
@@ -65,14 +66,14 @@ def settle(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
         DataError: an outcome whose group is not known, or a second group of an identifier that awaits its outcome.
     """
     open_groups = {group.xid: group for group in carried}
-    idle: set[str] = set()
+    idle = {group.xid for group in open_groups.values() if group.skipped}
     releases = []
     for event in sorted(events, key=_place):
         if isinstance(event, Prepared):
             if event.xid in open_groups:
                 raise _twice(event, open_groups[event.xid])
-            open_groups[event.xid] = HeldGroup(xid=event.xid, file=event.file, start=event.start, end=event.end)
-            if not event.captured:
+            open_groups[event.xid] = group_of(event)
+            if event.skipped or not event.captured:
                 idle.add(event.xid)
             continue
         group = open_groups.pop(event.xid, None)
@@ -85,6 +86,11 @@ def settle(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
         tuple(sorted(releases, key=lambda r: (lognum_of(r.file), r.start))),
         tuple(sorted(open_groups.values(), key=lambda g: (lognum_of(g.file), g.start))),
     )
+
+
+def group_of(event: Prepared) -> HeldGroup:
+    """The group, as it is held."""
+    return HeldGroup(xid=event.xid, file=event.file, start=event.start, end=event.end, skipped=event.skipped)
 
 
 def undecided_before(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> list[Decided]:

@@ -8,26 +8,28 @@ from fnmatch import fnmatchcase
 from loader.binlog.statement import LogStatement
 from loader.errors import DataError, UnsupportedError
 from loader.schema.statements import Effect, Kind, effect
-from loader.staging.documents import Barrier, TableFilter
+from loader.staging.documents import Barrier, Skip, TableFilter
 from loader.staging.filters import Captured
 
 
-def judge(statements: Iterable[LogStatement], tables: TableFilter) -> tuple[Barrier, ...]:
+def judge(statements: Iterable[LogStatement], tables: TableFilter, skip: Skip) -> tuple[Barrier, ...]:
     """The barriers among the statements, in log order.
 
     Raises:
-        DataError: rows of a captured table changed by a statement, so that the log does not hold them.
+        DataError: rows of a captured or a marker table changed by a statement, so that the log does not hold them.
         UnsupportedError: a part of a transaction with rows of captured tables is taken back.
     """
-    captured = Captured(tables)
+    captured, markers = Captured(tables), skip.markers()
     barriers = []
     for statement in sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2]))):
         found = effect(statement.text, statement.database)
         concerned = tuple(str(name) for name in found.tables if captured(name))
         if found.kind is Kind.UNDO and statement.beside_rows:
             raise _refused(statement)
-        if found.kind is Kind.ROWS and (concerned or not found.tables):
-            raise _statement_format(statement, concerned)
+        if found.kind is Kind.ROWS:
+            marked = tuple(str(name) for name in found.tables if name in markers)
+            if concerned or marked or not found.tables:
+                raise _statement_format(statement, (*concerned, *marked))
         if found.kind is Kind.BARRIER and (concerned or _unknown(found, tables)):
             barriers.append(
                 Barrier(

@@ -7,18 +7,21 @@ from collections.abc import Iterator, Sequence
 from loader.binlog.registry import TableRegistry
 from loader.errors import GapError
 from loader.extract.blocks import counted, windows
-from loader.extract.held import Decided, Prepared, XaEvent, unknown
+from loader.extract.held import Decided, Prepared, XaEvent, group_of, unknown
 from loader.extract.notes import notes
+from loader.extract.skipping import reasons
 from loader.extract.span import whole_segment
 from loader.model.position import Interval, Position
 from loader.reader.files import lognum_of
 from loader.reader.walking import FIRST, log_bytes
-from loader.staging.documents import HeldGroup
+from loader.staging.documents import HeldGroup, Skip
 from loader.transport.base import Transport
 
 
-def find_prepared(transport: Transport, before: Position, missing: Sequence[Decided]) -> list[HeldGroup]:
+def find_prepared(transport: Transport, before: Position, skip: Skip, missing: Sequence[Decided]) -> list[HeldGroup]:
     """The groups that these outcomes decide, from the log files up to a position, the newest file first.
+
+    They are skipped as `skip` says: no plan did before.
 
     Raises:
         DataError: a group is in none of the files that are left.
@@ -32,11 +35,11 @@ def find_prepared(transport: Transport, before: Position, missing: Sequence[Deci
             segment = next(segments)
         except GapError as error:
             raise unknown(next(iter(wanted.values()))) from error
-        newest = {event.xid: event for event in _xa_events(transport, *segment) if event.xid in wanted}
+        newest = {event.xid: event for event in _xa_events(transport, skip, *segment) if event.xid in wanted}
         for event in newest.values():
             if isinstance(event, Decided):
                 raise unknown(wanted[event.xid])
-            found.append(HeldGroup(xid=event.xid, file=event.file, start=event.start, end=event.end))
+            found.append(group_of(event))
             del wanted[event.xid]
     return found
 
@@ -50,12 +53,13 @@ def _backwards(transport: Transport, before: Position) -> Iterator[tuple[str, in
         stop = start
 
 
-def _xa_events(transport: Transport, file: str, begin: int, end: int) -> Iterator[XaEvent]:
+def _xa_events(transport: Transport, skip: Skip, file: str, begin: int, end: int) -> Iterator[XaEvent]:
     span = whole_segment(file, lognum_of(file), begin, end, end)
     with transport.open(file, begin, end) as opened:
         log = log_bytes(opened, file)
-        registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb)
+        registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb, markers=skip.markers())
         for window in windows(log, span, registry, end):
-            for note in notes(log, window, 0, counted(span, end)):
+            why = reasons(skip, window.index.transactions)
+            for note in notes(log, window, why, 0, counted(span, end)):
                 if isinstance(note, Prepared | Decided):
                     yield note

@@ -24,7 +24,7 @@ def settled_of(plan: Plan, held: Sequence[HeldGroup], transport: Transport, resu
         return settle(held, events)
     from loader.extract.search import find_prepared
 
-    return settle((*held, *find_prepared(transport, plan.interval.start, missing)), events)
+    return settle((*held, *find_prepared(transport, plan.interval.start, plan.skip, missing)), events)
 
 
 def releases_of(plan: Plan, settled: Settled) -> list[list[Release]]:

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.binlog.constants import event_name
 from loader.binlog.format import LogFormat
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.statement import LogStatement
-from loader.errors import BinlogFormatError, UnsupportedError
+from loader.errors import BinlogFormatError
+from loader.extract.accounts import account
 from loader.extract.blocks import Window, counted, windows
 from loader.extract.gtids import GtidTally
 from loader.extract.held import Release
 from loader.extract.notes import notes
 from loader.extract.result import RangeResult
+from loader.extract.skipping import reasons
 from loader.extract.span import LogRange, whole_segment
 from loader.reader.files import lognum_of
 from loader.reader.heads import head_of
@@ -60,10 +61,12 @@ class RangeExtractor:
             tally = GtidTally(log.form.mariadb)
             with _Parts(stager, self._writer, result) as parts:
                 for window in windows(log, span, stager.registry, plan.part_bytes):
-                    rows = self._account(span, window, result)
+                    why = reasons(plan.skip, window.index.transactions)
+                    rows = self._chosen(account(result, window, why, mine))
+                    result.row_events_staged += len(rows)
                     if not window.more:
                         tally.add(log, window, *mine)
-                    for note in notes(log, window, (span.lognum + plan.shift) * 10**12, mine):
+                    for note in notes(log, window, why, (span.lognum + plan.shift) * 10**12, mine):
                         if isinstance(note, LogStatement):
                             result.statements.append(note)
                         else:
@@ -107,6 +110,7 @@ class RangeExtractor:
             mariadb=form.mariadb,
             known=plan.known().get,
             hexed=plan.undecodable == "hex",
+            markers=plan.skip.markers(),
         )
         every = plan.update_rows == "both"
         return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
@@ -114,42 +118,9 @@ class RangeExtractor:
     def _writer(self, name: str) -> PartWriter:
         return PartWriter(self._store, self._folder, self._attempt, name)
 
-    def _account(self, span: LogRange, window: Window, result: RangeResult) -> Ints:
-        """Add a window to the range's accounts; its row events that are the range's and captured."""
-        index = window.index
-        first, end = counted(span, self._plan.part_bytes)
-        starts = index.transactions[:, w.T_START]
-        mine = slice(*np.searchsorted(index.rows[:, w.R_EVENT], (first, end)).tolist())
-        captured = index.rows[:, w.R_TABLE] != w.UNCAPTURED
-        rows, staged = index.rows[mine], captured[mine]
-        if index.transactions[:, w.T_OUTCOME].any():
-            outcomes = index.transactions[index.rows[:, w.R_TRANSACTION], w.T_OUTCOME]
-            self._refuse_rolled_back(span, index.rows[captured & (outcomes == w.ROLLED_BACK)])
-            result.row_events_held += int((staged & (outcomes[mine] == w.PREPARED)).sum())
-            staged = staged & (outcomes[mine] == w.DONE)
-        for kind in np.flatnonzero(index.counts[:256]):
-            name = event_name(int(kind))
-            result.event_types[name] = result.event_types.get(name, 0) + int(index.counts[kind])
-        result.bytes += int(index.counts[256])
-        result.transactions += 0 if window.more else int(((starts >= first) & (starts < end)).sum())
-        result.row_events += len(rows)
-        rows = self._chosen(rows if staged.all() else rows[staged])
-        result.row_events_staged += len(rows)
-        return rows
-
     def _chosen(self, rows: Ints) -> Ints:
         """Of captured row events, those that are staged: all."""
         return rows
-
-    def _refuse_rolled_back(self, span: LogRange, undone: Ints) -> None:
-        if len(undone):
-            raise UnsupportedError(
-                "a group that ends in ROLLBACK carries rows of a captured table",
-                why="a table of an engine without transactions was changed inside a transaction that was rolled back",
-                hint="convert the table to InnoDB and load it again, or exclude it",
-                file=span.file,
-                position=int(undone[0, w.R_EVENT]),
-            )
 
     def _stage(self, log: LogBytes, window: Window, rows: Ints, parts: _Parts) -> None:
         if not len(rows):
@@ -171,7 +142,7 @@ def _released(window: Window, run: Sequence[Release]) -> tuple[Timing, Ints]:
     seqnos = np.array([release.seqno if release else 0 for release in found], np.int64)
     commits = np.array([release.committed if release else 0 for release in found], np.int64)
     rows = window.index.rows
-    chosen = (seqnos[rows[:, w.R_TRANSACTION]] > 0) & (rows[:, w.R_TABLE] != w.UNCAPTURED)
+    chosen = (seqnos[rows[:, w.R_TRANSACTION]] > 0) & (rows[:, w.R_TABLE] >= 0)
     return Timing(seqnos, begins, commits), rows[chosen]
 
 

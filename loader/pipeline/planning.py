@@ -114,6 +114,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         stop=str(stop),
         shift=generation.shift,
         tables=settings.tables,
+        skip=settings.skip,
         update_rows=settings.update_rows,
         undecodable=settings.undecodable,
         part_bytes=settings.part_bytes,

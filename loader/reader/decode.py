@@ -100,7 +100,7 @@ class Decoder:
         name = self._tables.get(int.from_bytes(piece.body(6), "little"), _NO_TABLE)
         schema: TableSchema | None = None
         self._staged = []
-        if len(row) and row[0, w.R_TABLE] != w.UNCAPTURED:
+        if len(row) and row[0, w.R_TABLE] >= 0:
             schema = self._registry.programs[int(row[0, w.R_TABLE])].schema
             self._stager.stage(piece.block, piece.base, row, timing)
         return kind(piece.header, transaction, schema.name if schema else name, schema, b"".join(self._staged))

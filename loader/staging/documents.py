@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from loader.errors import StagedDataError
 from loader.model.identity import Identity
@@ -104,8 +104,36 @@ class TableFilter(BaseModel):
     exclude: tuple[str, ...] = ()
 
 
+def _table(value: str) -> str:
+    schema, point, table = value.partition(".")
+    if not (schema and point and table):
+        raise ValueError("write a table as schema.table")
+    return value
+
+
+class Skip(BaseModel):
+    """Which transactions are skipped whole.
+
+    Attributes:
+        server_ids: those that come from these servers, by the server id of their events.
+        marker_tables: those with a row event of one of these tables (`schema.table`, no patterns), wherever in them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    server_ids: tuple[Annotated[int, Field(ge=0, lt=2**32)], ...] = ()
+    marker_tables: tuple[Annotated[str, AfterValidator(_table)], ...] = ()
+
+    def markers(self) -> frozenset[TableName]:
+        """The names of the marker tables."""
+        return frozenset(map(TableName.parse, self.marker_tables))
+
+
 class HeldGroup(BaseModel):
-    """A prepared XA transaction without an outcome yet: its identifier, and its bytes in a log file."""
+    """A prepared XA transaction without an outcome yet: its identifier, and its bytes in a log file.
+
+    `skipped`: by the plan in whose interval it was prepared. It stays so, whatever its outcome.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -113,6 +141,7 @@ class HeldGroup(BaseModel):
     file: str
     start: int
     end: int
+    skipped: bool = False
 
 
 class Plan(Document):
@@ -132,6 +161,7 @@ class Plan(Document):
     stop: str
     shift: int
     tables: TableFilter
+    skip: Skip = Skip()
     update_rows: Literal["after", "both"] = "after"
     undecodable: Literal["error", "hex"] = "error"
     part_bytes: int = 64 * 1024 * 1024

@@ -9,8 +9,10 @@ import pytest
 
 from loader.config import VARIABLE, Config, load_config
 from loader.errors import UsageError
+from loader.model.table import TableName
 from loader.settings import IntervalLimits, Retention
-from loader.staging.documents import TableFilter
+from loader.staging.documents import Skip, TableFilter
+from loader.staging.filters import Captured
 from loader.store.address import HdfsOptions, S3Options, split_address
 
 GOOD = """
@@ -72,6 +74,16 @@ def test_a_small_configuration_and_what_it_leaves_to_defaults(write: Path) -> No
         "lake", "hadoop", "file:///data/warehouse"
     )  # fmt: skip
     assert settings.spark.master == "local[*]"
+
+
+def test_what_is_skipped_and_that_marker_tables_are_not_captured(write: Path) -> None:
+    assert loaded(write, GOOD).source().skip == Skip()
+    text = GOOD + '[sources.shop.skip]\nserver_ids = [2, 4294967295]\nmarker_tables = ["shop.a[1]", "loader.b"]\n'
+    settings = loaded(write, text).source()
+    assert settings.skip == Skip(server_ids=(2, 4294967295), marker_tables=("shop.a[1]", "loader.b"))
+    assert settings.skip.markers() == {TableName("shop", "a[1]"), TableName("loader", "b")}
+    captured = Captured(settings.tables)
+    assert [captured(TableName("shop", name)) for name in ("a[1]", "a1", "tmp_a")] == [False, True, False]
 
 
 STAGING = [
@@ -152,6 +164,17 @@ WRONG = {
         ('host = "x"\nupdate_rows = "all"', "sources.shop.update_rows: Input should be 'after' or 'both'"),
         ('host = "x"\nundecodable = "skip"', "sources.shop.undecodable: Input should be 'error' or 'hex'"),
         ('host = "x"\npart_bytes = 100', "sources.shop.part_bytes: Input should be greater than or equal to 4096"),
+        (
+            'host = "x"\nskip = { server_ids = [4294967296] }',
+            "sources.shop.skip.server_ids.0: Input should be less than 4294967296",
+        ),
+        ('host = "x"\nskip = { server_ids = [1, -1] }', "sources.shop.skip.server_ids.1: Input should be greater than"),
+        (
+            'host = "x"\nskip = { marker_tables = ["m"] }',
+            "sources.shop.skip.marker_tables.0: write a table as schema.ta",
+        ),
+        ('host = "x"\nskip = { marker_tables = ["a."] }', "sources.shop.skip.marker_tables.0: write a table as schema"),
+        ('host = "x"\nskip = { markers = ["a.b"] }', "sources.shop.skip.markers: there is no such key"),
         ('host = "x"\nchunk_rows = 0', "sources.shop.chunk_rows: Input should be greater than or equal to 1"),
         ('host = "x"\ntransport = "ftp"', "sources.shop.transport: Input should be 'network' or 'file'"),
         ('host = "x"\ntransport = "file"', 'sources.shop: transport = "file" needs log_files'),

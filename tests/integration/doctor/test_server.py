@@ -13,6 +13,7 @@ import pytest
 from infra.servers import Kind, Options, Server, start_server
 from loader.doctor.finding import Finding
 from loader.doctor.server import server_findings
+from loader.model.table import TableName
 from loader.source.inspect import query
 from loader.staging.documents import TableFilter
 from loader.transport.address import ServerAddress
@@ -69,6 +70,7 @@ def findings(
     tls_ca: str = "",
     needed: str = "",
     min_hours: float = 0,
+    marker: str = "",
 ) -> list[Finding]:
     """What is not well."""
     address = ServerAddress(host=server.host, port=server.port, user=user, tls_ca=tls_ca)
@@ -78,6 +80,7 @@ def findings(
         lambda: NetworkTransport(address),
         needed=lambda _: needed,
         min_hours=min_hours,
+        markers=frozenset({TableName.parse(marker)} if marker else ()),
     )
     assert all(one.cure for one in found if one.severity != "ok"), "each has a cure"
     return [one for one in found if one.severity != "ok"]
@@ -220,6 +223,22 @@ def test_a_schema_that_is_not_logged(server: Server) -> None:
     take = "REVOKE SELECT ON unlogged.* FROM loader"
     with having(server, *make, grant, after=(take, "DROP DATABASE unlogged")):
         text = only(findings(server, "*.*"), "error", "tables")
+        assert text == "the server does not log changes of unlogged"
+
+
+def test_marker_tables_that_cannot_be_seen_or_are_not_logged(server: Server) -> None:
+    make = (
+        "CREATE TABLE shop.marker (id INT PRIMARY KEY)",
+        "CREATE DATABASE unlogged",
+        "CREATE TABLE unlogged.m (id INT)",
+    )
+    grant = "GRANT SELECT ON unlogged.* TO loader"
+    take = "REVOKE SELECT ON unlogged.* FROM loader"
+    with having(server, *make, grant, after=(take, "DROP DATABASE unlogged", "DROP TABLE shop.marker")):
+        assert findings(server, marker="shop.marker") == []
+        text = only(findings(server, marker="shop.makrer"), "warning", "markers")
+        assert text == "the user sees no table shop.makrer: is it called so?"
+        text = only(findings(server, marker="unlogged.m"), "error", "tables")
         assert text == "the server does not log changes of unlogged"
 
 

@@ -14,7 +14,7 @@ from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
 from loader.settings import IntervalLimits, Retention, SourceSettings
-from loader.staging.documents import TableFilter
+from loader.staging.documents import Skip, TableFilter
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 from tests.integration.snapshot.source_server import SourceServer
@@ -47,6 +47,7 @@ def settings_of(address: ServerAddress, tables: str, folder: Path) -> SourceSett
         server=address,
         transport=TransportSettings(kind="network", server=address),
         tables=TableFilter(include=(tables,)),
+        skip=Skip(),
         update_rows="after",
         undecodable="error",
         part_bytes=65536,

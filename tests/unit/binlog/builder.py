@@ -21,13 +21,17 @@ _POST_HEADERS = bytes.fromhex("380d0008000000000400040000006200041a0800000008080
 
 
 class LogBuilder:
-    """A log file that grows. `data` is the file so far; `events` are (offset, size, type) of each event."""
+    """A log file that grows. `data` is the file so far; `events` are (offset, size, type) of each event.
+
+    `server_id` is that of the events to come.
+    """
 
     def __init__(self, *, server: str = "8.4.0", checksum: bool = True, in_use: bool = False) -> None:
         self.checksum = checksum
         self.data = bytearray(MAGIC)
         self.events: list[tuple[int, int, int]] = []
         self.number = 0  # of the last GTID
+        self.server_id = 1
         self._format(server, in_use)
 
     @property
@@ -39,7 +43,7 @@ class LogBuilder:
         """Append any event; its offset."""
         at = self.end
         size = 19 + len(body) + (4 if self.checksum else 0)
-        event = struct.pack("<IBIIIH", seconds, kind, 1, size, (at + size) & 0xFFFFFFFF, flags) + body
+        event = struct.pack("<IBIIIH", seconds, kind, self.server_id, size, (at + size) & 0xFFFFFFFF, flags) + body
         if self.checksum:
             event += zlib.crc32(event).to_bytes(4, "little")
         self.data += event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,9 +66,14 @@ def everything(_: TableName) -> bool:
     return True
 
 
-def walked(log: bytes, blocks: Iterable[int] = (), captured: Callable[[TableName], bool] = everything) -> LogIndex:
+def walked(
+    log: bytes,
+    blocks: Iterable[int] = (),
+    captured: Callable[[TableName], bool] = everything,
+    markers: Container[TableName] = (),
+) -> LogIndex:
     """The index of a log, walked in blocks that end at these offsets."""
-    return _walk(log, blocks, TableRegistry(captured))
+    return _walk(log, blocks, TableRegistry(captured, markers=markers))
 
 
 def staged(

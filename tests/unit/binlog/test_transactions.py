@@ -6,6 +6,7 @@ import pytest
 
 from loader.binlog import walk as w
 from loader.errors import BinlogFormatError
+from loader.model.table import TableName
 from tests.unit.binlog.builder import DELETE, MICROS, SECONDS, UPDATE, WRITE, LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar
 from tests.unit.binlog.reading import UNIT, staged, walked
@@ -17,7 +18,7 @@ COMMITTED = SECONDS * 1_000_000
 
 def transactions(log: LogBuilder) -> list[tuple[int, ...]]:
     """(start, end, commit time, rolled back) of each."""
-    return [tuple(row) for row in walked(bytes(log.data)).transactions.tolist()]
+    return [tuple(row) for row in walked(bytes(log.data)).transactions[:, : w.T_SERVER].tolist()]
 
 
 def test_a_transaction_runs_from_its_gtid_to_its_xid() -> None:
@@ -46,8 +47,24 @@ def test_a_statement_outside_begin_is_a_transaction_of_its_own() -> None:
     log.gtid()
     named = log.query("DROP TABLE t", "shop")
     index = walked(bytes(log.data))
-    assert index.transactions.tolist() == [[bare, middle, COMMITTED, 0], [middle, log.end, MICROS, 0]]
+    assert index.transactions[:, : w.T_SERVER].tolist() == [[bare, middle, COMMITTED, 0], [middle, log.end, MICROS, 0]]
     assert index.statements[:, [w.S_OFFSET, w.S_TRANSACTION]].tolist() == [[bare, 0], [named, 1]]
+
+
+def test_a_transaction_knows_its_server_and_whether_it_touches_a_marker_table() -> None:
+    log = LogBuilder()
+    for server_id, tables in ((1, (A,)), (4_294_967_295, (B, A)), (3, (A, B)), (0, ())):
+        log.server_id = server_id
+        log.begin()
+        for table in tables:
+            log.table_map(table)
+            log.write(table, (1, "x")[: len(table.fields)])
+        log.server_id = 9
+        log.xid()
+    index = walked(bytes(log.data), markers={TableName("shop", "b")})
+    found = index.transactions[:, [w.T_SERVER, w.T_MARKED]].tolist()
+    assert found == [[1, 0], [4_294_967_295, 1], [3, 1], [0, 0]]
+    assert index.rows[:, w.R_TABLE].tolist() == [0, w.MARKER, 0, 0, w.MARKER]
 
 
 def test_a_statement_inside_begin_belongs_to_its_transaction() -> None:

@@ -7,7 +7,7 @@ import pytest
 from loader.binlog.statement import LogStatement, read_query
 from loader.errors import DataError, LoaderError, UnsupportedError
 from loader.extract.judge import judge
-from loader.staging.documents import Barrier, TableFilter
+from loader.staging.documents import Barrier, Skip, TableFilter
 from tests.unit.binlog.builder import LogBuilder
 
 SHOP = TableFilter(include=("shop.*",), exclude=("shop.secret",))
@@ -21,11 +21,11 @@ def statement(
 
 def tables(text: str, database: str = "shop") -> list[tuple[str, ...]]:
     """The tables of each barrier that a statement makes."""
-    return [barrier.tables for barrier in judge([statement(text, database=database)], SHOP)]
+    return [barrier.tables for barrier in judge([statement(text, database=database)], SHOP, Skip())]
 
 
 def test_a_barrier_carries_seqno_position_statement_and_tables() -> None:
-    assert judge([statement("TRUNCATE orders")], SHOP) == (
+    assert judge([statement("TRUNCATE orders")], SHOP, Skip()) == (
         Barrier(seqno=7, position="binlog.000001:99", statement="TRUNCATE orders", tables=("shop.orders",)),
     )
 
@@ -73,7 +73,7 @@ def test_what_cannot_be_read_is_a_barrier_for_every_table() -> None:
 )
 def test_rows_changed_by_a_statement_stop_the_interval(text: str) -> None:
     with pytest.raises(DataError, match="rows were changed by a statement") as caught:
-        judge([statement(text)], SHOP)
+        judge([statement(text)], SHOP, Skip())
     assert caught.value.where["position"] == "binlog.000001:99"
     assert "binlog_format=ROW" in caught.value.hint
 
@@ -85,26 +85,26 @@ def test_rows_of_other_tables_changed_by_a_statement_are_passed_over(text: str) 
 
 def test_rows_that_are_taken_back_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="takes back rows of captured tables") as caught:
-        judge([statement("ROLLBACK TO `s`", rows=True)], SHOP)
+        judge([statement("ROLLBACK TO `s`", rows=True)], SHOP, Skip())
     assert caught.value.where == {"position": "binlog.000001:99"}
-    assert judge([statement("ROLLBACK TO `s`")], SHOP) == ()
+    assert judge([statement("ROLLBACK TO `s`")], SHOP, Skip()) == ()
 
 
 def test_barriers_come_in_the_order_of_their_transactions() -> None:
     given = [statement(f"DROP TABLE t{seqno}", seqno, f"binlog.000001:{seqno}") for seqno in (30, 9, 100, 2)]
-    assert [barrier.seqno for barrier in judge(given, SHOP)] == [2, 9, 30, 100]
+    assert [barrier.seqno for barrier in judge(given, SHOP, Skip())] == [2, 9, 30, 100]
 
 
 def test_statements_of_one_transaction_keep_their_order_in_the_log() -> None:
     given = [statement(f"DROP TABLE t{at}", 5_000, f"binlog.000001:{at}") for at in (999, 1000, 10_000)]
-    assert [barrier.position for barrier in judge(reversed(given), SHOP)] == [one.position for one in given]
+    assert [barrier.position for barrier in judge(reversed(given), SHOP, Skip())] == [one.position for one in given]
 
 
 def test_a_statement_in_another_encoding_is_a_barrier_that_can_be_stored() -> None:
     log = LogBuilder(checksum=False)
     at = log.query(b"ALTER TABLE orders COMMENT 'caf\xe9'", "shop")
     database, text = read_query(2, bytes(log.data[at + 19 :]))
-    (barrier,) = judge([statement(text, database=database)], SHOP)
+    (barrier,) = judge([statement(text, database=database)], SHOP, Skip())
     assert barrier.tables == ("shop.orders",)
     assert Barrier.model_validate_json(barrier.model_dump_json()) == barrier
 
@@ -112,5 +112,5 @@ def test_a_statement_in_another_encoding_is_a_barrier_that_can_be_stored() -> No
 def test_the_errors_of_a_statement_are_the_loader_s_and_need_a_look() -> None:
     for text in ("INSERT INTO orders VALUES (1)", "ROLLBACK TO SAVEPOINT s"):
         with pytest.raises(LoaderError) as caught:
-            judge([statement(text, rows=True)], SHOP)
+            judge([statement(text, rows=True)], SHOP, Skip())
         assert caught.value.exit_code == 4

@@ -10,7 +10,7 @@ from loader.model.position import Position
 from loader.pipeline import chain_of
 from loader.settings import IntervalLimits, Retention, SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Mark, Plan, Published, PublishedTable
+from loader.staging.documents import Generation, Manifest, Mark, Plan, Published, PublishedTable, Skip
 from loader.store.opening import open_store
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
@@ -75,6 +75,7 @@ def settings_of(folder: Path, root: str = "") -> SourceSettings:
         server=server,
         transport=TransportSettings(kind="file", server=server, path=str(folder)),
         tables=plan_of(b"", 4, 5).tables,
+        skip=Skip(),
         update_rows="after",
         undecodable="error",
         part_bytes=4096,

@@ -94,8 +94,8 @@ def test_the_text_of_a_plan_is_what_it_always_was() -> None:
     )  # fmt: skip
     assert plan.canonical().decode() == (
         '{"format":1,"generation":"0001","identity":{"kind":"mariadb","server_id":7,"uuid":"","version":"10.11.19-MariaDB"},'
-        '"part_bytes":67108864,"shift":0,"source":"shop","start":"binlog.000001:4","stop":"binlog.000002:99",'
-        '"tables":{"exclude":[],"include":["shop.*"]},"undecodable":"error","untold":[],"update_rows":"after"}'
+        '"part_bytes":67108864,"shift":0,"skip":{"marker_tables":[],"server_ids":[]},"source":"shop","start":"binlog.000001:4",'
+        '"stop":"binlog.000002:99","tables":{"exclude":[],"include":["shop.*"]},"undecodable":"error","untold":[],"update_rows":"after"}'
     )
 
 
