@@ -6,6 +6,10 @@ person can know it.
 
 from __future__ import annotations
 
+from typing import Any
+
+from pymysql.connections import Connection
+
 from loader.errors import UsageError
 from loader.extract.checkpoint import changed, checkpoint_at
 from loader.extract.spec import TransportSettings
@@ -30,12 +34,10 @@ def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoi
     position, transport = checkpoint.position, log_of(settings, generation).open()
     with connected(settings.server) as connection:
         continuity.check_identity(connection, generation.identity)
+        archived = _check_log(settings, transport, connection, position)
         continuity.check_executed(connection, position, checkpoint.gtids)
-        try:
-            continuity.check_log_holds(connection, position)
+        if not archived:
             continuity.check_not_purged(connection, checkpoint.gtids)
-        except continuity.LogPurged as purged:
-            _check_archived(settings, transport, position, purged)
     if difference := changed(transport, checkpoint):
         raise continuity.replaced(position, difference)
 
@@ -45,13 +47,16 @@ def log_of(settings: SourceSettings, generation: Generation) -> TransportSetting
     return settings.transport.model_copy(update={"server_id": generation.identity.server_id})
 
 
-def _check_archived(
-    settings: SourceSettings, transport: Transport, position: Position, purged: continuity.LogPurged
-) -> None:
-    """Raise unless the archive has what the server has purged, from a position on."""
-    if not settings.transport.archive or purged.begins is None:
-        raise purged
-    transport.segments(Interval(position, purged.begins))
+def _check_log(settings: SourceSettings, transport: Transport, connection: Connection[Any], position: Position) -> bool:
+    """Raise unless the server's log holds a position, or the archive all that is purged behind it; whether it is so."""
+    try:
+        continuity.check_log_holds(connection, position)
+    except continuity.LogPurged as purged:
+        if not settings.transport.archive or purged.begins is None:
+            raise
+        transport.segments(Interval(position, purged.begins))
+        return True
+    return False
 
 
 def follow(settings: SourceSettings, chain: PlanChain, old: Generation) -> Generation:
