@@ -233,6 +233,11 @@ class Walk:
         """Whether a transaction is open at `position`."""
         return bool(self._state[w.OPEN])
 
+    @property
+    def open_from(self) -> int:
+        """Where the transaction begins that is open at `position`; `position` when none is."""
+        return int(self._state[w.START]) if self.inside_transaction else self.position
+
     def take(self) -> LogIndex:
         """The index of the transactions that closed since the last call; what is open stays for a later one."""
         rows, transactions, statements = (np.concatenate(kept) if len(kept) != 1 else kept[0] for kept in self._kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError
 from loader.extract.span import LogRange
 from loader.reader.walking import BLOCK, LogBytes, steps, walked
+from loader.transport.segments import lags
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -76,15 +77,25 @@ def counted(span: LogRange, part_bytes: int) -> tuple[int, int]:
     return span.first_part * part_bytes, span.end_part * part_bytes
 
 
-def windows(log: LogBytes, span: LogRange, registry: TableRegistry, part_bytes: int) -> Iterator[Window]:
+def windows(
+    log: LogBytes,
+    span: LogRange,
+    registry: TableRegistry,
+    part_bytes: int,
+    cut_off: Callable[[int], None] | None = None,
+) -> Iterator[Window]:
     """The windows of a range, one after the other, in memory that grows with its longest row only.
+
+    `cut_off`: the range ends where its file does, and may end inside a transaction, of which nothing is given. It is
+    called with the place where that begins.
 
     Raises:
         BinlogFormatError: damage, or ends that are no transaction boundaries.
+        LogLags: the file ends before the range does.
     """
     walk = Walk(registry, span.file, span.read_from, log.form.checksum, counted(span, part_bytes))
     for block, base in walked(log, walk, span.read_to):
-        index = walk.finish() if walk.position == span.read_to else walk.take()
+        index = walk.finish() if walk.position == span.read_to and not cut_off else walk.take()
         first = 0
         for number in index.long:
             if number > first:
@@ -93,7 +104,12 @@ def windows(log: LogBytes, span: LogRange, registry: TableRegistry, part_bytes: 
             first = number
         rest = index.only(first, len(index.transactions)).rows if first else index.rows
         yield Window(replace(index, rows=rest), block, base)
-    if walk.position < span.read_to:
+    if cut_off:
+        if walk.open_from < span.read_to:
+            cut_off(walk.open_from)
+    elif walk.position < span.read_to:
+        if not log.fill(np.empty(1, np.uint8), span.read_to - 1):
+            raise lags(span.file, walk.position, span.read_to)
         raise BinlogFormatError(
             "the interval does not end where an event does",
             why="the log ends before it, or its end is not the boundary of a transaction",

@@ -131,5 +131,10 @@ def _balance(plan: Plan, results: Sequence[RangeResult], released: Sequence[Rang
         row_events_staged=staged,
         row_events_held=held,
         row_events_released=sum(result.row_events_staged for result in released),
-        skipped=dict(skipped),
+        skipped=dict(skipped) | _cut_off(results),
     )
+
+
+def _cut_off(results: Sequence[RangeResult]) -> dict[str, int]:
+    cut_off = sum(result.bytes_cut_off for result in results)
+    return {"bytes of transactions that a crash of the server cut off": cut_off} if cut_off else {}

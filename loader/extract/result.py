@@ -19,7 +19,7 @@ class RangeResult:
 
     `before`: where the range starts with its log file, the GTID set that the file says is before it. `gtids`: of the
     transactions that begin in its bytes of the file `file`. `mark`: of the place behind the last of them.
-    `row_events_skipped`: by reason.
+    `row_events_skipped`: by reason. `bytes_cut_off`: of a transaction that a crash of the server left unfinished.
     """
 
     files: list[StagedFile] = field(default_factory=list)
@@ -37,3 +37,4 @@ class RangeResult:
     row_events_staged: int = 0
     row_events_held: int = 0
     row_events_skipped: dict[str, int] = field(default_factory=dict)
+    bytes_cut_off: int = 0

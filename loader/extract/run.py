@@ -64,6 +64,7 @@ def _attempted(spark: SparkSession, chain: PlanChain, plan: Plan, spec: ExtractS
     """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
     before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
     context, transport = spark.sparkContext, spec.transport
+    transport.open().segments(plan.interval)  # raises where the log is cut here, which looks as if it was replaced
     if difference := changed(transport.open(), before):
         raise replaced(before.position, difference)
     ranges = ranges_of(plan, transport, context.defaultParallelism)

@@ -60,7 +60,8 @@ class RangeExtractor:
             stager = self._stager(span, log.form)
             tally = GtidTally(log.form.mariadb)
             with _Parts(stager, self._writer, result) as parts:
-                for window in windows(log, span, stager.registry, plan.part_bytes):
+                cut_off = self._cut_off(span, log.form, result)
+                for window in windows(log, span, stager.registry, plan.part_bytes, cut_off):
                     why = reasons(plan.skip, window.index.transactions)
                     rows = self._chosen(account(result, window, why, mine))
                     result.row_events_staged += len(rows)
@@ -114,6 +115,23 @@ class RangeExtractor:
         )
         every = plan.update_rows == "both"
         return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
+
+    def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int], None] | None:
+        """What notes that the range's file ends inside a transaction, where a crash of its server can be the reason.
+
+        MariaDB leaves such an end as it is when it starts again, and begins the next file; that nothing committed is
+        missing, the GTIDs before the next file prove. MySQL cuts it off. See "Crash recovery" in both manuals.
+        """
+        if not form.mariadb or span.file == self._plan.interval.stop.file:
+            return None
+        first, end = counted(span, self._plan.part_bytes)
+
+        def note(place: int) -> None:
+            if self._transport.size(span.file) != span.read_to:
+                raise BinlogFormatError("a range ends inside a transaction", file=span.file, position=place)
+            result.bytes_cut_off += span.read_to - place if first <= place < end else 0
+
+        return note
 
     def _writer(self, name: str) -> PartWriter:
         return PartWriter(self._store, self._folder, self._attempt, name)

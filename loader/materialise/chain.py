@@ -6,7 +6,7 @@ The log is that of a generation, behind as much as counts of those that it follo
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from threading import Lock
 from typing import NamedTuple
@@ -164,8 +164,8 @@ class Chain:
             return
 
 
-def read_load(store: Store, key: str, source: str, generation: str) -> Manifest:
-    """The manifest of an initial load of this source and generation.
+def read_load(store: Store, key: str, source: str, generations: Sequence[str]) -> Manifest:
+    """The manifest of an initial load of this source and one of these generations.
 
     Raises:
         StagedDataError: missing, unreadable, or of another source or generation.
@@ -176,6 +176,7 @@ def read_load(store: Store, key: str, source: str, generation: str) -> Manifest:
         raise StagedDataError(
             "the manifest of an initial load is missing", hint="load the table again", key=key
         ) from error
+    generation = manifest.generation if manifest.generation in generations else generations[-1]
     _check_place(manifest, key, source, generation, manifest.start_seqno)
     return manifest
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -21,7 +22,6 @@ from loader.materialise.verifying import verify_files
 from loader.materialise.warehouse import META_COLUMNS, Warehouse, check_ours, check_schema, recorded_schema
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
-from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.store.base import Store
 
@@ -29,8 +29,8 @@ _ATTEMPTS = 5
 _MISFIT = "loader-misfit"
 
 
-def load_table(warehouse: Warehouse, store: Store, manifest: Manifest) -> TableResult:
-    """Bring a table to the position of an initial load, unless it is there or further.
+def load_table(warehouse: Warehouse, store: Store, manifest: Manifest, generations: Sequence[str]) -> TableResult:
+    """Bring a table, which may stand in any of these generations, to an initial load's position, unless it is further.
 
     Raises:
         LoaderError: the table cannot be loaded; its rows are as they were.
@@ -41,7 +41,7 @@ def load_table(warehouse: Warehouse, store: Store, manifest: Manifest) -> TableR
     with table_lock(warehouse.catalog, work.name):
         for _ in range(_ATTEMPTS):
             try:
-                result = _attempt(warehouse, store, manifest, work)
+                result = _attempt(warehouse, store, manifest, work, generations)
             except LostError:
                 continue
             return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
@@ -62,10 +62,11 @@ def load_work(manifest: Manifest) -> Work:
     return Work(schemas[0].name, schemas[0], 0, manifest.start_seqno, manifest.start, files, (log_of(manifest),))
 
 
-def _attempt(warehouse: Warehouse, store: Store, manifest: Manifest, work: Work) -> TableResult:
+def _attempt(
+    warehouse: Warehouse, store: Store, manifest: Manifest, work: Work, generations: Sequence[str]
+) -> TableResult:
     history = _ready(warehouse, manifest, work)
-    lineage = PlanChain(store, manifest.source).lineage(manifest.generation)
-    applied = check_ours(history, work.name, manifest.source, [generation.name for generation in lineage])
+    applied = check_ours(history, work.name, manifest.source, generations)
     if applied is not None and applied.seqno >= work.target:
         return _standing(work.name, applied)
     recorded = recorded_schema(history, work.name)

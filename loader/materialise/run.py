@@ -19,6 +19,7 @@ from loader.materialise.published import publish
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
+from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
 from loader.store.opening import open_store
 
@@ -73,11 +74,16 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     """
     Warehouse(spark, spec.catalog)
     store = open_store(spec.staging_root)
-    read = [read_load(store, key, spec.source, spec.generation) for key in spec.manifests]
+    lineage = [one.name for one in PlanChain(store, spec.source).lineage(spec.generation)]
+    read = [read_load(store, key, spec.source, lineage) for key in spec.manifests]
     # Of several loads of one table only the newest one matters.
     manifests = {load_work(one).name: one for one in sorted(read, key=lambda one: one.start_seqno)}
     biggest_first = sorted(manifests, key=lambda table: -sum(file.bytes for file in manifests[table].files))
-    done = _all(biggest_first, lambda table: load_table(Warehouse(spark, spec.catalog), store, manifests[table]))
+
+    def load_one(table: TableName) -> TableResult:
+        return load_table(Warehouse(spark, spec.catalog), store, manifests[table], lineage)
+
+    done = _all(biggest_first, load_one)
     return MaterialiseResult(tables=tuple(sorted(done, key=lambda result: result.table)))
 
 

@@ -22,6 +22,7 @@ from loader.staging.documents import Followed, Generation
 from loader.store.opening import open_store
 from loader.transport.base import ServerCannotTell, Transport
 from loader.transport.connection import connected, log_sizes
+from loader.transport.segments import lags
 
 
 def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoint) -> None:
@@ -30,6 +31,7 @@ def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoi
     Raises:
         AnotherServer, LogRenamed: a server with GTIDs may be followed there; see `follow`.
         GapError: the log is not what it was, and how.
+        LogLags: the server's is, and what is read of it here ends before.
     """
     position, transport = checkpoint.position, log_of(settings, generation).open()
     with connected(settings.server) as connection:
@@ -38,6 +40,8 @@ def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoi
         continuity.check_executed(connection, position, checkpoint.gtids)
         if not archived:
             continuity.check_not_purged(connection, checkpoint.gtids)
+    if settings.transport.kind == "file" and (size := transport.size(position.file)) < position.logpos:
+        raise lags(position.file, size, position.logpos)
     if difference := changed(transport, checkpoint):
         raise continuity.replaced(position, difference)
 

@@ -37,7 +37,7 @@ def stops(transport: Transport, backlog: Interval, limits: IntervalLimits) -> It
     for file, begin, end in segments:
         if cutter.rest_fits:
             break
-        for ends, committed in _transactions(transport, file, begin, end):
+        for ends, committed in _transactions(transport, file, begin, end, last=file == backlog.stop.file):
             for cut in cutter.cuts(ends - begin + passed, committed):
                 stop = _position(segments, cut)
                 if stop != backlog.stop:
@@ -57,7 +57,7 @@ def _position(segments: Sequence[tuple[str, int, int]], place: int) -> Position:
     raise ValueError("a place behind the end of the backlog")
 
 
-def _transactions(transport: Transport, file: str, begin: int, end: int) -> Iterator[tuple[Ints, Ints]]:
+def _transactions(transport: Transport, file: str, begin: int, end: int, *, last: bool) -> Iterator[tuple[Ints, Ints]]:
     """Ends and commit times (microseconds) of the transactions of a segment, a block at a time."""
     # Not at the top: the codec loads its kernels on import, for which a plan without a walk has no use.
     from loader.binlog import walk as w
@@ -73,7 +73,9 @@ def _transactions(transport: Transport, file: str, begin: int, end: int) -> Iter
         for _ in walked(log, walk, end):
             found = walk.take().transactions
             yield found[:, w.T_END], found[:, w.T_COMMITTED]
-        refuse_rest(walk, log, end)
+        # A crash of MariaDB leaves its file so: the extraction looks whether anything is missing.
+        if last or not log.form.mariadb:
+            refuse_rest(walk, log, end)
 
 
 @dataclass

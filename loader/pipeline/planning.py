@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from loader.extract.checkpoint import checkpoint_at
 from loader.extract.spec import TransportSettings
 from loader.model.identity import Identity
-from loader.model.position import Position
+from loader.model.position import Interval, Position
 from loader.model.table import TableSchema
 from loader.pipeline.following import follow, log_of, prove
 from loader.pipeline.limits import stops
@@ -19,7 +19,8 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan
 from loader.staging.filters import Captured
 from loader.store.opening import open_store
-from loader.transport.connection import connected
+from loader.transport.connection import connected, log_sizes
+from loader.transport.segments import check_whole
 
 
 class IntervalChosen(BaseModel):
@@ -103,7 +104,8 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         return _noted(chain, unfinished[0], run, new=False)
     head = chain.head(generation.name)
     start = head.interval.stop if head else generation.start_position
-    stop, untold = _next_stop(settings, start)
+    log = log_of(settings, generation)
+    stop, untold = _next_stop(settings, log, start)
     if stop == start:
         return _noted(chain, head, run, new=False) if head else None
     template = Plan(
@@ -120,7 +122,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         part_bytes=settings.part_bytes,
         untold=tuple(schema.as_dict() for schema in untold),
     )
-    return _noted(chain, _planned(chain, template, log_of(settings, generation), settings.interval), run, new=True)
+    return _noted(chain, _planned(chain, template, log, settings.interval), run, new=True)
 
 
 def _given(chain: PlanChain, run: str) -> Plan | None:
@@ -154,13 +156,20 @@ def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: In
     return first
 
 
-def _next_stop(settings: SourceSettings, start: Position) -> tuple[Position, list[TableSchema]]:
-    """The end of the log, and what the plan is to know of tables, read before it."""
+def _next_stop(settings: SourceSettings, log: TransportSettings, start: Position) -> tuple[Position, list[TableSchema]]:
+    """The end of the log, and what the plan is to know of tables, read before it.
+
+    Raises:
+        LogLags: what is read of it here is not as long as on the server.
+    """
     with connected(settings.server) as connection:
         inspect.check_settings(connection)
         untold = read_untold(connection, Captured(settings.tables))
-        stop = inspect.log_end(connection)
-    return max(start, stop), untold
+        stop = max(start, inspect.log_end(connection))
+        sizes = log_sizes(connection)
+    if log.kind == "file":
+        check_whole(Interval(start, stop), log.open().size, sizes)
+    return stop, untold
 
 
 def _noted(chain: PlanChain, plan: Plan, run: str, new: bool) -> IntervalChosen:

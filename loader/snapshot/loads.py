@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TypeVar
 
 from loader.failpoints import failpoint
 from loader.model.table import TableName
 from loader.snapshot.documents import LoadedChunk, LoadPlan
+from loader.staging.chain import PlanChain
 from loader.staging.documents import Document, Manifest
 from loader.staging.layout import load_folder
 from loader.store.base import ObjectNotFound, Store
@@ -38,6 +40,17 @@ class Loads:
             plan = self._read(f"{folder}/{name}/plan.json", LoadPlan) if int(name) >= not_before else None
             if plan:
                 return plan
+        return None
+
+    def followed(self, table: TableName) -> LoadPlan | None:
+        """The table's last load in older generations, if it is finished and this one goes on from all it has read."""
+        source, generation = self._place
+        lineage = PlanChain(self._store, source).lineage(generation)
+        for older, newer in reversed(list(pairwise(lineage))):
+            plan = Loads(self._store, source, older.name).newest(table, 0)
+            if plan and newer.follows:
+                manifest = self.manifest(plan)
+                return plan if manifest and manifest.exact_at_seqno <= newer.follows.stop_seqno else None
         return None
 
     def begin(self, plan: LoadPlan) -> LoadPlan:

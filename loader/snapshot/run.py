@@ -100,7 +100,7 @@ def _load(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> TableLoa
 def _plan(loads: Loads, spec: SnapshotSpec, table: TableName) -> LoadPlan:
     """The plan of the load that is done or goes on; a new one where there is none, or where it cannot go on."""
     not_before = Position.parse(spec.not_before).seqno(spec.shift) if spec.not_before else 0
-    existing = loads.newest(table, not_before)
+    existing = loads.newest(table, not_before) or (None if not_before else loads.followed(table))
     if existing and loads.manifest(existing):
         return existing
     with connected(spec.server) as connection:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from loader.errors import LoaderError
+from loader.errors import LoaderError, RetryableError
 from loader.model.position import Interval
 
 
 class ServerCannotTell(LoaderError):
     """The server has no answer where a place in its log is asked for, or the answer is no place."""
+
+
+class LogLags(RetryableError):
+    """A log file has fewer bytes here than the server wrote: a mount or a copy of it is behind."""
 
 
 class LogFile(Protocol):
@@ -44,7 +48,8 @@ class Transport(Opens, Protocol):
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """The interval as (file, first byte, end byte) of each log file, in order.
 
-        The end of a file before the last is its size. Raises GapError when a file is missing.
+        The end of a file before the last is its size. Raises GapError when a file is missing, LogLags when the last
+        one is shorter than the interval, or BinlogFormatError when it is so on the server itself.
         """
 
     def size(self, file: str) -> int:

@@ -23,7 +23,7 @@ from loader.binlog.format import log_identity
 from loader.errors import BinlogFormatError, GapError, SourceUnavailable
 from loader.model.position import Interval
 from loader.transport.address import ServerAddress
-from loader.transport.base import LogFile
+from loader.transport.base import LogFile, LogLags
 from loader.transport.connection import connected, log_sizes
 from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump
 from loader.transport.segments import segments
@@ -32,6 +32,7 @@ from loader.transport.spool import Spool
 _SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS
 _PATIENCE_SECONDS = 300
 _LONGEST_PAUSE_SECONDS = 10
+_TORN = "truncated in the middle of event"
 _NO_FILE = "Could not find first log file"  # what both servers say with it of a file that is gone
 
 
@@ -47,7 +48,10 @@ class NetworkTransport:
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport: by SHOW BINARY LOGS."""
-        return segments(interval, self._sizes())
+        try:
+            return segments(interval, self._sizes())
+        except LogLags as error:
+            raise _too_short(error.where["file"], int(error.where["size"])) from error
 
     def size(self, file: str) -> int:
         """See Transport."""
@@ -146,6 +150,8 @@ class _Download:
             except OperationalError as error:
                 if error.args[0] != LOG_ERROR:
                     raise
+                if self._is_cut_off(str(error.args[1])):
+                    return
                 raise self._refused(str(error.args[1])) from error
             finally:
                 self._connection = None
@@ -169,6 +175,10 @@ class _Download:
             self._next, self._heard = dump.begun, time.monotonic()
         return True
 
+    def _is_cut_off(self, why: str) -> bool:
+        """Whether MariaDB sent all whole events of a file that a crash cut off inside the next one."""
+        return isinstance(self._log, tuple) and b"mariadb" in self._log[2].lower() and _TORN in why
+
     def _check_server(self, found: object) -> None:
         if found != self._server:
             raise self._another("the server", f"it was {self._server} and is {found}")
@@ -180,12 +190,7 @@ class _Download:
         if self._file not in sizes:
             raise _purged(self._address, self._file, "it was purged while it was read")
         if sizes[self._file] < self._stop:
-            raise BinlogFormatError(
-                "the server's log ends before the interval does",
-                hint="it may have lost its newest transactions in a crash; compare with SHOW BINARY LOGS",
-                file=self._file,
-                position=sizes[self._file],
-            )
+            raise _too_short(self._file, sizes[self._file])
         raise SourceUnavailable("the server ended the dump before the end of the log", source=self._address)
 
     def _refused(self, why: str) -> GapError | BinlogFormatError:
@@ -207,6 +212,15 @@ class _Download:
             source=self._address,
             file=self._file,
         )
+
+
+def _too_short(file: str, size: int) -> BinlogFormatError:
+    return BinlogFormatError(
+        "the server's log ends before the interval does",
+        hint="it may have lost its newest transactions in a crash; compare with SHOW BINARY LOGS",
+        file=file,
+        position=size,
+    )
 
 
 def _server_of(connection: Connection[Any]) -> tuple[str, ...]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from loader.binlog.constants import MAGIC
-from loader.errors import BinlogFormatError
 from loader.model.position import Interval
+from loader.transport.base import LogLags
 
 
 def segments(interval: Interval, size_of: Callable[[str], int]) -> list[tuple[str, int, int]]:
     """See Transport.segments; `size_of` gives the bytes of a file or raises GapError.
 
     Raises:
-        BinlogFormatError: the last file ends before the interval.
+        LogLags: the last file ends before the interval.
     """
     start, stop = interval.start, interval.stop
     found = []
@@ -23,6 +23,30 @@ def segments(interval: Interval, size_of: Callable[[str], int]) -> list[tuple[st
         begin = start.logpos if lognum == start.lognum else len(MAGIC)
         end = stop.logpos if lognum == stop.lognum else size
         if end > size:
-            raise BinlogFormatError("the log file ends before the interval does", file=file, size=size, position=end)
+            raise lags(file, size, end)
         found.append((file, begin, end))
     return found
+
+
+def check_whole(interval: Interval, size_of: Callable[[str], int], sizes: Mapping[str, int]) -> None:
+    """Raise LogLags unless every file of the interval is as long as `sizes`, those of the server, say, if they do.
+
+    A file before the last that is cut between two transactions looks as one that the server wrote so.
+    """
+    for file, _, end in segments(interval, size_of):
+        wanted = sizes.get(file, end) if file != interval.stop.file else end
+        if end < wanted:
+            raise lags(file, end, wanted)
+
+
+def lags(file: str, size: int, wanted: int) -> LogLags:
+    """The error of a file that has fewer bytes than are wanted of it."""
+    return LogLags(
+        "the log file ends before the interval does",
+        why=f"it has {size} bytes here, of at least {wanted} that the server wrote",
+        hint="if the folder is a network mount or a copy that is behind the server, run again once it is not; else"
+        " copy the file again",
+        file=file,
+        size=size,
+        position=wanted,
+    )

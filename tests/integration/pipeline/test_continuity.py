@@ -32,9 +32,9 @@ from loader.source.continuity import (
 from loader.staging.documents import Followed, Generation, Manifest
 from loader.store.opening import open_store
 from loader.testing import TasksHere
-from loader.transport.address import ServerAddress
 from loader.transport.connection import connected, log_sizes
 from tests.integration.pipeline.conftest import settings_of
+from tests.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration
 
@@ -72,17 +72,6 @@ class Shop:
         address = address_of(server)
         transport = TransportSettings(kind="network", server=address)
         return Shop(server, self.settings.model_copy(update={"server": address, "transport": transport}))
-
-
-def run(server: Server, *statements: str) -> list[tuple[Any, ...]]:
-    with connected(address_of(server)) as connection, connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-        return list(cursor.fetchall())
-
-
-def address_of(server: Server) -> ServerAddress:
-    return ServerAddress(host=server.host, port=server.port, user=server.user)
 
 
 def sizes(server: Server) -> dict[str, int]:
@@ -271,49 +260,14 @@ def test_another_server_without_gtids_is_refused_and_followed_by_hand(
     assert snapshot_position(there.settings) is not None
 
 
-def replicating(old: Server, new: Server) -> None:
-    """Make the new server a replica, and wait until it has all."""
-    if old.kind == "mysql":
-        run(
-            new,
-            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={old.port}, SOURCE_USER='{old.user}',"
-            " SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
-            "START REPLICA",
-        )
-    else:
-        run(
-            new,
-            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={old.port}, MASTER_USER='{old.user}',"
-            " MASTER_USE_GTID=slave_pos",
-            "START SLAVE",
-        )
-    caught_up(old, new)
-
-
-def caught_up(old: Server, new: Server) -> None:
-    if old.kind == "mysql":
-        executed = run(old, "SELECT @@global.gtid_executed")[0][0]
-        assert run(new, f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{executed}', 60)") == [(0,)]
-    else:
-        position = run(old, "SELECT @@global.gtid_binlog_pos")[0][0]
-        assert run(new, f"SELECT MASTER_GTID_WAIT('{position}', 60)") == [(0,)]
-
-
 @pytest.fixture(params=["mysql", "mariadb"])
 def pair(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Path) -> tuple[Shop, Server]:
     """A shop, and a replica that writes a log of its own, with other offsets."""
-    more: dict[str, str | None] = {} if request.param == "mysql" else {"log_slave_updates": "ON"}
     shop = begun(fresh_server(request.param), tmp_path)
-    replica = fresh_server(request.param, {"server_id": "2", **more})
-    for _ in range(3):
-        run(replica, "FLUSH BINARY LOGS")
+    replica = fresh_server(request.param, options_of_replica(request.param))
     replicating(shop.server, replica)
     shop.insert(1, 2)
     return shop, replica
-
-
-def stop_replica(server: Server) -> None:
-    run(server, "STOP REPLICA" if server.kind == "mysql" else "STOP SLAVE")
 
 
 def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:

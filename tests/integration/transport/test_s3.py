@@ -19,6 +19,7 @@ from loader.extract.spec import TransportSettings
 from loader.model.position import Interval, Position
 from loader.reader.log import open_log
 from loader.s3 import S3Address
+from loader.transport.base import LogLags
 from loader.transport.keys import KeyFiles
 from loader.transport.s3 import S3Transport, _Object
 from tests.integration.binlog.source import Source, extracted
@@ -121,7 +122,7 @@ def test_what_is_missing_is_named(s3: Any, bucket: str) -> None:
         open_log(f"s3://{bucket}/nothing")
     with pytest.raises(UsageError, match="no such bucket"):
         open_log("s3://no-bucket-of-that-name/x")
-    with pytest.raises(BinlogFormatError, match="ends before the interval"):
+    with pytest.raises(LogLags, match="ends before the interval"):
         transport.segments(Interval(Position("binlog", 1, 4), Position("binlog", 1, 10**9)))
 
 
