@@ -100,11 +100,16 @@ def follow(
 
 
 @app.command("initial-load")
-def initial_load(context: typer.Context, source: SourceOption = "", table: TablesOption = []) -> None:  # noqa: B006 - typer's way
+def initial_load(
+    context: typer.Context,
+    source: SourceOption = "",
+    table: TablesOption = [],  # noqa: B006 - typer's way
+    again: Annotated[bool, typer.Option("--again", help="Read from the server anew what is loaded already.")] = False,
+) -> None:
     """Load the captured tables, or some of them; what is loaded already is left alone."""
     session: Session = context.obj
     settings = session.settings(source)
-    read = jobs.submit(pipeline.snapshot_job(settings, tuple(table)), settings, session.output.console)
+    read = jobs.submit(pipeline.snapshot_job(settings, tuple(table), again=again), settings, session.output.console)
     loaded = jobs.submit(pipeline.load_job(settings, tuple(read["manifests"])), settings, session.output.console)
     failed = [table for table in read["tables"] if table["error"]]
     loaded["tables"] = sorted(loaded["tables"] + [_unread(table) for table in failed], key=lambda t: str(t["table"]))
@@ -192,7 +197,10 @@ def status(context: typer.Context, source: SourceOption = "") -> None:
         (found.log_end, "the log's end"), (found.planned, "the newest plan"),
         (found.staged, "the newest staged interval"), (found.applied, "all tables"),
     ])  # fmt: skip
-    out.line(f"{found.behind:,} bytes of log are not applied yet; {found.runway}")
+    if found.behind is None:
+        out.line("this is another server than the one that was read so far: the next run follows it, or says why not")
+    else:
+        out.line(f"{found.behind:,} bytes of log are not applied yet; {found.runway}")
     out.rows(
         ("table", "applied_seqno", "snapshot", "state"),
         [(t.table, str(t.applied_seqno), str(t.snapshot), "exact" if t.exact else "catching up") for t in found.tables],

@@ -131,7 +131,7 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
         raise UnsupportedError(
             "incomplete row images are not covered",
             why=f"{found['absent']} records lack columns that their statement did not touch",
-            hint=f"set binlog_row_image=FULL on the server, then: loader initial-load --table {work.name}",
+            hint=f"set binlog_row_image=FULL on the server, then: loader initial-load --table {work.name} --again",
             table=work.name,
         )
 

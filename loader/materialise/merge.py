@@ -93,7 +93,7 @@ def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableNam
             raise GapError(
                 "the table was not captured all the time",
                 why=f"the interval [{manifest.start}, {manifest.stop}) was extracted without it",
-                hint=f"loader initial-load --table {table}",
+                hint=f"loader initial-load --table {table} --again",
                 table=table,
             )
 

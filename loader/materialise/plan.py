@@ -125,7 +125,7 @@ def _check_barriers(name: TableName, applied: int, target: int, manifests: Seque
             raise UnsupportedError(
                 "a statement that changes the table as a whole is not covered",
                 why=barrier.statement,
-                hint=f"drop the table in the warehouse, then: loader initial-load --table {name}",
+                hint=f"drop the table in the warehouse, then: loader initial-load --table {name} --again",
                 table=name,
                 position=barrier.position,
             )
@@ -145,7 +145,7 @@ def _check_schemas(
             raise UnsupportedError(
                 "the table's schema changed",
                 why=difference(recorded, staged),
-                hint=f"drop the table in the warehouse, then: loader initial-load --table {name}",
+                hint=f"drop the table in the warehouse, then: loader initial-load --table {name} --again",
                 table=name,
                 file=file.key,
             )

@@ -165,7 +165,7 @@ def check_ours(history: TableHistory, table: TableName, source: str, generations
     if stands not in generations:
         raise UnsupportedError(
             f"the table stands in generation {stands!r} of the log",
-            hint=f"drop it in the warehouse, then: loader initial-load --table {table}",
+            hint=f"drop it in the warehouse, then: loader initial-load --table {table} --again",
             table=table,
             generation=generations[-1],
         )

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from loader.extract.spec import ExtractSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 from loader.pipeline.following import log_of
-from loader.pipeline.planning import begin, chain_of
+from loader.pipeline.planning import begin, chain_of, preflight
 from loader.settings import SourceSettings
 from loader.snapshot.spec import SnapshotSpec
 
@@ -50,8 +50,8 @@ def materialise_job(settings: SourceSettings, through_seqno: int | None = None) 
     return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
 
 
-def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = ()) -> Job:
-    """The reading of the initial load: of the captured tables, or of these only."""
+def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
+    """The reading of the initial load: of the captured tables, or of these only; `again`: also of those it has read."""
     generation = begin(settings)
     spec = SnapshotSpec(
         source=settings.name,
@@ -62,6 +62,7 @@ def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = ()) -> Job:
         staging_root=settings.staging_root,
         tables=settings.tables,
         only=tables,
+        not_before=str(preflight(settings)[1]) if again else "",
         undecodable=settings.undecodable,
         chunk_rows=settings.chunk_rows,
     )

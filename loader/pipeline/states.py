@@ -30,7 +30,7 @@ class SourceStatus(BaseModel):
     """A source at a glance.
 
     `behind` counts bytes of log after the last applied position, over the files between; `runway` is of the oldest log
-    file that is not staged.
+    file that is not staged. Neither is known of another server than the one that was read so far.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -41,8 +41,8 @@ class SourceStatus(BaseModel):
     planned: str
     staged: str
     applied: str
-    behind: int
-    runway: Runway
+    behind: int | None
+    runway: Runway | None
     tables: tuple[TableState, ...]
 
 
@@ -61,6 +61,7 @@ def status(settings: SourceSettings) -> SourceStatus:
     applied = (
         Position.parse(newest.stop) if newest and newest.generation == generation.name else generation.start_position
     )
+    same = identity.same_server(generation.identity)
     return SourceStatus(
         source=settings.name,
         server=f"{identity.kind} {identity.version} at {settings.server}",
@@ -68,8 +69,8 @@ def status(settings: SourceSettings) -> SourceStatus:
         planned=plans[-1].stop if plans else generation.start,
         staged=staged[-1].stop if staged else generation.start,
         applied=str(applied),
-        behind=_bytes_between(settings, applied, end),
-        runway=source_runway(settings),
+        behind=_bytes_between(settings, applied, end) if same else None,
+        runway=source_runway(settings) if same else None,
         tables=tuple(
             TableState(
                 table=name,

@@ -51,7 +51,7 @@ def _purged(store: Store, file: StagedFile) -> StagedDataError | None:
     return StagedDataError(
         "a staged file was purged",
         why="all tables had its interval, and it was older than the files are kept",
-        hint=f"put it back from the archive if there is one, else: loader initial-load --table {file.name}",
+        hint=f"put it back from the archive if there is one, else: loader initial-load --table {file.name} --again",
         table=file.name,
         file=file.key,
     )

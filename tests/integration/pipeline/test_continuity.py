@@ -282,7 +282,10 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
     shop.server.kill()
     there = shop.at(replica)
     there.insert(5)
+    unfollowed = pipeline.status(there.settings)
+    assert (unfollowed.behind, unfollowed.runway, unfollowed.staged) == (None, None, first.stop)
     second = there.delta()
+    assert pipeline.status(there.settings).runway is not None
     assert (second.generation, second.identity.server_id) == ("0002", 2)
     assert sum(file.rows for file in second.files) == 3
     assert second.start_seqno > abandoned.stop_seqno

@@ -172,3 +172,9 @@ def stopped() -> Stopped:
         os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
 
     return wait
+
+
+def test_tables_are_read_anew_from_the_end_of_the_log_on(source: Source) -> None:
+    source.insert(1)
+    specs = [pipeline.snapshot_job(source.settings, again=again).spec.model_dump() for again in (False, True)]
+    assert [spec["not_before"] for spec in specs] == ["", str(source.end())]
