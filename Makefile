@@ -30,9 +30,10 @@ test: setup ## run all tests, with real servers, in two halves at once
 
 # Whole runs of the loader wait for Spark and Airflow, most other tests for one core.
 WHOLE := tests/e2e tests/dags tests/infra
-# Two of them are with the others, so that both halves take as long.
-APART := tests/e2e/test_failover.py tests/e2e/test_remote_staging.py
+# One is with the others, so that both halves take as long.
+APART := tests/e2e/test_remote_staging.py
 PARTS := $(filter-out $(WHOLE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+SWEEP := tests/memory $(addprefix tests/e2e/test_,killed.py zombies.py failover.py) $(APART)
 
 .PHONY: test-whole
 test-whole:
@@ -48,8 +49,7 @@ test-fast: $(SYNCED) ## run the unit tests only
 
 .PHONY: sweep
 sweep: setup ## the long tests: a delta killed at every point, on every store, logs of gigabytes
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest tests/memory tests/e2e/test_killed.py \
-		$(APART)
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest $(SWEEP)
 
 .PHONY: fuzz
 fuzz: setup ## decode random tables and damaged logs for minutes; SECONDS=300 of each, SEED=... to see a run again
