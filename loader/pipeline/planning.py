@@ -79,7 +79,10 @@ def _current(settings: SourceSettings, chain: PlanChain, generation: Generation)
 
     Raises:
         GapError: the log does not go on.
+        WrongSettings: the server does not log whole rows.
     """
+    with connected(settings.server) as connection:
+        inspect.check_settings(connection)
     try:
         prove(settings, generation, chain.newest_checkpoint(generation))
     except (AnotherServer, LogRenamed):
@@ -163,7 +166,6 @@ def _next_stop(settings: SourceSettings, log: TransportSettings, start: Position
         LogLags: what is read of it here is not as long as on the server.
     """
     with connected(settings.server) as connection:
-        inspect.check_settings(connection)
         untold = read_untold(connection, Captured(settings.tables))
         stop = max(start, inspect.log_end(connection))
         sizes = log_sizes(connection)

@@ -25,7 +25,7 @@ DAGS = {
     "maintain_tables": {"purge": set()},
 }
 
-_POOLS = {"snapshot_position": "mysql_source", "check_runway": "mysql_source", "purge": "default_pool"}
+_POOLS = {"snapshot_position": "mysql_source", "check_runway": "default_pool", "purge": "default_pool"}
 
 
 @pytest.fixture(params=sorted(DAGS))

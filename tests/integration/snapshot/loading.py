@@ -11,7 +11,9 @@ from loader.snapshot.planning import plan_load
 from loader.snapshot.reader import ResultReader, prepare_session
 from loader.snapshot.spec import SnapshotSpec
 from loader.source.inspect import read_identity
-from loader.staging.documents import TableFilter
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Mark, TableFilter
+from loader.store.local import LocalStore
 from tests.integration.snapshot.source_server import SourceServer
 
 
@@ -19,6 +21,9 @@ def spec_of(source: SourceServer, root: Path, **changes: Any) -> SnapshotSpec:
     """The spec of a load of all tables of the test's schema into a staging root."""
     with source.connected() as connection:
         identity = read_identity(connection)
+    mark = Mark(log="", last=0, event="")
+    begun = Generation(source="shop", name="0001", identity=identity, start="binlog.000001:4", mark=mark)
+    PlanChain(LocalStore(f"file://{root}"), "shop").begin(begun)
     given = {"tables": TableFilter(include=(f"{source.schema}.*",)), "chunk_rows": 10} | changes
     return SnapshotSpec(
         source="shop",
