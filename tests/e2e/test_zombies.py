@@ -18,7 +18,10 @@ from infra.servers.process import wait_until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute for each point: make sweep"),
+]
 
 
 def started(loaded: Loaded, *arguments: str, point: str) -> subprocess.Popen[str]:
