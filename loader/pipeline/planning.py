@@ -79,10 +79,7 @@ def _current(settings: SourceSettings, chain: PlanChain, generation: Generation)
 
     Raises:
         GapError: the log does not go on.
-        WrongSettings: the server does not log whole rows.
     """
-    with connected(settings.server) as connection:
-        inspect.check_settings(connection)
     try:
         prove(settings, generation, chain.newest_checkpoint(generation))
     except (AnotherServer, LogRenamed):
@@ -102,6 +99,8 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     chain = chain_of(settings)
     if run and (given := _given(chain, run)):
         return _chosen(given, new=False)
+    with connected(settings.server) as connection:
+        inspect.check_settings(connection)
     generation = _current(settings, chain, chain.require_generation())
     if unfinished := chain.unfinished(generation.name):
         return _noted(chain, unfinished[0], run, new=False)

@@ -79,9 +79,8 @@ class PlanChain:
 
     def generations(self) -> list[Generation]:
         """All generations, in order."""
-        folder = f"{encode(self.source)}/"
-        keys = (f"{folder}{name}/generation.json" for name in self._store.folders(folder))
-        return [found for key in keys if (found := self._read(key, Generation))]
+        names = self._store.folders(f"{encode(self.source)}/")
+        return [found for name in names if (found := self._generation(name))]
 
     def require_generation(self, name: str = "") -> Generation:
         """The generation of that name, or the newest one.
