@@ -99,9 +99,10 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     chain = chain_of(settings)
     if run and (given := _given(chain, run)):
         return _chosen(given, new=False)
+    known = chain.require_generation()
     with connected(settings.server) as connection:
         inspect.check_settings(connection)
-    generation = _current(settings, chain, chain.require_generation())
+    generation = _current(settings, chain, known)
     if unfinished := chain.unfinished(generation.name):
         return _noted(chain, unfinished[0], run, new=False)
     head = chain.head(generation.name)
