@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.errors import UsageError
+from loader.extract.allocator import keep_memory
 from loader.extract.ranges import cut
 from loader.extract.result import RangeResult
 from loader.extract.settling import releases_of, settled_of
@@ -115,6 +116,8 @@ def _extracted(
         return results
     plan = _plan(segments, wanted)
     extractor = _Extractor(plan, files, store, wanted.operations)
+    if wanted.threads > 1:
+        keep_memory()
     with ThreadPoolExecutor(wanted.threads) as pool:
         try:
             for file, begin, end in segments:
