@@ -5,6 +5,7 @@ Sources: the server's manual, "Data Types" and "LOAD DATA"; the Iceberg specific
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 from loader.errors import UnsupportedError
@@ -26,6 +27,7 @@ _TEXTS |= set(ADDRESS_BYTES)
 _BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "geometry"}
 _TEMPORALS = {"date": "date", "datetime": "timestamp_ntz", "timestamp": "timestamp", "time": "string"}
 
+_DECIMAL = re.compile(r"decimal\((?P<size>\d+),\s*(?P<scale>\d+)\)")
 _MAX_DECIMAL = 38  # of Spark and Iceberg; MySQL has 65
 
 
@@ -88,3 +90,19 @@ def _integer(column: Column) -> str:
     if column.unsigned and column.type == "int":
         return "bigint"
     return _INTEGERS[column.type]
+
+
+def promoted(one: str, other: str) -> str | None:
+    """The Spark type to which Iceberg widens a column of either type without a change of its values; None: there is none.
+
+    Iceberg specification, "Schema Evolution", format version 2.
+    """
+    if one == other:
+        return one
+    for narrow, wide in (("int", "bigint"), ("float", "double")):
+        if {one, other} == {narrow, wide}:
+            return wide
+    sizes = [_DECIMAL.fullmatch(kind) for kind in (one, other)]
+    if sizes[0] and sizes[1] and sizes[0]["scale"] == sizes[1]["scale"]:
+        return max(one, other, key=lambda kind: int(kind[len("decimal(") :].partition(",")[0]))
+    return None

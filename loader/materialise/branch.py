@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Self
+
+from py4j.java_gateway import JavaObject
 
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
 from loader.materialise.history import RUN, Snapshot, TableHistory
-from loader.materialise.quoting import identifier, literal
+from loader.materialise.quoting import identifier
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
 
 _LOG = logging.getLogger(__name__)
 _PREFIX = "loader_"
+_TRIES = 5  # to publish
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
 
 
@@ -91,11 +94,12 @@ class Branch:
             made.append(snapshot)
         raise LostError("the branch does not lead back to where it began")
 
-    def publish(self, steps: int) -> list[Snapshot]:
+    def publish(self, steps: int, finish: Callable[[JavaObject], None] | None = None) -> list[Snapshot]:
         """Make the branch main, if main is still where the branch began; this attempt's commits, newest first.
 
         Args:
             steps: how many commits this attempt made.
+            finish: adds to the transaction of Iceberg that does so what is to be seen with the rows, and not before.
 
         Raises:
             LostError: somebody else moved main, or the branch is not what was built. Nothing was published.
@@ -105,28 +109,47 @@ class Branch:
         if len(made) != steps:
             raise LostError(f"the branch has {len(made)} commits of this attempt, not {steps}")
         failpoint("publish.before")
-        catalog = identifier(self._warehouse.catalog.name)
-        name = literal(self._warehouse.name(self._table))
-        try:
-            self._sql(
-                f"CALL {catalog}.system.fast_forward(table => {name}, branch => 'main', to => {literal(self.name)})"
-            )
-        except Exception as error:
-            self._settle(made[0], error)
+        for _ in range(_TRIES):
+            try:
+                self._forward(finish)
+                break
+            except Exception as error:
+                if self._published(made[0], error):
+                    break
+                failed = error
+        else:
+            raise RetryableError(
+                "the catalog did not publish the table", why=str(failed), hint="run again", table=self._table
+            ) from failed
         failpoint("publish.after")
         return made
 
-    def _settle(self, head: Snapshot, error: Exception) -> None:
-        """After a failed fast-forward: whether it happened all the same is read from main, never assumed."""
+    def _forward(self, finish: Callable[[JavaObject], None] | None) -> None:
+        """One commit of the catalog. It is a compare-and-swap: on other metadata than was read here it fails."""
+        history = self._load()
+        if history.head != self.base:
+            raise LostError("main moved")
+        change = history.transaction()
+        if finish:
+            finish(change)
+        change.manageSnapshots().fastForwardBranch("main", self.name).commit()
+        change.commitTransaction()
+
+    def _published(self, head: Snapshot, error: Exception) -> bool:
+        """After a failure: whether it happened all the same is read from main, never assumed.
+
+        Raises:
+            LostError: it did not, and cannot any more.
+        """
         history = self._load()
         if history.descends(history.head, head.id):
             _LOG.warning("%s: the reply of the publication was lost, its effect was not", self._table)
-        elif history.head != self.base:
+            return True
+        if history.head != self.base:
             raise LostError("main moved") from error
-        else:
-            raise RetryableError(
-                "the catalog did not publish the table", why=str(error), hint="run again", table=self._table
-            ) from error
+        # Not the table's rows but something else of it was changed in between, or the catalog failed.
+        _LOG.info("%s: not published yet: %s", self._table, error)
+        return False
 
     def _load(self) -> TableHistory:
         history = self._warehouse.history(self._table)

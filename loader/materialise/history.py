@@ -111,6 +111,10 @@ class TableHistory:
             )
         return None
 
+    def transaction(self) -> JavaObject:
+        """A transaction of Iceberg on this version of the metadata: its commit fails if there is a newer one."""
+        return self._table.newTransaction()
+
 
 def load_history(session: SparkSession, name: str) -> TableHistory | None:
     """The metadata as it is now of the table with this whole, quoted name; None when there is no such table."""

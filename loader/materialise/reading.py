@@ -96,6 +96,11 @@ def unescaped(raw: Expression) -> Expression:
     return sf.when(escaped, sf.translate(undone, "\n\\", "\\\n")).otherwise(raw)
 
 
+def escaped(text: str) -> str:
+    """Text as it is staged, but for the quotes around it; the inverse of `unescaped`."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0")
+
+
 def unreadable(error: Exception, table: TableName) -> StagedDataError | None:
     """The loader's word for what Spark raises on a line that is not in the dialect; None for any other failure."""
     text = str(error)

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from loader.materialise import job, merge
 from loader.materialise.branch import Branch, LostError, drop_superseded
 from loader.materialise.chain import published_key
+from loader.materialise.history import TableHistory
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column
 from loader.staging.documents import Published
@@ -98,28 +99,40 @@ def test_a_branch_dropped_and_made_again_is_not_published(ready: Lake) -> None:
 
 
 def test_a_lost_reply_is_no_failure(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Branch._sql
+    original = Branch._forward
 
-    def loses_replies(self: Branch, statement: str) -> None:
-        original(self, statement)
-        if "fast_forward" in statement:
-            raise ConnectionError("the reply was lost")
+    def loses_replies(*arguments) -> None:
+        original(*arguments)
+        raise ConnectionError("the reply was lost")
 
-    monkeypatch.setattr(Branch, "_sql", loses_replies)
+    monkeypatch.setattr(Branch, "_forward", loses_replies)
     assert ready.one(ready.merged()).status == "applied"
     assert exact(ready)
 
 
-def test_a_catalog_that_fails_is_worth_a_retry(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Branch._sql
+def test_another_change_of_the_table_in_between_is_no_failure(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = TableHistory.transaction
+    left = [2]
 
-    def fails(self: Branch, statement: str) -> None:
-        if "fast_forward" in statement:
-            raise ConnectionError("no answer")
-        original(self, statement)
+    def transaction(self: TableHistory):
+        change = original(self)
+        if left[0]:
+            left[0] -= 1
+            ready.sql(f"ALTER TABLE {ready.warehouse.name(NUMBERED.name)} SET TBLPROPERTIES ('by.hand' = '{left[0]}')")
+        return change
+
+    monkeypatch.setattr(TableHistory, "transaction", transaction)
+    assert ready.one(ready.merged()).status == "applied"
+    assert exact(ready)
+    assert ready.history(NUMBERED).properties["by.hand"] == "0"
+
+
+def test_a_catalog_that_fails_is_worth_a_retry(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_) -> None:
+        raise ConnectionError("no answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Branch, "_sql", fails)
+        patch.setattr(Branch, "_forward", fails)
         result = ready.merged()
     assert (result.exit_code, result.tables[0].error["error"]) == (3, "RetryableError")
     assert list(ready.history(NUMBERED).branches) == ["main"]
@@ -135,11 +148,11 @@ def test_maintenance_in_between_makes_the_merge_start_over(
     left = [moves]
     name = ready.warehouse.name(NUMBERED.name)
 
-    def publish(self: Branch, steps: int):
+    def publish(*arguments):
         if left[0]:
             left[0] -= 1
             ready.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
-        return original(self, steps)
+        return original(*arguments)
 
     monkeypatch.setattr(Branch, "publish", publish)
     result = ready.merged()
