@@ -22,7 +22,7 @@ def judge(statements: Iterable[LogStatement], tables: TableFilter, skip: Skip) -
     captured, markers = Captured(tables), skip.markers()
     barriers = []
     for statement in sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2]))):
-        found = effect(statement.text, statement.database)
+        found = effect(statement.text, statement.database, statement.sql_mode, statement.mariadb)
         concerned = tuple(str(name) for name in found.tables if captured(name))
         if found.kind is Kind.UNDO and statement.beside_rows:
             raise _refused(statement)
@@ -36,6 +36,9 @@ def judge(statements: Iterable[LogStatement], tables: TableFilter, skip: Skip) -
                     seqno=statement.seqno,
                     position=statement.position,
                     statement=statement.text,
+                    database=statement.database,
+                    sql_mode=statement.sql_mode,
+                    mariadb=statement.mariadb,
                     tables=concerned,
                 )
             )

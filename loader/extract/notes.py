@@ -49,7 +49,8 @@ def _note(log: LogBytes, window: Window, statement: w.Ints, unit: int, skipped: 
     captured = number in window.index.long or bool((rows[first:last, w.R_TABLE] >= 0).any())
     if event[4] == XA_PREPARE:
         return Prepared(read_prepare(event[HEADER:]).xid, file, start, end, captured, skipped)
-    database, text = read_query(event[4], event[HEADER:])
-    if decision := read_decision(text):
+    query = read_query(event[4], event[HEADER:])
+    if decision := read_decision(query.text):
         return Decided(decision.xid, file, end, decision.commit, end + unit, committed)
-    return LogStatement(end + unit, f"{file}:{statement[w.S_OFFSET]}", database, text, log.form.mariadb, captured)
+    position = f"{file}:{statement[w.S_OFFSET]}"
+    return LogStatement(end + unit, position, query.database, query.text, query.sql_mode, log.form.mariadb, captured)

@@ -10,6 +10,8 @@ from types import MappingProxyType
 from loader.errors import GapError, UnsupportedError
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName, TableSchema
+from loader.schema.changes import Altered, ChangeIndexes, Created
+from loader.schema.reading import table_changes
 from loader.staging.documents import Barrier, Manifest, StagedFile
 
 
@@ -121,7 +123,7 @@ def plan_table(
 
 def _check_barriers(name: TableName, applied: int, target: int, manifests: Sequence[Manifest]) -> None:
     for barrier in (barrier for manifest in manifests for barrier in manifest.barriers):
-        if applied < barrier.seqno <= target and _concerns(barrier, name):
+        if applied < barrier.seqno <= target and _concerns(barrier, name) and not _harmless(barrier):
             raise UnsupportedError(
                 "a statement that changes the table as a whole is not covered",
                 why=barrier.statement,
@@ -129,6 +131,16 @@ def _check_barriers(name: TableName, applied: int, target: int, manifests: Seque
                 table=name,
                 position=barrier.position,
             )
+
+
+def _harmless(barrier: Barrier) -> bool:
+    """Whether it leaves the rows and columns of tables that there are as they were."""
+    changes = table_changes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb)
+    return all(
+        (isinstance(change, Created) and not change.replaces)
+        or (isinstance(change, Altered) and set(map(type, change.actions)) <= {ChangeIndexes})
+        for change in changes
+    )
 
 
 def _concerns(barrier: Barrier, name: TableName) -> bool:

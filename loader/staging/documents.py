@@ -236,13 +236,19 @@ class Balance(BaseModel):
 
 
 class Barrier(BaseModel):
-    """A statement that changed captured tables as a whole, in its order among the records (empty `tables`: unknown)."""
+    """A statement that changed captured tables as a whole, in its order among the records (empty `tables`: unknown).
+
+    `database`, `sql_mode` and `mariadb` say how it was read: see `loader.schema.reading.table_changes`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     seqno: int
     position: str
     statement: str
+    database: str
+    sql_mode: int
+    mariadb: bool
     tables: tuple[str, ...]
 
 

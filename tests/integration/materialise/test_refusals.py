@@ -30,6 +30,12 @@ def insert(key: int, at: int = 1100) -> Change:
     return Change("I", number(1, at), 5, (key, "new"))
 
 
+def barred(seqno: int, at: str, statement: str, tables: tuple[str, ...]) -> Barrier:
+    return Barrier(
+        seqno=seqno, position=at, statement=statement, database="shop", sql_mode=0, mariadb=False, tables=tables
+    )
+
+
 @pytest.fixture
 def both(lake: Lake) -> Lake:
     """Two loaded tables, each with one row."""
@@ -161,7 +167,7 @@ def test_a_changed_schema_names_the_columns(both: Lake) -> None:
 
 @pytest.mark.parametrize("tables", [("shop.orders",), ("shop.orders", "shop.other")])
 def test_a_barrier_stops_the_tables_it_names(both: Lake, tables: tuple[str, ...]) -> None:
-    barrier = Barrier(seqno=number(1, 1500), position=position(1, 1500), statement="TRUNCATE orders", tables=tables)
+    barrier = barred(number(1, 1500), position(1, 1500), "TRUNCATE orders", tables)
     staged_for_both(both, barriers=[barrier])
     error = stopped(both, both.merged(), "shop.orders", "UnsupportedError")
     assert (error["why"], error["where"]["position"]) == ("TRUNCATE orders", position(1, 1500))
@@ -169,7 +175,7 @@ def test_a_barrier_stops_the_tables_it_names(both: Lake, tables: tuple[str, ...]
 
 
 def test_a_barrier_that_names_nothing_stops_every_table_and_one_before_the_load_none(both: Lake) -> None:
-    barrier = Barrier(seqno=number(1, 1000), position=P0, statement="DROP DATABASE x", tables=())
+    barrier = barred(number(1, 1000), P0, "DROP DATABASE x", ())
     both.staging.interval(position(1, 500), position(1, 1050), barriers=[barrier])
     assert both.merged().exit_code == 0
     late = barrier.model_copy(update={"seqno": number(1, 1060), "position": position(1, 1060)})

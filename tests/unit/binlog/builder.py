@@ -61,10 +61,16 @@ class LogBuilder:
         """MariaDB's GTID event; `single`: one statement follows, without BEGIN."""
         return self.event(162, struct.pack("<QIB6x", number, 0, 1 if single else 0))
 
-    def query(self, text: str | bytes, database: str = "", *, seconds: int = SECONDS) -> int:
-        """A statement."""
+    def query(
+        self,
+        text: str | bytes,
+        database: str = "",
+        *,
+        seconds: int = SECONDS,
+        variables: bytes = b"\0" + bytes(4),
+    ) -> int:
+        """A statement with its status variables."""
         raw = text if isinstance(text, bytes) else text.encode()
-        variables = b"\0" + bytes(4)
         head = struct.pack("<IIBHH", 1, 0, len(database.encode()), 0, len(variables))
         return self.event(2, head + variables + database.encode() + b"\0" + raw, seconds=seconds)
 

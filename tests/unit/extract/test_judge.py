@@ -10,13 +10,14 @@ from loader.extract.judge import judge
 from loader.staging.documents import Barrier, Skip, TableFilter
 from tests.unit.binlog.builder import LogBuilder
 
+ANSI = 4
 SHOP = TableFilter(include=("shop.*",), exclude=("shop.secret",))
 
 
 def statement(
     text: str, seqno: int = 7, position: str = "binlog.000001:99", database: str = "shop", *, rows: bool = False
 ) -> LogStatement:
-    return LogStatement(seqno, position, database, text, False, rows)
+    return LogStatement(seqno, position, database, text, ANSI, False, rows)
 
 
 def tables(text: str, database: str = "shop") -> list[tuple[str, ...]]:
@@ -26,7 +27,15 @@ def tables(text: str, database: str = "shop") -> list[tuple[str, ...]]:
 
 def test_a_barrier_carries_seqno_position_statement_and_tables() -> None:
     assert judge([statement("TRUNCATE orders")], SHOP, Skip()) == (
-        Barrier(seqno=7, position="binlog.000001:99", statement="TRUNCATE orders", tables=("shop.orders",)),
+        Barrier(
+            seqno=7,
+            position="binlog.000001:99",
+            statement="TRUNCATE orders",
+            database="shop",
+            sql_mode=ANSI,
+            mariadb=False,
+            tables=("shop.orders",),
+        ),
     )
 
 
@@ -37,7 +46,8 @@ def test_a_barrier_carries_seqno_position_statement_and_tables() -> None:
         ("DROP TABLE orders, other.t, items", [("shop.orders", "shop.items")]),
         ("RENAME TABLE shop.a TO other.b", [("shop.a",)]),
         ("RENAME TABLE other.a TO shop.b", [("shop.b",)]),
-        ("ALTER TABLE secret ADD x INT", []), ("ALTER TABLE other.t ADD x INT", []), ("CREATE TABLE t (id INT)", []),
+        ("ALTER TABLE secret ADD x INT", []), ("ALTER TABLE other.t ADD x INT", []), ("CREATE TABLE t (id INT)", [("shop.t",)]),
+        ("CREATE TABLE other.t LIKE t", []), ('DROP TABLE "orders"', [("shop.orders",)]),
         ("GRANT SELECT ON *.* TO u", []), ("DROP DATABASE shop", [()]), ("DROP DATABASE other", []),
         ("DROP SCHEMA IF EXISTS `shop`", [()]),
     ],
@@ -103,8 +113,8 @@ def test_statements_of_one_transaction_keep_their_order_in_the_log() -> None:
 def test_a_statement_in_another_encoding_is_a_barrier_that_can_be_stored() -> None:
     log = LogBuilder(checksum=False)
     at = log.query(b"ALTER TABLE orders COMMENT 'caf\xe9'", "shop")
-    database, text = read_query(2, bytes(log.data[at + 19 :]))
-    (barrier,) = judge([statement(text, database=database)], SHOP, Skip())
+    query = read_query(2, bytes(log.data[at + 19 :]))
+    (barrier,) = judge([statement(query.text, database=query.database)], SHOP, Skip())
     assert barrier.tables == ("shop.orders",)
     assert Barrier.model_validate_json(barrier.model_dump_json()) == barrier
 

@@ -158,9 +158,15 @@ def test_nothing_for_a_table_is_no_work() -> None:
     assert planned(10, manifest(10, 20, file(11, 15, rows=0))) is None
 
 
-def barrier(at: int, *tables: str) -> Barrier:
+def barrier(at: int, *tables: str, statement: str = "ALTER TABLE orders ADD x INT") -> Barrier:
     return Barrier(
-        seqno=seqno(at), position=f"binlog.000003:{at}", statement="ALTER TABLE orders ADD x INT", tables=tables
+        seqno=seqno(at),
+        position=f"binlog.000003:{at}",
+        statement=statement,
+        database="shop",
+        sql_mode=0,
+        mariadb=False,
+        tables=tables,
     )
 
 
@@ -185,6 +191,23 @@ def test_barriers(at: int, tables: tuple[str, ...], stops: bool) -> None:
         planned(15, one)
     assert caught.value.why == "ALTER TABLE orders ADD x INT"
     assert caught.value.where == {"table": "shop.orders", "position": "binlog.000003:16"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "stops"),
+    [
+        ("CREATE TABLE IF NOT EXISTS orders (id INT)", False), ("CREATE TABLE orders LIKE items", False),
+        ("CREATE OR REPLACE TABLE orders (id INT)", True), ("ALTER TABLE orders ADD UNIQUE (v), COMMENT 'x'", False),
+        ("ALTER TABLE orders ADD UNIQUE (v), DROP x", True), ("CREATE UNIQUE INDEX i ON orders (v)", False),
+    ],
+)  # fmt: skip
+def test_statements_that_leave_rows_and_columns_as_they_are_stop_nothing(statement: str, stops: bool) -> None:
+    one = manifest(10, 20, barriers=(barrier(16, "shop.orders", statement=statement),))
+    if not stops:
+        assert planned(15, one) is None
+        return
+    with pytest.raises(UnsupportedError, match="changes the table as a whole"):
+        planned(15, one)
 
 
 def test_difference_names_columns_and_key() -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from loader.model.table import TableName
+from loader.schema.lexer import ANSI_QUOTES
 from loader.schema.statements import Effect, Kind, effect
 
 DATABASE = "db"
+
+
+def judged(text: str, sql_mode: int = 0, *, mariadb: bool = True) -> Effect:
+    return effect(text, DATABASE, sql_mode, mariadb)
 
 
 def named(*names: str) -> tuple[TableName, ...]:
@@ -27,7 +32,6 @@ BARRIERS = {
     "DROP TABLE shop . orders": ["shop.orders"],
     "DROP TABLE `if`": ["if"],
     "DROP TABLE `table`": ["table"],
-    'DROP TABLE "shop"."orders"': ["shop.orders"],
     "DROP TABLE `漢字`.`naïve 😀`": ["漢字.naïve 😀"],
     "DROP TABLE a$b.c$d": ["a$b.c$d"],
     "DROP TABLE shop.2024_orders": ["shop.2024_orders"],
@@ -75,11 +79,24 @@ BARRIERS = {
 
 @pytest.mark.parametrize("text", list(BARRIERS))
 def test_statements_that_change_tables_as_a_whole(text: str) -> None:
-    assert effect(text, DATABASE) == Effect(Kind.BARRIER, named(*BARRIERS[text]))
+    assert judged(text) == Effect(Kind.BARRIER, named(*BARRIERS[text]))
+
+
+def test_double_quotes_are_around_names_or_strings_by_sql_mode() -> None:
+    for text in ('DROP TABLE "shop"."orders"', 'ALTER TABLE "shop"."orders" ADD x INT DEFAULT \'"\''):
+        assert judged(text, ANSI_QUOTES) == Effect(Kind.BARRIER, named("shop.orders"))
+        assert judged(text) == Effect(Kind.BARRIER)
+    assert judged('ALTER TABLE a ADD x INT COMMENT "b"', ANSI_QUOTES) == Effect(Kind.BARRIER, named("a"))
+
+
+def test_comments_of_mariadb_are_executed_by_mariadb_alone() -> None:
+    text = "DROP TABLE a /*M!100100 , b */"
+    assert judged(text) == Effect(Kind.BARRIER, named("a", "b"))
+    assert judged(text, mariadb=False) == Effect(Kind.BARRIER, named("a"))
 
 
 def test_names_with_points_and_backticks() -> None:
-    assert effect("DROP TABLE `a.b`.`c``d`, `e.f`", DATABASE).tables == (
+    assert judged("DROP TABLE `a.b`.`c``d`, `e.f`").tables == (
         TableName("a.b", "c`d"),
         TableName(DATABASE, "e.f"),
     )
@@ -87,7 +104,7 @@ def test_names_with_points_and_backticks() -> None:
 
 @pytest.mark.parametrize("text", ["DROP DATABASE shop", "DROP SCHEMA IF EXISTS `shop`", "drop database shop;"])
 def test_a_dropped_database_is_named(text: str) -> None:
-    assert effect(text, DATABASE) == Effect(Kind.BARRIER, (), "shop")
+    assert judged(text) == Effect(Kind.BARRIER, (), "shop")
 
 
 UNREADABLE = [
@@ -100,7 +117,7 @@ UNREADABLE = [
 
 @pytest.mark.parametrize("text", UNREADABLE)
 def test_what_cannot_be_read_can_mean_any_table(text: str) -> None:
-    assert effect(text, DATABASE) == Effect(Kind.BARRIER)
+    assert judged(text) == Effect(Kind.BARRIER)
 
 
 NAMELESS = ["DROP TABLE", "TRUNCATE", "TRUNCATE TABLE", "RENAME TABLE", "ALTER TABLE", "ALTER TABLE IF EXISTS"]
@@ -108,7 +125,7 @@ NAMELESS = ["DROP TABLE", "TRUNCATE", "TRUNCATE TABLE", "RENAME TABLE", "ALTER T
 
 @pytest.mark.parametrize("text", NAMELESS)
 def test_a_statement_that_ends_before_its_name_can_mean_any_table(text: str) -> None:
-    assert effect(text, DATABASE) == Effect(Kind.BARRIER)
+    assert judged(text) == Effect(Kind.BARRIER)
 
 
 ROWS = {
@@ -135,9 +152,9 @@ ROWS = {
 
 @pytest.mark.parametrize("text", list(ROWS), ids=lambda text: text[:50])
 def test_statements_that_change_rows(text: str) -> None:
-    found = effect(text, DATABASE)
+    found = judged(text)
     assert (found.kind, set(found.tables)) == (Kind.ROWS, set(named(*ROWS[text])))
 
 
 def test_a_statement_that_takes_back_rows_logged_before() -> None:
-    assert effect("ROLLBACK TO `a`", DATABASE).kind is Kind.UNDO
+    assert judged("ROLLBACK TO `a`").kind is Kind.UNDO

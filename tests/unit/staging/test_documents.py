@@ -39,8 +39,9 @@ NAMES = st.builds(TableName, TEXT, TEXT)
 KEYS = st.lists(TEXT, max_size=2).map(tuple)
 SCHEMAS = st.builds(TableSchema, NAMES, st.lists(COLUMNS, max_size=4).map(tuple), KEYS)
 BARRIERS = st.builds(
-    Barrier, seqno=NUMBER, position=POSITIONS, statement=TEXT, tables=st.lists(TEXT, max_size=3).map(tuple)
-)
+    Barrier, seqno=NUMBER, position=POSITIONS, statement=TEXT, database=TEXT, sql_mode=NUMBER, mariadb=st.booleans(),
+    tables=st.lists(TEXT, max_size=3).map(tuple),
+)  # fmt: skip
 BALANCES = st.builds(
     Balance, events=NUMBER, bytes=NUMBER, transactions=NUMBER, event_types=st.dictionaries(TEXT, NUMBER, max_size=3),
     row_events_staged=NUMBER, skipped=st.dictionaries(TEXT, NUMBER, max_size=3),

@@ -1,0 +1,277 @@
+"""The actions of ALTER TABLE.
+
+Sources: MySQL manual, "ALTER TABLE Statement", "ALTER TABLE Partition Operations"; MariaDB manual, "ALTER TABLE".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loader.model.table import TableName
+from loader.schema.changes import (
+    FIRST,
+    Action,
+    AddColumn,
+    Altered,
+    ChangeIndexes,
+    ConvertCharset,
+    DropColumn,
+    DropKey,
+    Dropped,
+    ModifyColumn,
+    Reload,
+    RenameColumn,
+    Renamed,
+    SetKey,
+    TableChange,
+)
+from loader.schema.cursor import TokenCursor
+from loader.schema.definition import PRIMARY, UNIQUE, read_definition
+from loader.schema.lexer import Token
+
+_INDEXES = {"INDEX", "KEY", "FULLTEXT", "SPATIAL"}
+_ENGINES = {
+    "INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ARCHIVE", "CSV", "ROCKSDB", "TOKUDB", "NDB", "NDBCLUSTER",
+    "COLUMNSTORE",
+}  # fmt: skip
+_WITHOUT_EFFECT = {
+    "FORCE", "ALGORITHM", "LOCK", "ENABLE", "DISABLE", "WITH", "WITHOUT", "UPGRADE", "SECONDARY_LOAD",
+    "SECONDARY_UNLOAD",
+}  # fmt: skip
+_PARTITIONS_KEPT = {"REORGANIZE", "COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR", "REMOVE"}
+_OPTIONS = {
+    "ENGINE", "TYPE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHARACTER", "CHARSET", "CHECKSUM", "COLLATE", "COMMENT",
+    "COMPRESSION", "CONNECTION", "DATA", "DEFAULT", "DELAY_KEY_WRITE", "ENCRYPTION", "ENGINE_ATTRIBUTE", "INDEX",
+    "INSERT_METHOD", "KEY_BLOCK_SIZE", "MAX_ROWS", "MIN_ROWS", "PACK_KEYS", "PASSWORD", "ROW_FORMAT",
+    "STATS_AUTO_RECALC",
+    "STATS_PERSISTENT", "STATS_SAMPLE_PAGES", "TABLESPACE", "UNION", "STORAGE", "AUTOEXTEND_SIZE", "START",
+    "SECONDARY_ENGINE", "SECONDARY_ENGINE_ATTRIBUTE", "TABLE_CHECKSUM", "TRANSACTIONAL",
+}  # fmt: skip
+_ENDS_ORDER = {"ADD", "ALTER", "CHANGE", "DROP", "RENAME", "CONVERT", "ORDER", "FORCE", "LOCK"}
+
+
+@dataclass
+class AlterReader:
+    """Reads what follows `ALTER TABLE name`; changes of other tables by it are in `others`."""
+
+    cursor: TokenCursor
+    database: str
+    sql_mode: int
+    mariadb: bool
+    table: TableName
+    others: list[TableChange]
+
+    def read(self) -> tuple[Action, ...]:
+        """All actions, in their order.
+
+        Raises:
+            UnreadableError: one that is not known.
+        """
+        found: list[Action] = []
+        cursor = self.cursor
+        while not cursor.done():
+            found += self._action()
+            if cursor.sees("PARTITION", "BY") or cursor.sees("REMOVE", "PARTITIONING"):
+                break
+            if not cursor.done():
+                cursor.need(",")
+        return tuple(found)
+
+    def _action(self) -> Iterator[Action]:
+        cursor = self.cursor
+        word = cursor.next.word
+        if cursor.take("ADD"):
+            yield from self._add()
+        elif cursor.take("DROP"):
+            yield from self._drop()
+        elif cursor.take_any("CHANGE", "MODIFY"):
+            yield from self._modify(word)
+        elif cursor.take("RENAME"):
+            yield from self._rename()
+        elif cursor.take("CONVERT"):
+            yield from self._convert()
+        elif cursor.take("ORDER", "BY"):
+            self._order()
+        elif word in {"DISCARD", "IMPORT"}:
+            cursor.skip_item()
+            yield Reload(f"{word} TABLESPACE")
+            self._rest()
+        elif word in {"TRUNCATE", "EXCHANGE"}:
+            yield from self._traded(word)
+        elif word in _PARTITIONS_KEPT and cursor.ahead(1).word in {"PARTITION", "PARTITIONING"}:
+            self._rest()
+        elif word == "ALTER" or word in _WITHOUT_EFFECT:
+            cursor.skip_item()
+        else:
+            yield from self._options()
+
+    def _add(self) -> Iterator[Action]:
+        cursor = self.cursor
+        if cursor.take("PARTITION"):
+            self._rest()
+        elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR"):
+            cursor.skip_item()
+            yield Reload("a system-versioned table logs its history as rows")
+        elif (key := self._key()) is not None:
+            yield from key
+        else:
+            cursor.take("COLUMN")
+            missing = cursor.take("IF", "NOT", "EXISTS")
+            yield from self._listed(missing) if cursor.take("(") else self._column(missing)
+
+    def _listed(self, missing: bool) -> Iterator[Action]:
+        """ADD (columns and keys)."""
+        while True:
+            key = self._key()
+            yield from self._column(missing) if key is None else key
+            if not self.cursor.take(","):
+                break
+        self.cursor.need(")")
+
+    def _column(self, missing: bool) -> Iterator[Action]:
+        definition, key = read_definition(self.cursor, self.sql_mode, self.mariadb)
+        yield AddColumn(definition, self._place(), missing)
+        yield from _keyed(definition.name, key)
+
+    def _key(self) -> list[Action] | None:
+        """The effect of the key or constraint that comes next; None when none comes."""
+        cursor = self.cursor
+        start = cursor.at
+        named = cursor.take("CONSTRAINT")
+        if named and cursor.next.word not in {"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"}:
+            cursor.take("IF", "NOT", "EXISTS")
+            cursor.name()
+        if cursor.take("PRIMARY", "KEY"):
+            while not cursor.sees("("):
+                cursor.name()
+            columns = cursor.names()
+            self._skip_element()
+            return [SetKey(columns)]
+        if cursor.sees("UNIQUE"):
+            self._skip_element()
+            return [ChangeIndexes()]
+        vector = cursor.next.word == "VECTOR" and cursor.ahead(1).word in {"INDEX", "KEY", "("}
+        if named or vector or cursor.next.word in {*_INDEXES, "FOREIGN", "CHECK"}:
+            self._skip_element()
+            return []
+        cursor.at = start
+        return None
+
+    def _skip_element(self) -> None:
+        """Pass over the rest of a key, be it in a list in parentheses or not."""
+        cursor = self.cursor
+        while not (cursor.done() or cursor.next.word in {",", ")"} or cursor.sees("PARTITION", "BY")):
+            if cursor.sees("("):
+                cursor.group()
+            else:
+                cursor.at += 1
+
+    def _drop(self) -> Iterator[Action]:
+        cursor = self.cursor
+        if cursor.take("PRIMARY", "KEY"):
+            yield DropKey()
+        elif cursor.take("PARTITION"):
+            self._rest()
+            yield Reload("DROP PARTITION")
+        elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR"):
+            cursor.skip_item()
+            yield Reload("a system-versioned table logs its history as rows")
+        elif cursor.take_any("INDEX", "KEY", "CONSTRAINT"):
+            cursor.take("IF", "EXISTS")
+            yield DropKey() if cursor.name().upper() == "PRIMARY" else ChangeIndexes()
+        elif cursor.take("FOREIGN", "KEY") or cursor.take("CHECK"):
+            cursor.skip_item()
+        else:
+            cursor.take("COLUMN")
+            exists = cursor.take("IF", "EXISTS")
+            yield DropColumn(cursor.name(), exists)
+            cursor.take_any("RESTRICT", "CASCADE")
+
+    def _modify(self, word: str) -> Iterator[Action]:
+        cursor = self.cursor
+        cursor.take("COLUMN")
+        exists = cursor.take("IF", "EXISTS")
+        old = cursor.name() if word == "CHANGE" else ""
+        definition, key = read_definition(cursor, self.sql_mode, self.mariadb)
+        yield ModifyColumn(old or definition.name, definition, self._place(), exists)
+        yield from _keyed(definition.name, key)
+
+    def _place(self) -> str | None:
+        if self.cursor.take("FIRST"):
+            return FIRST
+        return self.cursor.name() if self.cursor.take("AFTER") else None
+
+    def _rename(self) -> Iterator[Action]:
+        cursor = self.cursor
+        if cursor.take("COLUMN"):
+            exists = cursor.take("IF", "EXISTS")
+            old = cursor.name()
+            cursor.need("TO")
+            yield RenameColumn(old, cursor.name(), exists)
+        elif cursor.take_any("INDEX", "KEY"):
+            cursor.skip_item()
+        else:
+            cursor.take_any("TO", "AS", "=")
+            self.others.append(Renamed(self.table, cursor.table(self.database)))
+
+    def _convert(self) -> Iterator[Action]:
+        cursor = self.cursor
+        if cursor.take("TO"):
+            if not (cursor.take("CHARACTER", "SET") or cursor.take("CHAR", "SET")):
+                cursor.need("CHARSET")
+            cursor.take("=")
+            charset = cursor.pop("word", "name", "string").lower()
+            cursor.skip_item()
+            yield ConvertCharset({"utf8": "utf8mb3", "default": ""}.get(charset, charset))
+        elif cursor.take("TABLE"):
+            self.others.append(Dropped(cursor.table(self.database)))
+            self._rest()
+            yield Reload("CONVERT TABLE brings rows in")
+        else:
+            yield from self._traded("CONVERT")
+
+    def _traded(self, word: str) -> Iterator[Action]:
+        """A partition goes, to another table or to nowhere."""
+        rest = self._rest()
+        at = next((i for i, token in enumerate(rest) if token.word == "TABLE"), None)
+        if at is not None:
+            partner = TokenCursor(rest[at + 1 :]).table(self.database)
+            self.others.append(Altered(partner, (Reload(f"{word} PARTITION brings rows in"),)))
+        yield Reload(f"{word} PARTITION")
+
+    def _order(self) -> None:
+        """The order has commas of its own."""
+        cursor = self.cursor
+        while True:
+            cursor.name()
+            while cursor.take("."):
+                cursor.name()
+            cursor.take_any("ASC", "DESC")
+            if not cursor.sees(",") or cursor.ahead(1).word in _ENDS_ORDER:
+                return
+            cursor.take(",")
+
+    def _options(self) -> Iterator[Action]:
+        """Options of the table; an engine that keeps no rows, or others, loses those that there are."""
+        cursor = self.cursor
+        if cursor.next.word not in _OPTIONS and cursor.ahead(1).word != "=":
+            raise cursor.unexpected("an action of ALTER TABLE")
+        item = cursor.skip_item()
+        for at, token in enumerate(item):
+            if token.word == "ENGINE":
+                value = next((t.text for t in item[at + 1 :] if t.word != "="), "")
+                if value.upper() not in _ENGINES:
+                    yield Reload(f"ENGINE = {value}")
+
+    def _rest(self) -> list[Token]:
+        found = self.cursor.tokens[self.cursor.at :]
+        self.cursor.at = len(self.cursor.tokens)
+        return found
+
+
+def _keyed(name: str, key: str) -> list[Action]:
+    """What it means that a column is declared to be a key."""
+    if key == PRIMARY:
+        return [SetKey((name,))]
+    return [ChangeIndexes()] if key == UNIQUE else []

@@ -1,0 +1,138 @@
+"""A column's type as a statement writes it, by the name that the server gives it.
+
+Sources: MySQL manual, "Data Types", "Using Data Types from Other Database Engines"; MariaDB manual, "Data Types".
+"""
+
+from __future__ import annotations
+
+from loader.schema.changes import ColumnDefinition
+from loader.schema.cursor import TokenCursor
+from loader.schema.lexer import UnreadableError
+
+_REAL_AS_FLOAT = 1 << 0
+_ORACLE = 1 << 9
+_MAXDB = 1 << 12
+
+_INTEGERS = {
+    "TINYINT": "tinyint", "SMALLINT": "smallint", "MEDIUMINT": "mediumint", "INT": "int", "INTEGER": "int",
+    "BIGINT": "bigint", "INT1": "tinyint", "INT2": "smallint", "INT3": "mediumint", "INT4": "int", "INT8": "bigint",
+    "MIDDLEINT": "mediumint", "BOOL": "tinyint", "BOOLEAN": "tinyint",
+}  # fmt: skip
+_DECIMALS = {"DECIMAL", "DEC", "NUMERIC", "FIXED"}
+_FLOATS = {"FLOAT": "float", "FLOAT4": "float", "FLOAT8": "double", "DOUBLE": "double", "REAL": "double"}
+_CHARS = {"CHAR", "CHARACTER", "NCHAR"}
+_VARCHARS = {"VARCHAR", "VARCHARACTER", "NVARCHAR"}
+_TEXTS = {"TINYTEXT", "MEDIUMTEXT", "LONGTEXT", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB"}
+_GEOMETRIES = {
+    "GEOMETRY", "POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON", "GEOMCOLLECTION",
+    "GEOMETRYCOLLECTION",
+}  # fmt: skip
+_PLAIN = {"DATE", "UUID", "INET4", "INET6"}
+_FRACTIONED = {"TIME", "DATETIME", "TIMESTAMP"}
+_CAPACITY = (("tiny", 1 << 8), ("", 1 << 16), ("medium", 1 << 24), ("long", 1 << 32))
+_WIDEST = 4  # bytes of a character
+
+
+def read_type(cursor: TokenCursor, name: str, sql_mode: int, mariadb: bool) -> ColumnDefinition:
+    """The column of that name with the type that comes next, without its attributes.
+
+    Raises:
+        UnreadableError: a type that is not known, or one whose meaning the statement does not tell.
+    """
+    if sql_mode & (_ORACLE | _MAXDB):
+        raise UnreadableError("types mean something else in sql_mode ORACLE or MAXDB")
+    if cursor.next.kind != "word":
+        raise cursor.unexpected("a type")
+    if cursor.sees("SERIAL"):
+        return ColumnDefinition(name, "bigint")
+    word = cursor.name().upper()
+    if word in _INTEGERS:
+        _numbers(cursor)
+        return ColumnDefinition(name, _INTEGERS[word])
+    if word in _DECIMALS:
+        precision, scale = (*_numbers(cursor), 0, 0)[:2]
+        return ColumnDefinition(name, "decimal", size=precision or 10, scale=scale)
+    if word in _FLOATS:
+        return _float(cursor, name, word, sql_mode)
+    if word in {"ENUM", "SET"}:
+        return ColumnDefinition(name, word.lower(), labels=_labels(cursor))
+    if word in _FRACTIONED:
+        return ColumnDefinition(name, word.lower(), size=sum(_numbers(cursor)))
+    if word in {"BIT", "BINARY"}:
+        size = _length(cursor, 1)
+        return ColumnDefinition(name, word.lower(), size=size, length=size if word == "BINARY" else 0)
+    return _string(cursor, name, word, mariadb) or _other(cursor, name, word, mariadb)
+
+
+def _numbers(cursor: TokenCursor) -> list[int]:
+    """The numbers in parentheses, if such come next."""
+    return [int(token.text) for token in cursor.group() if token.kind == "number"] if cursor.sees("(") else []
+
+
+def _float(cursor: TokenCursor, name: str, word: str, sql_mode: int) -> ColumnDefinition:
+    if word == "DOUBLE":
+        cursor.take("PRECISION")
+    kind = "float" if word == "REAL" and sql_mode & _REAL_AS_FLOAT else _FLOATS[word]
+    sizes = _numbers(cursor)
+    if word == "FLOAT" and len(sizes) == 1 and sizes[0] > 24:
+        kind = "double"
+    return ColumnDefinition(name, kind, rounded=len(sizes) == 2)
+
+
+def _labels(cursor: TokenCursor) -> tuple[str, ...]:
+    """Labels lose the spaces at their ends, as in the server."""
+    inside = cursor.group()
+    if any(token.kind != "string" for token in inside[::2]) or any(token.word != "," for token in inside[1::2]):
+        raise UnreadableError("labels are not plain strings")
+    return tuple(token.text.rstrip(" ") for token in inside[::2])
+
+
+def _string(cursor: TokenCursor, name: str, word: str, mariadb: bool) -> ColumnDefinition | None:
+    charset = "utf8mb3" if word in {"NATIONAL", "NCHAR", "NVARCHAR"} else ""
+    if word == "NATIONAL":
+        word = cursor.name().upper()
+    if word in _CHARS and (cursor.take("VARYING") or (charset and cursor.take_any("VARCHAR", "VARCHARACTER"))):
+        word = "VARCHAR"
+    if word in _CHARS:
+        return ColumnDefinition(name, "char", length=_length(cursor, 1), charset=charset)
+    if word in _VARCHARS:
+        return ColumnDefinition(name, "varchar", length=_length(cursor, 0), charset=charset)
+    if word == "VARBINARY":
+        return ColumnDefinition(name, "varbinary", length=_length(cursor, 0))
+    if word in {"TEXT", "BLOB"}:
+        return ColumnDefinition(name, _sized(word, _length(cursor, 0)))
+    if word == "LONG":
+        kind = "mediumblob" if cursor.take("VARBINARY") else "mediumtext"
+        _ = cursor.take_any("VARCHAR", "VARCHARACTER") or (
+            cursor.take_any("CHAR", "CHARACTER") and cursor.take("VARYING")
+        )
+        return ColumnDefinition(name, kind)
+    return ColumnDefinition(name, word.lower()) if word in _TEXTS else None
+
+
+def _length(cursor: TokenCursor, otherwise: int) -> int:
+    return (_numbers(cursor) or [otherwise])[0]
+
+
+def _sized(word: str, length: int) -> str:
+    """The smallest type for so many bytes of BLOB or characters of TEXT."""
+    if not length:
+        return word.lower()
+    widths = (1, _WIDEST) if word == "TEXT" else (1,)
+    found = {next(size for size, capacity in _CAPACITY if length * width < capacity) for width in widths}
+    if len(found) > 1:
+        raise UnreadableError(f"the character set decides which type {word}({length}) is")
+    return found.pop() + word.lower()
+
+
+def _other(cursor: TokenCursor, name: str, word: str, mariadb: bool) -> ColumnDefinition:
+    if word in _GEOMETRIES:
+        return ColumnDefinition(name, "geometry")
+    if word == "JSON":
+        return ColumnDefinition(name, "longtext", charset="utf8mb4") if mariadb else ColumnDefinition(name, "json")
+    if word in {"YEAR", "VECTOR"}:
+        _numbers(cursor)
+        return ColumnDefinition(name, word.lower())
+    if word in _PLAIN:
+        return ColumnDefinition(name, word.lower())
+    raise UnreadableError(f"type {word} is not known")

@@ -1,0 +1,132 @@
+"""A column as ALTER TABLE defines it: name, type and attributes.
+
+Sources: MySQL manual, "CREATE TABLE Statement" and "Data Types"; MariaDB manual, "CREATE TABLE", "Column Definitions".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loader.schema.changes import ColumnDefinition
+from loader.schema.cursor import TokenCursor
+from loader.schema.datatype import read_type
+from loader.schema.expression import read_default, skip_expression
+
+PRIMARY, UNIQUE = "primary", "unique"
+
+_ALONE = {"VISIBLE", "INVISIBLE", "ENFORCED", "ZEROFILL", "SIGNED", "PERSISTENT", "STORED", "VIRTUAL", "COMPRESSED"}
+_VALUED = {"COMMENT", "COLUMN_FORMAT", "STORAGE", "SRID", "REF_SYSTEM_ID", "ENGINE_ATTRIBUTE"}
+_VALUED |= {"SECONDARY_ENGINE_ATTRIBUTE"}
+_BYTES = {"char": "binary", "varchar": "varbinary"} | {
+    f"{size}text": f"{size}blob" for size in ("tiny", "", "medium", "long")
+}
+
+
+def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[ColumnDefinition, str]:
+    """A column's definition, and PRIMARY or UNIQUE when it is declared to be such a key alone, else empty.
+
+    Raises:
+        UnreadableError: an attribute or a type that is not known.
+    """
+    name = cursor.name()
+    while cursor.take("."):
+        name = cursor.name()
+    column, key = read_type(cursor, name, sql_mode, mariadb), ""
+    if cursor.take("SERIAL"):
+        column, key = replace(column, unsigned=True, nullable=False, auto_increment=True), UNIQUE
+    while (read := _attribute(cursor, column, key)) is not None:
+        column, key = read
+    if column.charset == "binary" and column.type in _BYTES:
+        size = column.length if column.type == "char" else 0
+        column = replace(column, type=_BYTES[column.type], size=size, charset="")
+    return column, key
+
+
+def _attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> tuple[ColumnDefinition, str] | None:
+    """The column and its key with the attribute that comes next; None when none comes."""
+    if (charset := _charset(cursor)) is not None:
+        # A collation after a set says nothing new; alone it says its set.
+        return replace(column, charset=column.charset or charset), key
+    if cursor.take("SERIAL", "DEFAULT", "VALUE"):
+        return replace(column, nullable=False, auto_increment=True), UNIQUE
+    if cursor.take("DEFAULT"):
+        return replace(column, default=read_default(cursor)), key
+    if cursor.take("ON", "UPDATE"):
+        skip_expression(cursor)
+    elif cursor.take("NOT", "NULL"):
+        return replace(column, nullable=False), key
+    elif cursor.take("NULL"):
+        return replace(column, nullable=True), key
+    elif cursor.take("AUTO_INCREMENT"):
+        return replace(column, auto_increment=True), key
+    elif cursor.take("PRIMARY", "KEY") or cursor.take("PRIMARY") or cursor.take("KEY"):
+        return column, PRIMARY
+    elif cursor.take("UNIQUE"):
+        cursor.take("KEY")
+        return column, key or UNIQUE
+    elif cursor.take("GENERATED", "ALWAYS", "AS") or cursor.take("AS"):
+        if cursor.take("ROW"):
+            cursor.name()
+        else:
+            cursor.group()
+        return replace(column, generated=True), key
+    elif cursor.sees("UNSIGNED") or cursor.sees("ZEROFILL"):
+        cursor.at += 1
+        return replace(column, unsigned=column.unsigned or column.type not in _SIGNED), key
+    elif not _passed_over(cursor):
+        return None
+    return column, key
+
+
+_SIGNED = {"decimal", "float", "double"}
+"""Numbers whose columns do not tell their sign."""
+
+
+def _charset(cursor: TokenCursor) -> str | None:
+    if cursor.take("CHARACTER", "SET") or cursor.take("CHAR", "SET") or cursor.take("CHARSET"):
+        cursor.take("=")
+        return _named(cursor.pop("word", "name", "string"))
+    if cursor.take("COLLATE"):
+        cursor.take("=")
+        return _named(cursor.pop("word", "name", "string").split("_")[0])
+    named = cursor.take_any("ASCII", "UNICODE", "BYTE", "BINARY")
+    return {"ASCII": "latin1", "UNICODE": "ucs2", "BYTE": "binary", "BINARY": ""}[named] if named else None
+
+
+def _named(charset: str) -> str:
+    lower = charset.lower()
+    return {"utf8": "utf8mb3", "default": "", "uca1400": ""}.get(lower, lower)
+
+
+def _passed_over(cursor: TokenCursor) -> bool:
+    """Whether an attribute came next that changes no value."""
+    if cursor.take_any(*_VALUED):
+        cursor.take("=")
+        cursor.pop("word", "name", "string", "number")
+    elif cursor.take("REFERENCES"):
+        _references(cursor)
+    elif cursor.take("CONSTRAINT"):
+        _ = cursor.sees("CHECK") or cursor.name()
+        cursor.need("CHECK")
+        cursor.group()
+    elif cursor.take("CHECK"):
+        cursor.group()
+    elif cursor.take("COMPRESSED", "="):
+        cursor.name()
+    elif cursor.ahead(1).word == "=" and cursor.next.kind in {"word", "name"}:
+        # MariaDB's engines define attributes of their own.
+        cursor.at += 2
+        cursor.pop("word", "name", "string", "number")
+    else:
+        return cursor.take("NOT", "ENFORCED") or cursor.take("NOT", "SECONDARY") or bool(cursor.take_any(*_ALONE))
+    return True
+
+
+def _references(cursor: TokenCursor) -> None:
+    cursor.table("")
+    if cursor.sees("("):
+        cursor.group()
+    if cursor.take("MATCH"):
+        cursor.name()
+    while cursor.take("ON", "DELETE") or cursor.take("ON", "UPDATE"):
+        _ = cursor.take("SET", "NULL") or cursor.take("SET", "DEFAULT") or cursor.take("NO", "ACTION") or cursor.name()

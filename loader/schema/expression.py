@@ -1,0 +1,98 @@
+"""What stands after DEFAULT: a literal, or an expression that only the server can compute."""
+
+from __future__ import annotations
+
+from loader.schema.changes import Default
+from loader.schema.cursor import TokenCursor
+from loader.schema.lexer import Token
+
+_OPERATORS = {
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "|",
+    "&",
+    "^",
+    "<",
+    ">",
+    "=",
+    "!",
+    "DIV",
+    "MOD",
+    "AND",
+    "OR",
+    "XOR",
+    "LIKE",
+    "IS",
+}
+_SIGNS = {"+", "-", "~", "!"}
+
+
+def read_default(cursor: TokenCursor) -> Default:
+    """The default that comes next. A literal in parentheses is that literal.
+
+    Raises:
+        UnreadableError: none comes.
+    """
+    start = cursor.at
+    skip_expression(cursor)
+    found = cursor.tokens[start : cursor.at]
+    while len(found) > 2 and (found[0].word, found[-1].word) == ("(", ")") and "(" not in {t.word for t in found[1:-1]}:
+        found = found[1:-1]
+    return _literal(found) or Default("expression", " ".join(token.text for token in found)[:80])
+
+
+def _literal(found: list[Token]) -> Default | None:
+    if len(found) == 2 and found[0].word in {"+", "-"} and found[1].kind == "number":
+        return Default("number", found[0].text.replace("+", "") + found[1].text)
+    if len(found) == 2 and found[0].kind == "word" and found[1].kind == "string":
+        introduced = found[0].text.startswith("_utf8") or found[0].word in {"DATE", "TIME", "TIMESTAMP"}
+        return Default("string", found[1].text) if introduced else None
+    if len(found) != 1:
+        return None
+    match found[0].kind, found[0].word:
+        case "string" | "number" | "hex" | "bits" as kind, _:
+            return Default(kind, found[0].text)
+        case _, "NULL":
+            return Default("null")
+        case _, "TRUE" | "FALSE" as word:
+            return Default("number", "1" if word == "TRUE" else "0")
+    return None
+
+
+def skip_expression(cursor: TokenCursor) -> None:
+    """Pass over the expression that comes next: operands with operators between them."""
+    _operand(cursor)
+    while cursor.take_any(*_OPERATORS):
+        while cursor.take_any(*_OPERATORS, "NOT"):
+            pass
+        _operand(cursor)
+
+
+def _operand(cursor: TokenCursor) -> None:
+    while cursor.take_any(*_SIGNS):
+        pass
+    if cursor.sees("("):
+        cursor.group()
+    elif cursor.take("INTERVAL"):
+        _operand(cursor)
+        cursor.name()
+    elif cursor.take("NEXT", "VALUE", "FOR"):
+        cursor.table("")
+    elif cursor.next.kind in {"string", "number", "hex", "bits"}:
+        cursor.at += 1
+    else:
+        _named(cursor)
+
+
+def _named(cursor: TokenCursor) -> None:
+    """A name, a function, or a literal with a word before it."""
+    cursor.name()
+    while cursor.take("."):
+        cursor.name()
+    if cursor.sees("("):
+        cursor.group()
+    elif cursor.next.kind in {"string", "hex", "bits"}:
+        cursor.at += 1

@@ -1,0 +1,111 @@
+"""The tokens of a statement, as the server that ran it reads them.
+
+Format: MySQL manual, "Language Structure"; MariaDB manual, "Comment Syntax", "Identifier Names". A server takes
+the executable comments that were not for its version out of its log, so those that stand there were executed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+ANSI_QUOTES = 1 << 2
+NO_BACKSLASH_ESCAPES = 1 << 20
+
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
+_ESCAPED = {quote: re.compile(rf"{quote}{quote}|\\(.)", re.DOTALL) for quote in "'\""}
+_FORM = r"""
+    (?P<space> \s+ | \#[^\n]* | --(?=[\s\x00-\x1f]|\Z)[^\n]* )
+  | (?P<open> /\*{executable}(?:\d{{5,6}})? )
+  | (?P<comment> /\*(?!{executable}).*?\*/ )
+  | (?P<close> \*/ )
+  | (?P<hex> [xX]'[0-9A-Fa-f]*' | 0x[0-9A-Fa-f]+(?![\w$]) )
+  | (?P<bits> [bB]'[01]*' | 0b[01]+(?![\w$]) )
+  | (?P<string> [nN]?'{single}*' {double_string} )
+  | (?P<name> `(?:[^`]|``)*` {double_name} )
+  | (?P<number> \d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$]) )
+  | (?P<word> [\w$]+ )
+  | (?P<symbol> (?!/\*)[^'"`] )
+"""
+
+
+class Token(NamedTuple):
+    """One token: `kind` is word, name (quoted), string, number, hex, bits or symbol; `text` is what it stands for."""
+
+    kind: str
+    text: str
+
+    @property
+    def word(self) -> str:
+        """A bare word in capitals, or a symbol; empty for what is quoted or a number."""
+        return self.text.upper() if self.kind in {"word", "symbol"} else ""
+
+
+class UnreadableError(Exception):
+    """A statement that cannot be read; its text says why. It never leaves this package."""
+
+
+def tokens(text: str, sql_mode: int, mariadb: bool) -> list[Token]:
+    """The tokens of a statement without its comments; strings that stand side by side are one.
+
+    Raises:
+        UnreadableError: a string, a quoted name or a comment does not end.
+    """
+    pattern, found = _pattern(sql_mode, mariadb), list[Token]()
+    at = depth = 0
+    while at < len(text):
+        match = pattern.match(text, at)
+        if match is None:
+            raise UnreadableError(f"what begins with {text[at : at + 20]!r} does not end")
+        kind, raw = str(match.lastgroup), match[0]
+        if kind == "open":
+            depth += 1
+        elif kind == "close" and depth:
+            depth -= 1
+        elif kind == "close":
+            found += [Token("symbol", "*"), Token("symbol", "/")]
+        elif kind not in {"space", "comment"}:
+            _append(found, kind, raw, sql_mode)
+        at = match.end()
+    if depth:
+        raise UnreadableError("a comment does not end")
+    return found
+
+
+def _pattern(sql_mode: int, mariadb: bool) -> re.Pattern[str]:
+    plain = bool(sql_mode & NO_BACKSLASH_ESCAPES)
+    single, double = (r"(?:[^']|'')", r'(?:[^"]|"")') if plain else (r"(?:[^'\\]|''|\\.)", r'(?:[^"\\]|""|\\.)')
+    ansi = bool(sql_mode & ANSI_QUOTES)
+    form = _FORM.format(
+        executable="M?!" if mariadb else "!",
+        single=single,
+        double_string="" if ansi else f'| "{double}*"',
+        double_name='| "(?:[^"]|"")*"' if ansi else "",
+    )
+    return re.compile(form, re.DOTALL | re.VERBOSE)
+
+
+def _append(found: list[Token], kind: str, raw: str, sql_mode: int) -> None:
+    if kind == "name":
+        quote = raw[0]
+        found.append(Token("name", raw[1:-1].replace(quote * 2, quote)))
+    elif kind == "string":
+        value = _unescaped(raw.lstrip("nN"), bool(sql_mode & NO_BACKSLASH_ESCAPES))
+        before = found.pop().text if found and found[-1].kind == "string" else ""
+        found.append(Token("string", before + value))
+    elif kind in {"hex", "bits"}:
+        found.append(Token(kind, raw[2:].rstrip("'")))
+    elif kind == "number" and found and found[-1].word == ".":
+        if len(found) > 1 and found[-2].kind in {"word", "name"}:
+            found.append(Token("word", raw))
+        else:
+            found[-1] = Token("number", f"0.{raw}")
+    else:
+        found.append(Token(kind, raw))
+
+
+def _unescaped(raw: str, plain: bool) -> str:
+    quote, inner = raw[0], raw[1:-1]
+    if plain:
+        return inner.replace(quote * 2, quote)
+    return _ESCAPED[quote].sub(lambda found: quote if found[1] is None else _ESCAPES.get(found[1], found[1]), inner)
