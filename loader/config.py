@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
+from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.settings import IntervalLimits, Retention, SourceSettings, parse_keep
 from loader.staging.documents import Skip, TableFilter
@@ -117,6 +118,12 @@ class Tables(_Section):
     exclude: tuple[_Pattern, ...] = ()
 
 
+class Rule(TableRule):
+    """What becomes of the rows of some captured tables: see TableRule."""
+
+    tables: Annotated[tuple[_Pattern, ...], Field(min_length=1)]
+
+
 class Source(_Section):
     """A MySQL or MariaDB server.
 
@@ -127,6 +134,7 @@ class Source(_Section):
         keys: where MariaDB does, the path of its file of keys.
         log_archive: a folder that every executor sees, or `s3://bucket/folder`, with copies of log files, for those
             that the server has purged.
+        rules: the first that matches a table counts; a table that none matches is a plain mirror.
         min_runway_hours: the DAG fails when the server keeps what is not staged for less than that; 0 for never.
     """
 
@@ -136,6 +144,7 @@ class Source(_Section):
     password: Annotated[str, AfterValidator(_reference)] = ""
     tls_ca: str = ""
     tables: Tables
+    rules: tuple[Rule, ...] = ()
     skip: Skip = Skip()
     transport: Literal["network", "file"] = "network"
     log_files: str = ""
@@ -234,6 +243,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
             archive=source.log_archive,
         ),
         tables=_captured(source),
+        rules=source.rules,
         skip=source.skip,
         update_rows=source.update_rows,
         undecodable=source.undecodable,

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from loader.extract.spec import TransportSettings
+from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.staging.documents import Skip, TableFilter
 from loader.submit import SparkSettings
@@ -75,6 +76,7 @@ class SourceSettings(BaseModel):
     server: ServerAddress
     transport: TransportSettings
     tables: TableFilter
+    rules: tuple[TableRule, ...] = ()
     skip: Skip
     update_rows: Literal["after", "both"]
     undecodable: Literal["error", "hex"]

@@ -287,6 +287,9 @@ def _report_tables(output: Output, result: dict[str, Any]) -> None:
     else:
         columns = ("table", "status", "inserts", "updates", "deletes", "position")
         output.rows(columns, [[table[name] for name in columns] for table in result["tables"]])
+        for table in result["tables"]:
+            for column, count in table["misfits"].items():
+                output.line(f"{table['table']}.{column}: {count:,} values that no date or time can hold are NULL now")
     _fail_on_tables(result, output)
 
 

@@ -1,48 +1,27 @@
-"""From all staged records of a table to the last one per key, typed, checked and counted in one pass over the files."""
+"""From all staged records of a table to the rows that a merge writes: typed, checked and counted in one pass.
+
+With a key that is the last record per key, without one the last per whole row, and for a history every record.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.errors import StagedDataError, UnsupportedError
+from loader.materialise.changes import Changes
+from loader.materialise.multiset import netted
 from loader.materialise.plan import Work
-from loader.materialise.quoting import literal
-from loader.materialise.reading import key_places, read_staged, unreadable
-from loader.materialise.values import bad_value, misfit, record, row, typed_frame
+from loader.materialise.quoting import identifier, literal
+from loader.materialise.reading import key_places, places, read_staged, unreadable
+from loader.materialise.values import bad_value, lost, misfit, record, row, typed_frame
 from loader.model.table import TableSchema
 from loader.typemap import spark_type
 
 _COUNTS = ("all", "absent", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The collapsed records of a table, kept in memory or on disk by Spark until `release`.
-
-    Attributes:
-        frame: one row per key whose last record is newer than the applied position: `_op`, `_seqno`,
-            `_committed_at`, then `c0`... typed.
-        keys: rows of the frame; survivors: those whose last record is not `D`.
-        low, high: least and greatest value of the first key column, as SQL.
-        inserts, updates, deletes: staged records newer than the applied position.
-    """
-
-    frame: DataFrame
-    keys: int
-    survivors: int
-    low: str
-    high: str
-    inserts: int
-    updates: int
-    deletes: int
-
-    def release(self) -> None:
-        """Give the memory back."""
-        self.frame.unpersist()
 
 
 def collapse(session: SparkSession, uris: list[str], work: Work) -> Changes:
@@ -53,11 +32,11 @@ def collapse(session: SparkSession, uris: list[str], work: Work) -> Changes:
         UnsupportedError: an incomplete row image.
         DataError: a value that does not fit its type.
     """
-    last = last_per_key(read_staged(session, uris, work.schema), work)
+    last = grouped(read_staged(session, uris, work.schema), work)
     frame = _typed(last, work).persist()
     try:
         try:
-            found = _counts(frame, work.schema, work.applied)
+            found = _counts(frame, work)
         except Exception as error:
             raise unreadable(error, work.name) or error from error
         _check_counts(found, work)
@@ -66,52 +45,60 @@ def collapse(session: SparkSession, uris: list[str], work: Work) -> Changes:
     except BaseException:
         frame.unpersist()
         raise
-    return Changes(
-        frame.where(sf.col("_seqno") > work.applied),
-        found["keys"],
-        found["survivors"],
-        _bound(found["low"], work.schema),
-        _bound(found["high"], work.schema),
-        *(found[f"new_{op}"] for op in "IUD"),
+    changes = Changes(
+        frame=frame.where(sf.col("_seqno") > work.applied),
+        keys=found["keys"],
+        survivors=found["survivors"],
+        leavers=0,
+        within=_within(found["low"], found["high"], work.schema) if work.schema.key else "true",
+        inserts=found["new_I"],
+        updates=found["new_U"],
+        deletes=found["new_D"],
+        misfits={name: found[f"lost {name}"] for name in lost(work) if found[f"lost {name}"]},
+        kept=[frame],
     )
+    return changes if work.schema.key or work.rule.mode == "history" else netted(changes, work)
 
 
-def last_per_key(records: DataFrame, work: Work) -> DataFrame:
+def grouped(records: DataFrame, work: Work) -> DataFrame:
     """One row per key: `last`, a struct of the last record by (seqno, row offset), and counts over all its records.
 
-    Keys are compared as staged text: the same bytes, or another key.
+    Keys are compared as staged text: the same bytes, or another key. A table without a key is grouped by its whole
+    rows, where an insert counts as later than any deletion; a history is not grouped.
     """
-    # The op comes last: two records at one offset would be a fault of the log's reader; even then reruns must agree.
-    order = sf.struct("_seqno", "_row_offset", "_op")
     new = sf.col("_seqno") > work.applied
-    counts = [sf.count_if(sf.col("_op") == op).alias(f"all_{op}") for op in "IUD"]
-    counts += [sf.count_if((sf.col("_op") == op) & new).alias(f"new_{op}") for op in "IUD"]
     absent = sf.col("_absent").isNotNull() & (sf.col("_absent") != "")
-    return records.groupBy(*key_places(work.schema)).agg(
-        sf.max_by(record(work), order).alias("last"),
-        sf.count(sf.lit(1)).alias("all"),
-        sf.count_if(absent).alias("absent"),
-        *counts,
-    )
+    conditions = {"all": sf.lit(True), "absent": absent}
+    conditions |= {f"all_{op}": sf.col("_op") == op for op in "IUD"}
+    conditions |= {f"new_{op}": (sf.col("_op") == op) & new for op in "IUD"}
+    if work.rule.mode == "history":
+        each = [condition.cast("bigint").alias(name) for name, condition in conditions.items()]
+        return records.select(record(work).alias("last"), *each)
+    # The op comes last: two records at one offset would be a fault of the log's reader; even then reruns must agree.
+    order = [sf.col(name) for name in ("_seqno", "_row_offset", "_op")]
+    order = order if work.schema.key else [new, sf.col("_op") == "I", *order]
+    counts = [sf.count_if(condition).alias(name) for name, condition in conditions.items()]
+    by = key_places(work.schema) or places(work.schema)
+    return records.groupBy(*by).agg(sf.max_by(record(work), sf.struct(*order)).alias("last"), *counts)
 
 
 def _typed(last: DataFrame, work: Work) -> DataFrame:
-    bad = misfit(work) & (sf.col("last._seqno") > work.applied)
-    return typed_frame(last, work).select(*row(work), bad.alias("bad"), *_COUNTS)
+    new = sf.col("last._seqno") > work.applied
+    losses = (value.alias(f"lost {name}") for name, value in lost(work).items())
+    return typed_frame(last, work).select(*row(work), (misfit(work) & new).alias("bad"), *losses, *_COUNTS)
 
 
-def _counts(frame: DataFrame, schema: TableSchema, applied: int) -> dict[str, Any]:
+def _counts(frame: DataFrame, work: Work) -> dict[str, Any]:
     """One row of sums over the frame; this is what fills the cache."""
-    new = sf.col("_seqno") > applied
-    first = sf.when(new, sf.col(key_places(schema)[0]))
-    as_text = sf.hex if _key_type(schema) == "binary" else lambda value: value.cast("string")
+    new = sf.col("_seqno") > work.applied
+    kept = sf.lit(True) if work.rule.mode != "mirror" else sf.col("_op") != "D"
     row = frame.agg(
         *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in _COUNTS),
+        *(sf.count_if(new & sf.col(f"`lost {name}`")).alias(f"lost {name}") for name in lost(work)),
+        *_ends(new, work.schema),
         sf.count_if("bad").alias("bad"),
         sf.count_if(new).alias("keys"),
-        sf.count_if(new & (sf.col("_op") != "D")).alias("survivors"),
-        as_text(sf.min(first)).alias("low"),
-        as_text(sf.max(first)).alias("high"),
+        sf.count_if(new & kept).alias("survivors"),
     ).first()
     return row.asDict() if row else {}
 
@@ -136,8 +123,21 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
         )
 
 
+def _ends(new: Expression, schema: TableSchema) -> list[Expression]:
+    """Least and greatest value of the first key column, as text."""
+    if not schema.key:
+        return []
+    first = sf.when(new, sf.col(key_places(schema)[0]))
+    as_text = sf.hex if _key_type(schema) == "binary" else lambda value: value.cast("string")
+    return [as_text(sf.min(first)).alias("low"), as_text(sf.max(first)).alias("high")]
+
+
 def _key_type(schema: TableSchema) -> str:
     return spark_type(schema.column(schema.key[0]))
+
+
+def _within(low: str | None, high: str | None, schema: TableSchema) -> str:
+    return f"{identifier(schema.key[0])} BETWEEN {_bound(low, schema)} AND {_bound(high, schema)}"
 
 
 def _bound(text: str | None, schema: TableSchema) -> str:

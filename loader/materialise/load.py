@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -14,12 +15,12 @@ from loader.materialise.branch import Branch, LostError, drop_superseded
 from loader.materialise.history import APPLIED, EXACT_AT, GENERATION, POSITION, SOURCE, Applied, TableHistory
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Work, difference, log_of
-from loader.materialise.quoting import identifiers
-from loader.materialise.reading import places, read_staged, unreadable
+from loader.materialise.reading import read_staged, unreadable
+from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
-from loader.materialise.values import bad_value, misfit, record, row, typed_frame
+from loader.materialise.values import bad_value, lost, misfit, record, row, typed_frame
 from loader.materialise.verifying import verify_files
-from loader.materialise.warehouse import META_COLUMNS, Warehouse, check_ours, check_schema, recorded_schema
+from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
 from loader.staging.documents import Manifest
@@ -37,6 +38,7 @@ def load_table(warehouse: Warehouse, store: Store, manifest: Manifest, generatio
     """
     began = time.monotonic()
     work = load_work(manifest)
+    work = replace(work, rule=warehouse.rule(work.name))
     failpoint("table.before")
     with table_lock(warehouse.catalog, work.name):
         for _ in range(_ATTEMPTS):
@@ -67,6 +69,7 @@ def _attempt(
 ) -> TableResult:
     history = _ready(warehouse, manifest, work)
     applied = check_ours(history, work.name, manifest.source, generations)
+    check_rule(history.properties, work.rule, work.name)
     if applied is not None and applied.seqno >= work.target:
         return _standing(work.name, applied)
     recorded = recorded_schema(history, work.name)
@@ -79,7 +82,7 @@ def _attempt(
         )
     verify_files(warehouse.session, store, work.files)
     with Branch(warehouse, work.name, history.head) as branch:
-        _build(warehouse, store, branch, manifest, work)
+        misfits = _build(warehouse, store, branch, manifest, work)
         added = branch.commits()[0].count("added-records")
         if added != work.rows:
             raise StagedDataError(
@@ -98,12 +101,12 @@ def _attempt(
         applied_seqno=work.target,
         position=work.position,
         snapshot=head.id,
+        misfits=misfits,
     )
 
 
 def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory:
     """The table, made now if there was none; whose it is has still to be checked."""
-    check_schema(work.schema)
     warehouse.create(work.schema, manifest.source, manifest.generation)
     history = warehouse.history(work.name)
     if history is None:
@@ -111,29 +114,40 @@ def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory
     return history
 
 
-def _build(warehouse: Warehouse, store: Store, branch: Branch, manifest: Manifest, work: Work) -> None:
+def _build(warehouse: Warehouse, store: Store, branch: Branch, manifest: Manifest, work: Work) -> dict[str, int]:
+    """Insert the rows on the branch; how many values did not fit, by column."""
     lines = read_staged(warehouse.session, [store.uri(file.key) for file in work.files], work.schema)
     records = lines.select(record(work).alias("last"))
     _rows(records, work).createOrReplaceTempView("loader_rows")
-    insert = sql("materialise/replace_rows").format(
+    insert = sql("materialise/load_rows").format(
+        insert="INSERT INTO" if work.rule.mode == "history" else "INSERT OVERWRITE",
         branch=branch.target,
-        columns=identifiers((*(column.name for column in work.schema.columns), *META_COLUMNS)),
-        values=", ".join((*places(work.schema), *META_COLUMNS)),
+        columns=work.layout.names,
+        values=work.layout.values,
     )
     with branch.signed(_signature(manifest)):
         try:
+            misfits = _misfits(records, work)
             warehouse.session.sql(insert)
         except Exception as error:
             if _MISFIT in str(error):
                 raise bad_value(records, work) from error
             raise unreadable(error, work.name) or error from error
     failpoint("insert.after")
+    return misfits
 
 
 def _rows(records: DataFrame, work: Work) -> DataFrame:
     """The rows; a value that does not fit stops the insert, which spares a pass over the files to look for one."""
     fits = sf.when(misfit(work), sf.raise_error(sf.lit(_MISFIT)).cast("boolean")).otherwise(sf.lit(True))
     return typed_frame(records, work).where(fits).select(*row(work))
+
+
+def _misfits(records: DataFrame, work: Work) -> dict[str, int]:
+    """A pass over the files for it: counters of the insert count what Spark does twice as twice."""
+    counts = [sf.count_if(value).alias(name) for name, value in lost(work).items()]
+    found = typed_frame(records, work).agg(*counts).first() if counts else None
+    return {name: count for name, count in found.asDict().items() if count} if found else {}
 
 
 def _signature(manifest: Manifest) -> dict[str, str]:

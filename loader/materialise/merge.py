@@ -1,6 +1,6 @@
-"""Merges all pending changes of one keyed table: delete the changed keys, insert each key's last version, publish.
+"""Merges all pending changes of one table, mostly: delete the changed keys, insert each key's last version; publish.
 
-Both steps happen on a private branch; main takes them, and the new applied position, by one fast-forward.
+All steps happen on a private branch; main takes them, and the new applied position, by one fast-forward.
 """
 
 from __future__ import annotations
@@ -8,30 +8,29 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, cast
 
 from loader.errors import DataError, GapError, RetryableError
 from loader.failpoints import failpoint
+from loader.materialise.applying import statements
 from loader.materialise.branch import Branch, LostError, drop_superseded
 from loader.materialise.chain import Chain
-from loader.materialise.collapse import Changes, collapse
+from loader.materialise.changes import Changes
+from loader.materialise.collapse import collapse
 from loader.materialise.history import APPLIED, GENERATION, POSITION, SOURCE, Applied, TableHistory
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Work, plan_table
 from loader.materialise.published import known_through
-from loader.materialise.quoting import identifiers
-from loader.materialise.reading import key_places, places
+from loader.materialise.rules import DEFAULT, TableRule, check_rule
 from loader.materialise.spec import TableResult
 from loader.materialise.verifying import verify_files
-from loader.materialise.warehouse import META_COLUMNS, Warehouse, check_ours, recorded_schema
+from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName
-from loader.resources import sql
 from loader.staging.documents import Manifest, Published
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
-_BROADCAST_KEYS = 1_000_000
-"""Up to here the changed keys are sent to every executor; some 100 bytes of memory each."""
 
 
 def merge_table(
@@ -62,12 +61,17 @@ def merge_table(
 
 
 def plan_merge(
-    history: TableHistory | None, chain: Chain, table: TableName, target: int, record: Published | None
+    history: TableHistory | None,
+    chain: Chain,
+    table: TableName,
+    target: int,
+    record: Published | None,
+    rule: TableRule = DEFAULT,
 ) -> Work | TableResult:
     """What a table needs to get to `target`, or how it stands when it needs nothing. No Spark job runs for it.
 
     Raises:
-        DataError: the table was never loaded, is not ours, or cannot be brought there.
+        DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
     """
     applied = check_ours(history, table, chain.source, chain.generations) if history else None
     if history is None or applied is None:
@@ -76,6 +80,7 @@ def plan_merge(
             hint=f"loader initial-load --table {table}",
             table=table,
         )
+    check_rule(history.properties, rule, table)
     since = known_through(record, table, applied)
     if since >= target:
         return _standing(table, applied, "already")
@@ -84,7 +89,7 @@ def plan_merge(
     manifests = chain.covering(since, target)
     _check_captured(chain, manifests, table)
     work = plan_table(table, recorded, since, target, manifests)
-    return work or _standing(table, applied, "unchanged")
+    return replace(work, rule=rule) if work else _standing(table, applied, "unchanged")
 
 
 def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableName) -> None:
@@ -102,7 +107,7 @@ def _attempt(
     warehouse: Warehouse, chain: Chain, table: TableName, target: int, record: Published | None
 ) -> TableResult:
     history = warehouse.history(table)
-    work = plan_merge(history, chain, table, target, record)
+    work = plan_merge(history, chain, table, target, record, warehouse.rule(table))
     if isinstance(work, TableResult) or history is None:
         return cast("TableResult", work)
     verify_files(warehouse.session, chain.store, work.files)
@@ -126,38 +131,24 @@ def _merge(warehouse: Warehouse, chain: Chain, work: Work, changes: Changes, bas
         inserts=changes.inserts,
         updates=changes.updates,
         deletes=changes.deletes,
-        rows_deleted=sum(commit.count("added-position-deletes") for commit in commits),
+        # Iceberg writes the deletions that a file has had already again, beside the new ones.
+        rows_deleted=sum(c.count("added-position-deletes") - c.count("removed-position-deletes") for c in commits),
         rows_inserted=sum(commit.count("added-records") for commit in commits),
         applied_seqno=work.target,
         position=work.position,
         snapshot=commits[0].id,
+        misfits=changes.misfits,
     )
 
 
 def _build(warehouse: Warehouse, branch: Branch, work: Work, changes: Changes, chain: Chain) -> int:
-    """Delete, then insert, on the branch; the number of commits made."""
-    changes.frame.createOrReplaceTempView("loader_changes")
-    delete = sql("materialise/delete_changed").format(
-        branch=branch.target,
-        first=identifiers(work.schema.key[:1]),
-        low=changes.low,
-        high=changes.high,
-        key=identifiers(work.schema.key),
-        key_columns=", ".join(key_places(work.schema)),
-        hint="/*+ BROADCAST(loader_changes) */" if changes.keys <= _BROADCAST_KEYS else "",
-    )
-    insert = sql("materialise/insert_rows").format(
-        branch=branch.target,
-        columns=identifiers((*(column.name for column in work.schema.columns), *META_COLUMNS)),
-        values=", ".join((*places(work.schema), *META_COLUMNS)),
-    )
-    statements = [delete, insert] if changes.survivors else [delete]
-    for statement, point in zip(statements, ("delete.after", "insert.after"), strict=False):
-        last = statement is statements[-1]
-        with branch.signed(_signature(work, chain) if last else {}):
-            warehouse.session.sql(statement)
-        failpoint(point)
-    return len(statements)
+    """Run the statements on the branch; the number of commits made."""
+    todo = statements(warehouse.session, changes, work, branch.target)
+    for statement in todo:
+        with branch.signed(_signature(work, chain) if statement is todo[-1] else {}):
+            warehouse.session.sql(statement.sql)
+        failpoint(statement.point)
+    return len(todo)
 
 
 def _signature(work: Work, chain: Chain) -> dict[str, str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from loader.errors import GapError, UnsupportedError
+from loader.materialise.layout import Layout
+from loader.materialise.rules import DEFAULT, TableRule
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName, TableSchema
 from loader.schema.changes import Altered, ChangeIndexes, Created
@@ -24,6 +26,7 @@ class Work:
         target, position: what the table has applied afterwards.
         logs: to turn seqnos into positions: of each log that files come from the seqno where its part begins, a
             position in it, and the shift of its generation.
+        rule: what becomes of the rows.
     """
 
     name: TableName
@@ -33,6 +36,12 @@ class Work:
     position: str
     files: tuple[StagedFile, ...]
     logs: tuple[tuple[int, Position, int], ...]
+    rule: TableRule = DEFAULT
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of the warehouse's table."""
+        return Layout(self.schema, self.rule)
 
     @property
     def rows(self) -> int:

@@ -35,7 +35,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     Raises:
         LoaderError: nothing could be begun.
     """
-    warehouse = Warehouse(spark, spec.catalog)
+    warehouse = Warehouse(spark, spec.catalog, spec.rules)
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     last = chain.target(spec.through_seqno)
     if last is None:
@@ -55,7 +55,9 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
         elif found is not None:
             done.append(found)
     biggest_first = [table for _, table in sorted(todo, reverse=True)]
-    done += _all(biggest_first, lambda table: merge_table(Warehouse(spark, spec.catalog), chain, table, stop, record))
+    done += _all(
+        biggest_first, lambda table: merge_table(Warehouse(spark, spec.catalog, spec.rules), chain, table, stop, record)
+    )
     done.sort(key=lambda result: result.table)
     failed = any(result.status == "failed" for result in done)
     return MaterialiseResult(
@@ -81,7 +83,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     biggest_first = sorted(manifests, key=lambda table: -sum(file.bytes for file in manifests[table].files))
 
     def load_one(table: TableName) -> TableResult:
-        return load_table(Warehouse(spark, spec.catalog), store, manifests[table], lineage)
+        return load_table(Warehouse(spark, spec.catalog, spec.rules), store, manifests[table], lineage)
 
     done = _all(biggest_first, load_one)
     return MaterialiseResult(tables=tuple(sorted(done, key=lambda result: result.table)))
@@ -94,7 +96,7 @@ def _survey(
     history = warehouse.history(table)
     if not changed and (history is None or history.applied is None):
         return None
-    return plan_merge(history, chain, table, stop, record)
+    return plan_merge(history, chain, table, stop, record, warehouse.rule(table))
 
 
 def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName]:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
+from loader.materialise.rules import TableRule
+
 
 class CatalogSettings(BaseModel):
     """An Iceberg catalog as Spark sees it: `type` is Iceberg's own word (hadoop, jdbc, rest, hive, glue).
@@ -31,6 +33,7 @@ class MaterialiseSpec(BaseModel):
     generation: str
     staging_root: str
     catalog: CatalogSettings
+    rules: tuple[TableRule, ...] = ()
     through_seqno: int | None = None
 
 
@@ -43,6 +46,7 @@ class LoadSpec(BaseModel):
     generation: str
     staging_root: str
     catalog: CatalogSettings
+    rules: tuple[TableRule, ...] = ()
     manifests: tuple[str, ...]
 
 
@@ -54,6 +58,7 @@ class TableResult(BaseModel):
             run was faster), `failed` (see `error`, in the form of `LoaderError.as_dict()`).
         inserts, updates, deletes: staged records merged, before the collapse to the last one per key.
         rows_deleted, rows_inserted: what the merge did to the warehouse's rows.
+        misfits: values that their columns cannot hold, by column: NULL now, as the table's rule says.
         applied_seqno, position, snapshot: where the table's newest commit of ours stands.
     """
 
@@ -66,6 +71,7 @@ class TableResult(BaseModel):
     deletes: int = 0
     rows_deleted: int = 0
     rows_inserted: int = 0
+    misfits: dict[str, int] = {}
     applied_seqno: int | None = None
     position: str = ""
     snapshot: int | None = None

@@ -6,6 +6,9 @@ columns `c0`... as staged text. `typed_frame` adds the values as `t_c0`....
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import reduce
+
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -33,24 +36,41 @@ def typed_frame(records: DataFrame, work: Work) -> DataFrame:
 
 
 def row(work: Work) -> list[Expression]:
-    """What is selected from a typed frame: `_op`, `_seqno`, `_committed_at`, then `c0`... typed."""
-    meta = [sf.col("last._op"), sf.col("last._seqno"), sf.col("last._committed_at").cast("timestamp")]
+    """What is selected from a typed frame: `_op`, `_seqno`, `_row_offset`, `_committed_at`, then `c0`... typed.
+
+    And by the rule `text_c0`..., texts that do not fit, of the columns of `Layout.texts`.
+    """
+    meta = [*(sf.col(f"last.{name}") for name in _RECORD[:3]), sf.col("last._committed_at").cast("timestamp")]
     return [
-        *(value.alias(name) for value, name in zip(meta, ("_op", "_seqno", "_committed_at"), strict=True)),
+        *(value.alias(name) for value, name in zip(meta, _RECORD, strict=True)),
         *(sf.col(f"t_{place}").alias(place) for place in places(work.schema)),
+        *(sf.when(_lost(place), sf.col(f"last.{place}")).alias(f"text_{place}") for place in work.layout.texts),
     ]
 
 
 def misfit(work: Work) -> Expression:
-    """Whether a record of a typed frame has a value that would be used and does not fit; of a `D` only the key is."""
-    keys = set(key_places(work.schema))
-    wrong = sf.lit(False)
+    """Whether a record of a typed frame has a value that would be used, does not fit, and has to."""
+    return reduce(Expression.__or__, (wrong for _, wrong in _wrong(work)), sf.lit(False))
+
+
+def lost(work: Work) -> dict[str, Expression]:
+    """Of each column whose values need not fit, by name: whether a record of a typed frame loses one."""
+    return {name: _lost(place) & _used(work) for place, name in work.layout.unfit.items()}
+
+
+def _wrong(work: Work) -> Iterator[tuple[str, Expression]]:
+    """See `misfit`, by the place of each column that may have such a value."""
+    keys, unfit = set(key_places(work.schema)), work.layout.unfit
     for place, column in zip(places(work.schema), work.schema.columns, strict=True):
         if place in keys:
-            wrong = wrong | sf.col(f"t_{place}").isNull()
-        elif may_not_fit(column):
-            wrong = wrong | (_lost(place) & (sf.col("last._op") != "D"))
-    return wrong
+            yield place, sf.col(f"t_{place}").isNull()
+        elif may_not_fit(column) and place not in unfit:
+            yield place, _lost(place) & _used(work)
+
+
+def _used(work: Work) -> Expression:
+    """Whether more than the key of a record is: not of a `D` in a mirror."""
+    return sf.col("last._op") != "D" if work.schema.key and work.rule.mode == "mirror" else sf.lit(True)
 
 
 def _lost(place: str) -> Expression:
@@ -59,25 +79,23 @@ def _lost(place: str) -> Expression:
 
 def bad_value(records: DataFrame, work: Work) -> DataError:
     """The error that names the first column with a value that does not fit, one such value, and its position."""
-    keys = set(key_places(work.schema))
-    columns = list(zip(places(work.schema), work.schema.columns, strict=True))
+    columns = dict(zip(places(work.schema), work.schema.columns, strict=True))
     found = []
-    for place, _ in columns:
-        used = sf.col("last._op") != "D"
-        wrong = sf.col(f"t_{place}").isNull() if place in keys else _lost(place) & used
+    for place, wrong in _wrong(work):
         seqno = sf.when(wrong, sf.col("last._seqno"))
         example = sf.min_by(sf.col(f"last.{place}"), seqno)
         found.append(sf.struct(sf.count_if(wrong), example, sf.min(seqno)).alias(place))
     counted = typed_frame(records, work).agg(*found).first()
-    for place, column in columns:
-        count, text, at = counted[place] if counted else (0, None, 0)
+    for place, (count, text, at) in (counted.asDict() if counted else {}).items():
         if count:
+            kind = spark_type(columns[place])
             return DataError(
-                f"{count} value{'s do' if count > 1 else ' does'} not fit the column's type {spark_type(column)}",
+                f"{count} value{'s do' if count > 1 else ' does'} not fit the column's type {kind}",
                 why=f"for example {'NULL in a key' if text is None else repr(text)}",
-                hint="mend the value on the server and load the table again, or exclude the table",
+                hint="mend the value on the server and load the table again, give the table a rule with another "
+                "on_misfit, or exclude it",
                 table=work.name,
-                column=column.name,
+                column=columns[place].name,
                 position=work.position_of(at),
                 seqno=at,
             )

@@ -10,29 +10,17 @@ from pyspark.sql import SparkSession
 
 from loader.errors import DataError, UnsupportedError, UsageError
 from loader.materialise.history import GENERATION, SOURCE, Applied, TableHistory, load_history
+from loader.materialise.layout import Layout
 from loader.materialise.quoting import check_name, identifier, identifiers, literal
+from loader.materialise.rules import TableRule, rule_of
 from loader.materialise.spec import CatalogSettings
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
-from loader.typemap import spark_type
 
 _LOG = logging.getLogger(__name__)
 
 SCHEMA = "loader.schema"
 SCHEMA_ID = "loader.schema_id"
-META_COLUMNS = ("_seqno", "_committed_at")
-
-# Names that Iceberg and Spark give to columns of their own (Iceberg specification, "Reserved Field IDs").
-_RESERVED = {
-    *META_COLUMNS,
-    "_file",
-    "_pos",
-    "_deleted",
-    "_spec_id",
-    "_partition",
-    "_row_id",
-    "_last_updated_sequence_number",
-}
 
 # Measured on 1 M to 50 M rows: research/merge.md, "Properties used".
 _LAYOUT = {
@@ -53,13 +41,16 @@ class Warehouse:
     Its own, because the snapshot properties of a commit are settings of the session: two tables merged at once in
     one session would sign each other's commits.
 
+    `rules`: the first that matches a table decides what becomes of its rows.
+
     Raises:
         UsageError: a catalog that cannot decide between two committers.
     """
 
-    def __init__(self, spark: SparkSession, catalog: CatalogSettings) -> None:
+    def __init__(self, spark: SparkSession, catalog: CatalogSettings, rules: Sequence[TableRule] = ()) -> None:
         _check(catalog)
         self.catalog = catalog
+        self._rules = rules
         self.session = spark.newSession()
         for name, value in _configuration(catalog).items():
             self.session.conf.set(name, value)
@@ -71,6 +62,10 @@ class Warehouse:
         """The table's whole name in SQL."""
         check_name(table)
         return ".".join(map(identifier, (self.catalog.name, table.schema, table.table)))
+
+    def rule(self, table: TableName) -> TableRule:
+        """What the configuration says becomes of the table's rows."""
+        return rule_of(self._rules, table)
 
     def branch_name(self, table: TableName, branch: str) -> str:
         """The name in SQL by which a branch is written."""
@@ -84,14 +79,14 @@ class Warehouse:
         """Make the table, empty and sorted by its key, unless it exists. Finishes what a killed run began.
 
         Raises:
-            UnsupportedError: no key, or column names or types that the warehouse cannot hold.
+            UnsupportedError: column names or types that the warehouse cannot hold, or a rule that does not fit.
         """
-        check_schema(schema)
+        layout = Layout(schema, self.rule(schema.name))
+        layout.check()
         name = self.name(schema.name)
         namespace = f"{identifier(self.catalog.name)}.{identifier(schema.name.schema)}"
-        columns = [f"{identifier(c.name)} {spark_type(c, schema.name)}" for c in schema.columns]
-        columns += ["`_seqno` bigint", "`_committed_at` timestamp"]
-        properties = _LAYOUT | _ours(schema, source, generation)
+        columns = [f"{identifier(column.name)} {column.type}" for column in layout.columns]
+        properties = _LAYOUT | _ours(schema, source, generation) | layout.rule.properties
         self._create_namespace(namespace)
         self.session.sql(
             sql("materialise/create_table").format(
@@ -100,7 +95,7 @@ class Warehouse:
                 properties=",\n  ".join(f"{literal(k)} = {literal(v)}" for k, v in properties.items()),
             )
         )
-        found = self.history(schema.name)
+        found = self.history(schema.name) if schema.key else None
         if found is not None and not found.ordered and found.properties.get(SOURCE) == source:
             self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(schema.key)}")
 
@@ -112,28 +107,6 @@ class Warehouse:
             # A JDBC catalog looks first and inserts then: of two at once, one fails, and finds it the second time.
             _LOG.info("creating %s once more", namespace, exc_info=True)
             self.session.sql(statement)
-
-
-def check_schema(schema: TableSchema) -> None:
-    """Refuse what a table of the warehouse cannot be made for.
-
-    Raises:
-        UnsupportedError: naming the table and, where one is to blame, the column.
-    """
-    if not schema.key:
-        raise UnsupportedError(
-            "a table without a key is not covered",
-            hint="give it a primary key, or exclude it from the captured tables",
-            table=schema.name,
-        )
-    for column in schema.columns:
-        if column.name.lower() in _RESERVED:
-            raise UnsupportedError(
-                "the name of this column is taken by the warehouse",
-                hint="rename the column, or exclude the table from the captured tables",
-                table=schema.name,
-                column=column.name,
-            )
 
 
 def recorded_schema(history: TableHistory, table: TableName) -> TableSchema:

@@ -45,6 +45,7 @@ def materialise_job(settings: SourceSettings, through_seqno: int | None = None) 
         generation=generation.name,
         staging_root=settings.staging_root,
         catalog=settings.catalog,
+        rules=settings.rules,
         through_seqno=through_seqno,
     )
     return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
@@ -77,6 +78,7 @@ def load_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
         generation=generation.name,
         staging_root=settings.staging_root,
         catalog=settings.catalog,
+        rules=settings.rules,
         manifests=manifests,
     )
     return Job("load", _PACKAGE / "materialise" / "load_job.py", spec)

@@ -1,4 +1,4 @@
--- The last version of each changed key that is still there.
+-- The last version of each changed key that is still there; or, as the mode of the table says, of all.
 INSERT INTO {branch} ({columns})
 SELECT {values} FROM loader_changes
-WHERE _op <> 'D'
+WHERE {kept}

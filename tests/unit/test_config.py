@@ -9,6 +9,8 @@ import pytest
 
 from loader.config import VARIABLE, Config, load_config
 from loader.errors import UsageError
+from loader.materialise.rules import DEFAULT, rule_of
+from loader.materialise.spec import CatalogSettings, MaterialiseSpec
 from loader.model.table import TableName
 from loader.settings import IntervalLimits, Retention
 from loader.staging.documents import Skip, TableFilter
@@ -74,6 +76,54 @@ def test_a_small_configuration_and_what_it_leaves_to_defaults(write: Path) -> No
         "lake", "hadoop", "file:///data/warehouse"
     )  # fmt: skip
     assert settings.spark.master == "local[*]"
+
+
+def test_rules_of_tables_in_their_order(write: Path) -> None:
+    assert loaded(write, GOOD).source().rules == ()
+    rules = """
+[[sources.shop.rules]]
+tables = ["shop.audit_*"]
+mode = "history"
+committed_at_column = ""
+[[sources.shop.rules]]
+tables = ["shop.*", "*.log"]
+mode = "soft_delete"
+on_misfit = "text"
+"""
+    found = loaded(write, GOOD + rules).source().rules
+    assert rule_of(found, TableName("shop", "audit_2")) is found[0]
+    assert rule_of(found, TableName("other", "log")) is found[1]
+    assert rule_of(found, TableName("other", "audit_1")) == DEFAULT
+    assert found[0].meta == {
+        "seqno_column": "_seqno", "committed_at_column": "", "op_column": "_op", "row_offset_column": "_row_offset"
+    }  # fmt: skip
+    spec = MaterialiseSpec(
+        source="shop",
+        generation="g",
+        staging_root="",
+        catalog=CatalogSettings(type="hadoop", warehouse=""),
+        rules=found,
+    )
+    again = MaterialiseSpec.model_validate_json(spec.model_dump_json()).rules
+    assert [rule.model_dump() for rule in again] == [rule.model_dump() for rule in found]
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ('mode = "history"', "tables: this key is needed"),
+        ('tables = ["shop"]', "write a pattern over schema.table"),
+        ('tables = ["a.b"]\nmode = "append"', "mode: Input should be 'mirror', 'soft_delete' or 'history'"),
+        ('tables = ["a.b"]\nmode = "history"\nop_column = ""', "history needs a name for op_column"),
+        ('tables = ["a.b"]\nmode = "soft_delete"\ndeleted_column = ""', "soft_delete needs a name for deleted_column"),
+        ('tables = ["a.b"]\ncommitted_at_column = "_SEQNO"', "two of the loader's columns have the same name"),
+        ('tables = ["a.b"]\nmode = "soft_delete"\ndeleted_column = "_Deleted"', "Iceberg has a column _deleted"),
+    ],
+)
+def test_a_rule_that_cannot_be(write: Path, rule: str, why: str) -> None:
+    found = complaint(write, f"{GOOD}[[sources.shop.rules]]\n{rule}\n")
+    assert found.startswith("sources.shop.rules.0")
+    assert why in found
 
 
 def test_what_is_skipped_and_that_marker_tables_are_not_captured(write: Path) -> None:

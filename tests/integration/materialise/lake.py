@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from loader.materialise.history import TableHistory
+from loader.materialise.rules import TableRule
 from loader.materialise.run import load, materialise
 from loader.materialise.spec import (
     CatalogSettings,
@@ -30,6 +32,7 @@ class Lake:
         self.folder = folder
         self.staging = Staging(folder / "staging")
         self.catalog = CatalogSettings(type="hadoop", warehouse=f"file://{folder / 'warehouse'}")
+        self.rules: tuple[TableRule, ...] = ()
         self.warehouse = Warehouse(spark, self.catalog)
 
     def merge_spec(self, through: int | None = None) -> MaterialiseSpec:
@@ -38,6 +41,7 @@ class Lake:
             generation=GENERATION,
             staging_root=self.staging.store.root,
             catalog=self.catalog,
+            rules=self.rules,
             through_seqno=through,
         )
 
@@ -47,6 +51,7 @@ class Lake:
             generation=GENERATION,
             staging_root=self.staging.store.root,
             catalog=self.catalog,
+            rules=self.rules,
             manifests=tuple(keys),
         )
 
@@ -72,6 +77,12 @@ class Lake:
             assert key not in found, f"key {key} twice"
             found[key] = values
         return found
+
+    def bag(self, name: TableName, *columns: str) -> Counter[tuple[Any, ...]]:
+        """The rows, of these columns or of all, each with the number of times that it is there."""
+        frame = self.warehouse.session.table(self.warehouse.name(name))
+        rows = frame.select(*columns or frame.columns).collect()
+        return Counter(tuple(_plain(value) for value in row) for row in rows)
 
     def history(self, schema: TableSchema | TableName) -> TableHistory:
         name = schema if isinstance(schema, TableName) else schema.name

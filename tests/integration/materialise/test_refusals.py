@@ -236,12 +236,10 @@ def test_a_table_of_somebody_else(both: Lake) -> None:
     assert unchanged(both)
 
 
-def test_a_table_without_a_key_or_with_a_name_of_ours(lake: Lake) -> None:
-    keyless = table("keyless", [ID], [])
+def test_a_table_with_a_name_of_ours(lake: Lake) -> None:
     taken = table("taken", [ID, Column("_SEQNO", "int")], ["id"])
     path = table("../../escape", [ID], ["id"])
     keys = [
-        lake.staging.load(keyless, [(1,)], P0),
         lake.staging.load(taken, [(1, 1)], P0),
         lake.staging.load(path, [(1,)], P0),
     ]

@@ -1,0 +1,44 @@
+"""What a merge is about to do to one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The collapsed records of a table, kept in memory or on disk by Spark until `release`.
+
+    Attributes:
+        frame: one row per key whose last record is newer than the applied position, for a history per record, with
+            the columns of `loader.materialise.values.row`. Without a key one per row image, with a column `net`.
+        keys: rows of the frame; survivors: rows to be inserted; leavers: without a key, rows to be deleted.
+        within: SQL that holds for every row of the table that may have to go, by the least and greatest values of
+            columns, so that files are pruned.
+        inserts, updates, deletes: staged records newer than the applied position.
+        misfits: values that did not fit and were let go by the rule, by column.
+        kept: what `release` lets go.
+    """
+
+    frame: DataFrame
+    keys: int
+    survivors: int
+    leavers: int
+    within: str
+    inserts: int
+    updates: int
+    deletes: int
+    misfits: dict[str, int]
+    kept: list[DataFrame]
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """Have Spark keep a frame, too, until `release`."""
+        self.kept.append(frame.persist())
+        return frame
+
+    def release(self) -> None:
+        """Give the memory back."""
+        for frame in self.kept:
+            frame.unpersist()

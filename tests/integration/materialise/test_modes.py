@@ -1,0 +1,161 @@
+"""What the rule of a table makes of its rows: deleted ones kept, a history, and tables without a key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from loader.materialise.rules import TableRule
+from loader.materialise.spec import MaterialiseResult
+from loader.model.table import Column, TableSchema
+from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.staged_writer import Change, number, position, table
+
+pytestmark = pytest.mark.integration
+
+ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
+P0 = position(1, 1000)
+
+KEPT = table("kept", [ID, NAME], ["id"])
+AUDIT = table("audit", [ID, NAME], ["id"])
+LOG = table("log", [NAME, ID], [])
+NAMED = table("named", [ID, NAME], ["id"])
+BAG = table("bag", [Column("f", "double"), NAME, Column("b", "varbinary"), Column("at", "datetime", size=6)], [])
+
+RULES = (
+    TableRule(tables=("shop.kept",), mode="soft_delete"),
+    TableRule(tables=("shop.audit", "*.log"), mode="history"),
+    TableRule(tables=("shop.named",), mode="soft_delete", seqno_column="", committed_at_column="", deleted_column="x"),
+    TableRule(tables=("shop.*",), seqno_column="number", committed_at_column=""),
+)
+
+
+@pytest.fixture
+def ruled(lake: Lake) -> Lake:
+    lake.rules = RULES
+    return lake
+
+
+def statuses(result: MaterialiseResult) -> dict[str, str]:
+    assert result.exit_code == 0, [one.error for one in result.tables if one.error]
+    return {one.table.removeprefix("shop."): one.status for one in result.tables}
+
+
+FIRST = [
+    Change("U", number(1, 1100), 5, (1, "new")),
+    Change("D", number(1, 1100), 9, (2, "two")),
+    Change("D", number(1, 1200), 5, (3, "three")),
+    Change("I", number(1, 1200), 9, (4, "three")),
+]
+SECOND = [Change("I", number(1, 2100), 5, (2, "back")), Change("D", number(1, 2100), 9, (4, "last"))]
+ROWS = [(1, "one"), (2, "two"), (3, "three")]
+
+
+def turned(values: list[Any]) -> list[Any]:
+    return [value[::-1] for value in values]
+
+
+def test_what_each_rule_makes_of_the_same_changes(ruled: Lake) -> None:
+    """In two merges, each of them twice; the load is an insert of each row at its position."""
+    first, second = ([(s, c) for s in (KEPT, AUDIT, NAMED)] for c in (FIRST, SECOND))
+    flipped = [[Change(c.op, c.seqno, c.offset, c.values[::-1]) for c in part] for part in (FIRST, SECOND)]
+    keys = [ruled.staging.load(schema, ROWS, P0) for schema in (KEPT, AUDIT, NAMED)]
+    keys.append(ruled.staging.load(LOG, turned(ROWS), P0))
+    assert set(statuses(ruled.loaded(*keys)).values()) == {"applied"}
+    ruled.staging.interval(P0, position(1, 2000), [*first, (LOG, flipped[0])], parts=2)
+    assert set(statuses(ruled.merged()).values()) == {"applied"}
+    ruled.staging.interval(position(1, 2000), position(1, 3000), [*second, (LOG, flipped[1])])
+    assert set(statuses(ruled.merged()).values()) == {"applied"}
+    again = statuses(ruled.merged()), statuses(ruled.merged(number(1, 2000))), statuses(ruled.loaded(*keys))
+    assert {status for each in again for status in each.values()} == {"already"}
+
+    assert ruled.bag(KEPT.name, "id", "name", "_seqno", "_is_deleted") == Counter(
+        [
+            (1, "new", number(1, 1100), False),
+            (2, "back", number(1, 2100), False),
+            (3, "three", number(1, 1200), True),
+            (4, "last", number(1, 2100), True),
+        ]
+    )
+    assert ruled.bag(NAMED.name) == Counter(
+        [(1, "new", False), (2, "back", False), (3, "three", True), (4, "last", True)]
+    )
+    loaded = [Change("I", number(1, 1000), 0, row) for row in ROWS]
+    records = Counter((*c.values, c.op, c.seqno, c.offset) for c in loaded + FIRST + SECOND)
+    assert ruled.bag(AUDIT.name, "id", "name", "_op", "_seqno", "_row_offset") == records
+    assert ruled.bag(LOG.name, "id", "name", "_op", "_seqno", "_row_offset") == records
+    assert None not in {at for (at,) in ruled.bag(AUDIT.name, "_committed_at")}
+
+
+def test_a_table_without_a_key_holds_each_row_as_often_as_the_source(ruled: Lake) -> None:
+    """Equal rows, NULLs, -0.0 and 0.0, and texts that differ by a space or by case alone."""
+    at = "2026-01-02 03:04:05.000001"
+    rows = [
+        ("0", "a", b"x", at),
+        ("0", "a", b"x", at),
+        ("-0", "a", b"x", at),
+        (None, None, None, None),
+        ("1.5", "a ", b"", at),
+    ]
+    key = ruled.staging.load(BAG, rows, P0)
+    statuses(ruled.loaded(key))
+    one = [
+        Change("D", number(1, 1100), 5, rows[0]),
+        Change("D", number(1, 1100), 7, rows[3]),
+        Change("I", number(1, 1100), 8, ("1.5", "A ", b"", at)),
+        Change("D", number(1, 1200), 5, ("1.5", "A ", b"", at)),
+        Change("I", number(1, 1200), 8, ("1.5", "a ", b"", None)),
+        *(Change("I", number(1, 1300), n, ("0", "new", None, at)) for n in range(3)),
+    ]
+    two = [
+        Change("D", number(1, 2100), 1, ("0", "new", None, at)),
+        Change("D", number(1, 2100), 2, ("-0", "a", b"x", at)),
+        Change("I", number(1, 2100), 3, (None, None, None, None)),
+        Change("I", number(1, 2100), 4, (None, None, None, None)),
+    ]  # fmt: skip
+    ruled.staging.interval(position(1, 900), position(1, 2000), [(BAG, one)], parts=3)
+    (merged,) = ruled.merged().tables
+    assert (merged.status, merged.rows_deleted, merged.rows_inserted) == ("applied", 2, 4), merged.error
+    ruled.staging.interval(position(1, 2000), position(1, 3000), [(BAG, two)])
+    (merged,) = ruled.merged().tables
+    assert (merged.status, merged.rows_deleted, merged.rows_inserted) == ("applied", 2, 2), merged.error
+    assert statuses(ruled.merged()) == {"bag": "already"}
+    found = Counter({(str(f), name, b): n for (f, name, b), n in ruled.bag(BAG.name, "f", "name", "b").items()})
+    assert found == Counter(
+        {("0.0", "a", b"x"): 1, ("1.5", "a ", b""): 2, ("0.0", "new", None): 2, ("None", None, None): 2}
+    )
+    ruled.staging.interval(
+        position(1, 3000), position(1, 4000), [(BAG, [*two[2:], Change("D", number(1, 3200), 1, rows[2])])]
+    )
+    head = ruled.history(BAG).head
+    (failed,) = ruled.merged().tables
+    assert failed.error is not None
+    assert failed.error["what"] == "a row that was deleted on the server is not in the warehouse"
+    assert '1 of this row should go, 0 are there: {"f":-0.0,"name":"a","b":' in failed.error["why"]
+    assert failed.error["where"] == {"table": "shop.bag", "position": position(1, 3200)}
+    assert ruled.history(BAG).head == head
+    assert list(ruled.history(BAG).branches) == ["main"]
+
+
+def test_a_table_made_by_another_rule_and_rules_that_do_not_fit(ruled: Lake) -> None:
+    key = ruled.staging.load(KEPT, ROWS, P0)
+    statuses(ruled.loaded(key))
+    ruled.staging.interval(P0, position(1, 2000), [(KEPT, FIRST)])
+    ruled.rules = (TableRule(tables=("*",), mode="history"),)
+    for result in (ruled.merged(), ruled.loaded(key)):
+        error = result.tables[0].error
+        assert error is not None
+        assert error["what"] == "the table was made by another rule than the configuration has for it"
+        assert error["why"].startswith("mode is 'soft_delete', to be 'history'; op_column is '', to be '_op'")
+        assert error["hint"].endswith("loader initial-load --table shop.kept --again")
+    ruled.rules = RULES
+    assert statuses(ruled.merged()) == {"kept": "applied"}
+    taken = table("kept", [ID, Column("_Is_Deleted", "int")], ["id"], "other")
+    bag = TableSchema(taken.name, LOG.columns, ())
+    ruled.rules = (TableRule(tables=("*",), mode="soft_delete"),)
+    for schema, what in ((taken, "taken by the warehouse"), (bag, "cannot keep its deleted rows apart")):
+        (failed,) = ruled.loaded(ruled.staging.load(schema, [], position(1, 1000 + len(schema.key)))).tables
+        assert failed.error is not None
+        assert what in failed.error["what"]
