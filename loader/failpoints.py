@@ -22,6 +22,8 @@ POINTS = (
     "insert.after",
     "publish.before",
     "publish.after",
+    "quarantine.before",
+    "quarantine.after",
     "published.before",
     "published.after",
 )

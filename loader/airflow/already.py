@@ -35,8 +35,8 @@ def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
         record = chain.published(spec.generation, start)
         if record is None:
             continue
-        if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
-            return None
+        if spec.through_seqno is None or record.stop_seqno < spec.through_seqno or record.behind:
+            return None  # of tables behind, a run says which are still quarantined, and brings on the others
         tables = (
             TableResult(table=name, status="already", applied_seqno=table.applied, snapshot=table.snapshot)
             for name, table in sorted(record.tables.items())

@@ -34,6 +34,7 @@ def failure(result: dict[str, Any]) -> LoaderError | None:
     return kind(
         f"{len(errors)} of {len(tables)} tables failed",
         why="\n".join(f"{table}: {error}" for table, error in errors.items()),
-        hint="mend the cause and clear this task; the other tables are done and are left alone",
+        hint="mend the cause, release the tables that are quarantined, and clear this task; the other tables are done"
+        " and are left alone",
         tables=", ".join(errors),
     )

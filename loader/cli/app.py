@@ -15,7 +15,9 @@ from loader.cli.intervals import intervals, staged
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
 from loader.cli.purge import purge
+from loader.cli.release import release
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
+from loader.cli.status import status
 from loader.errors import LoaderError, UsageError
 from loader.model.position import Position
 
@@ -184,30 +186,6 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
 
 
 @app.command()
-def status(context: typer.Context, source: SourceOption = "") -> None:
-    """Where the source and its tables stand."""
-    session: Session = context.obj
-    found = pipeline.status(session.settings(source))
-    if session.output.as_json:
-        session.output.document(found)
-        return
-    out = session.output
-    out.line(f"source {found.source}: {found.server}")
-    out.rows(("position", "of"), [
-        (found.log_end, "the log's end"), (found.planned, "the newest plan"),
-        (found.staged, "the newest staged interval"), (found.applied, "all tables"),
-    ])  # fmt: skip
-    if found.behind is None:
-        out.line("this is another server than the one that was read so far: the next run follows it, or says why not")
-    else:
-        out.line(f"{found.behind:,} bytes of log are not applied yet; {found.runway}")
-    out.rows(
-        ("table", "applied_seqno", "snapshot", "state"),
-        [(t.table, str(t.applied_seqno), str(t.snapshot), "exact" if t.exact else "catching up") for t in found.tables],
-    )
-
-
-@app.command()
 def warm(context: typer.Context) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
     import loader.binlog.cipherblocks
@@ -224,6 +202,8 @@ app.command()(doctor)
 app.command()(inspect)
 app.command()(intervals)
 app.command()(purge)
+app.command()(release)
+app.command()(status)
 app.add_typer(staged, name="staged")
 
 

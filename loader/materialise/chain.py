@@ -137,10 +137,19 @@ class Chain:
             yield from self._loaded(generation, known)
 
     def publish(self, last: Manifest, record: Published) -> str:
-        """Write the published record of an interval unless it is there; its key."""
+        """Write the published record of an interval, or complete the one that is there; its key.
+
+        A record that a quarantined table is missing from gets it once the table has the interval. Nothing else of a
+        record changes, and of two that complete one at once either may win: what it lacks then is found again.
+        """
         key = published_key(self.source, last.generation, last.start_seqno)
         failpoint("published.before")
-        self.store.create(key, record.canonical())
+        if not self.store.create(key, record.canonical()):
+            known = Published.read(self.store.get(key), key)
+            completed = known.completed(record)
+            if completed != known:
+                with self.store.writing(key) as sink:
+                    sink.write(completed.canonical())
         failpoint("published.after")
         return key
 

@@ -12,21 +12,24 @@ from loader.staging.documents import Manifest, Published, PublishedTable
 
 
 def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str:
-    """Write the record of the interval `last`, which every table now has, unless it is there; its key.
+    """Write the record of the interval `last`, which every table now has, or complete the one that is there; its key.
 
-    A table that is further already, because it was loaded later or an old interval is run again, is not part of it.
+    A table that is further already, because it was loaded later or an old interval is run again, is not part of it,
+    nor is one that is quarantined.
     """
     tables = {
         result.table: PublishedTable(snapshot=result.snapshot, applied=result.applied_seqno)
         for result in results
         if result.snapshot is not None and result.applied_seqno is not None and result.applied_seqno <= last.stop_seqno
     }
+    behind = {result.table: result.applied_seqno or 0 for result in results if result.status == "quarantined"}
     record = Published(
         source=chain.source,
         generation=last.generation,
         stop=last.stop,
         stop_seqno=last.stop_seqno,
         tables=tables,
+        behind=behind,
     )
     return chain.publish(last, record)
 

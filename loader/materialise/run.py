@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from loader.job import failure
 from loader.materialise.chain import Chain, read_load
+from loader.materialise.isolation import Isolation
 from loader.materialise.load import load_table, load_work
 from loader.materialise.merge import merge_table, plan_merge
 from loader.materialise.plan import Work
@@ -21,6 +22,7 @@ from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
+from loader.staging.quarantine import Quarantines
 from loader.store.opening import open_store
 
 Result = TypeVar("Result")
@@ -32,6 +34,8 @@ _AT_ONCE = 2  # tables; while one plans and commits, which is the driver's work 
 def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult:
     """Bring every table of the source to the spec's stop. A table that fails is reported and stops no other.
 
+    One that fails in a way that a retry cannot help is quarantined.
+
     Raises:
         LoaderError: nothing could be begun.
     """
@@ -42,6 +46,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
         return MaterialiseResult(tables=())
     record = chain.newest_published()
     stop = last.stop_seqno
+    isolation = Isolation(warehouse, Quarantines(chain.store, spec.source), last)
     changed = _changed(chain, record, stop)
     done: list[TableResult] = []
     todo: list[tuple[int, TableName]] = []
@@ -49,7 +54,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
         if not chain.captures(last.start_seqno, table):
             _LOG.warning("%s is not captured any more; it stays as it is", table)
             continue
-        found = _guarded(table, partial(_survey, warehouse, chain, table, stop, record, table in changed))
+        found = _guarded(table, partial(_survey, warehouse, chain, isolation, table, stop, record, table in changed))
         if isinstance(found, Work):
             todo.append((sum(file.bytes for file in found.files), table))
         elif found is not None:
@@ -58,7 +63,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     done += _all(
         biggest_first, lambda table: merge_table(Warehouse(spark, spec.catalog, spec.rules), chain, table, stop, record)
     )
-    done.sort(key=lambda result: result.table)
+    done = sorted(map(isolation.judged, done), key=lambda result: result.table)
     failed = any(result.status == "failed" for result in done)
     return MaterialiseResult(
         tables=tuple(done),
@@ -86,23 +91,36 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
         return load_table(Warehouse(spark, spec.catalog, spec.rules), store, manifests[table], lineage)
 
     done = _all(biggest_first, load_one)
+    quarantines = Quarantines(store, spec.source)
+    for one in done:
+        if one.applied_seqno is not None:  # a table that stands elsewhere than where it failed is released
+            quarantines.still(TableName.parse(one.table), one.applied_seqno)
     return MaterialiseResult(tables=tuple(sorted(done, key=lambda result: result.table)))
 
 
 def _survey(
-    warehouse: Warehouse, chain: Chain, table: TableName, stop: int, record: Published | None, changed: bool
+    warehouse: Warehouse,
+    chain: Chain,
+    isolation: Isolation,
+    table: TableName,
+    stop: int,
+    record: Published | None,
+    changed: bool,
 ) -> Work | TableResult | None:
     """What a table needs, how it stands when it needs nothing, or None while it is neither loaded nor changed."""
     history = warehouse.history(table)
+    if stopped := isolation.stopped(table, history):
+        return stopped
     if not changed and (history is None or history.applied is None):
         return None
     return plan_merge(history, chain, table, stop, record, warehouse.rule(table))
 
 
 def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName]:
-    """Tables with staged records that no published record covers: also those that the warehouse does not have."""
+    """Tables with staged records that no published record has: also those that the warehouse does not have."""
     low = record.stop_seqno if record else 0
-    return {file.name for manifest in chain.between(low, stop) for file in manifest.files if file.rows}
+    behind = map(TableName.parse, record.behind) if record else ()
+    return {file.name for manifest in chain.between(low, stop) for file in manifest.files if file.rows} | set(behind)
 
 
 def _known(chain: Chain, record: Published | None) -> set[TableName]:

@@ -55,7 +55,8 @@ class TableResult(BaseModel):
 
     Attributes:
         status: `applied` (a commit of ours), `unchanged` (no record for it), `already` (was there before, or another
-            run was faster), `failed` (see `error`, in the form of `LoaderError.as_dict()`).
+            run was faster), `failed` (see `error`, in the form of `LoaderError.as_dict()`), `quarantined` (the same,
+            now or by an earlier run, in a way that a retry cannot help: it is not attempted until it is released).
         inserts, updates, deletes: staged records merged, before the collapse to the last one per key.
         rows_deleted, rows_inserted: what the merge did to the warehouse's rows.
         misfits: values that their columns cannot hold, by column: NULL now, as the table's rule says.
@@ -65,7 +66,7 @@ class TableResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
-    status: Literal["applied", "unchanged", "already", "failed"]
+    status: Literal["applied", "unchanged", "already", "failed", "quarantined"]
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
@@ -80,7 +81,7 @@ class TableResult(BaseModel):
 
 
 class MaterialiseResult(BaseModel):
-    """All tables of a run, by name, and the key of the published record when every one of them succeeded."""
+    """All tables of a run, by name, and the key of the published record when none failed but quarantined ones."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -19,6 +19,7 @@ from loader.pipeline.interval_states import (
 from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
 from loader.pipeline.purging import Removal, purge
+from loader.pipeline.releasing import release
 from loader.pipeline.retention import source_runway
 from loader.pipeline.states import SourceStatus, TableState, status
 
@@ -41,6 +42,7 @@ __all__ = [
     "load_job",
     "materialise_job",
     "purge",
+    "release",
     "snapshot_job",
     "snapshot_position",
     "source_runway",

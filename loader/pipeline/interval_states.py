@@ -13,7 +13,7 @@ from loader.model.table import TableName
 from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain, no_interval
-from loader.staging.documents import Generation, Manifest, Plan, StagedFile
+from loader.staging.documents import Generation, Manifest, Plan, Published, StagedFile
 from loader.staging.inventory import Stored, attempt_of, inventory, newest_published
 from loader.staging.verifying import faults
 from loader.store.opening import open_store
@@ -25,7 +25,8 @@ class IntervalState(BaseModel):
     """One interval for people.
 
     Attributes:
-        state: `planned`; `staged`, its files are there; `applied`, a published record says that every table has it;
+        state: `planned`; `staged`, its files are there; `applied`, a published record says that every table has it,
+            also those that are quarantined;
             `superseded`, it is of an older generation, behind the place from which the newer one goes on.
         purged: its files were removed once it was applied.
         age: seconds since it was planned.
@@ -138,17 +139,24 @@ def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFaul
 
 
 class _Behind:
-    """Which tables lack what is staged, interval after interval; `applied`: the seqno that a published record tells."""
+    """Which tables lack what is staged, interval after interval, by the newest published record."""
 
-    def __init__(self, applied: int) -> None:
-        self.applied = applied
+    def __init__(self, record: Published | None) -> None:
+        self._record = record
         self._tables: set[str] = set()
 
     def after(self, manifest: Manifest) -> tuple[str, ...]:
         """Those behind up to an interval that follows on those before."""
-        if manifest.stop_seqno > self.applied:
+        if self._record is None or manifest.stop_seqno > self._record.stop_seqno:
             self._tables |= {str(file.name) for file in manifest.files if file.rows}
+        else:
+            self._tables |= self._record.lacking(manifest)
         return tuple(sorted(self._tables))
+
+    def done(self, manifest: Manifest) -> bool:
+        """Whether every table has an interval."""
+        record = self._record
+        return record is not None and manifest.stop_seqno <= record.stop_seqno and not record.lacking(manifest)
 
 
 def _state(chain: PlanChain, plan: Plan, found: Stored, behind: _Behind, newer: Generation | None) -> IntervalState:
@@ -158,7 +166,7 @@ def _state(chain: PlanChain, plan: Plan, found: Stored, behind: _Behind, newer: 
     state: State = "staged" if manifest else "planned"
     if newer and newer.follows and plan.start_seqno >= newer.follows.stop_seqno:
         state = "superseded"
-    elif manifest and plan.stop_seqno <= behind.applied:
+    elif manifest and behind.done(manifest):
         state = "applied"
     planned = found.documents["plan.json"].modified if "plan.json" in found.documents else datetime.now(UTC)
     return IntervalState(

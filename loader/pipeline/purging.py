@@ -20,8 +20,8 @@ from loader.errors import StagedDataError
 from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Purged
-from loader.staging.inventory import Stored, attempt_of, inventory
+from loader.staging.documents import Generation, Manifest, Published, Purged
+from loader.staging.inventory import Stored, attempt_of, inventory, newest_published
 from loader.staging.verifying import faults
 from loader.store.base import ObjectInfo, Store
 from loader.store.opening import open_store
@@ -78,11 +78,13 @@ class _Purging:
     def removals(self, lineage: Sequence[Generation]) -> list[tuple[Manifest, Removal]]:
         """What is to go, oldest first, and the manifests of the intervals that it is of."""
         found: list[tuple[Manifest, Removal]] = []
-        # Every table has an interval once there is a published record of it or of a later one.
+        # Every table has an interval once there is a published record of it or of a later one; but for those that the
+        # newest record tells to be behind, since a table that is released catches up from where it was stopped.
         applied_at: datetime | None = None
+        stored = {one.name: inventory(self._store, self.settings.name, one.name) for one in lineage}
+        record = newest_published(self.chain, stored)
         for older, newer in reversed(list(zip_longest(lineage, lineage[1:]))):
-            stored = inventory(self._store, self.settings.name, older.name)
-            for start, objects in reversed(stored.items()):
+            for start, objects in reversed(stored[older.name].items()):
                 if newer and newer.follows and start >= newer.follows.stop_seqno:
                     continue  # superseded: no record is of it
                 if "published.json" in objects.documents:
@@ -90,22 +92,24 @@ class _Purging:
                 old = self.keep is not None and applied_at is not None and self._now - applied_at >= self.keep
                 # An attempt may still win while there is no manifest.
                 if "manifest.json" in objects.documents and objects.attempts:
-                    found += reversed(list(self._of_interval(older.name, start, objects, old=old)))
+                    found += reversed(list(self._of_interval(older.name, start, objects, record if old else None)))
         return found[::-1]
 
     def _of_interval(
-        self, generation: str, start: int, found: Stored, *, old: bool
+        self, generation: str, start: int, found: Stored, record: Published | None
     ) -> Iterator[tuple[Manifest, Removal]]:
+        """What is to go of one interval; `record`: the newest one, if the interval is old enough by it."""
         manifest = self.chain.manifest(generation, start)
         if manifest is None:
             return
         named = {file.key for file in manifest.files}
         winners = {attempt_of(key) for key in named}
+        needless = record is not None and not record.lacking(manifest)
         for attempt, objects in sorted(found.attempts.items()):
             if attempt not in winners:
                 if self._now - max(info.modified for info in objects) >= _STILL:
                     yield manifest, self._removal("attempt", manifest, attempt, objects)
-            elif old and (staged := [info for info in objects if info.key in named]):
+            elif needless and (staged := [info for info in objects if info.key in named]):
                 yield manifest, self._removal("interval", manifest, attempt, staged)
 
     def _removal(

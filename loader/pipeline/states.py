@@ -7,11 +7,13 @@ from pydantic import BaseModel, ConfigDict
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of, preflight
+from loader.pipeline.releasing import quarantines_of
 from loader.pipeline.retention import source_runway
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
+from loader.staging.quarantine import Quarantine
 from loader.transport.connection import connected, log_sizes
 
 
@@ -30,7 +32,8 @@ class SourceStatus(BaseModel):
     """A source at a glance.
 
     `behind` counts bytes of log after the last applied position, over the files between; `runway` is of the oldest log
-    file that is not staged. Neither is known of another server than the one that was read so far.
+    file that is not staged. Neither is known of another server than the one that was read so far. `quarantined`: tables
+    that stopped and are not attempted until they are released.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -44,6 +47,7 @@ class SourceStatus(BaseModel):
     behind: int | None
     runway: Runway | None
     tables: tuple[TableState, ...]
+    quarantined: tuple[Quarantine, ...]
 
 
 def status(settings: SourceSettings) -> SourceStatus:
@@ -82,6 +86,7 @@ def status(settings: SourceSettings) -> SourceStatus:
         )
         if newest
         else (),
+        quarantined=tuple(quarantines_of(settings).all().values()),
     )
 
 

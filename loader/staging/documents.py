@@ -1,4 +1,7 @@
-"""The durable documents of staging: generation, plan, manifest, published record. Canonical JSON, never changed."""
+"""The durable documents of staging: generation, plan, manifest, published record. Canonical JSON.
+
+None is ever changed, but for a published record that a quarantined table is missing from: it is completed.
+"""
 
 from __future__ import annotations
 
@@ -306,10 +309,30 @@ class Purged(Document):
 
 
 class Published(Document):
-    """A consistent view: the snapshot of each table once every table had the interval ending at `stop_seqno`."""
+    """A consistent view: the snapshot of each table once every table had the interval ending at `stop_seqno`.
+
+    Attributes:
+        behind: tables that are quarantined and so not part of it, with the seqno up to which each has the log (0: that
+            is not known).
+    """
 
     source: str
     generation: str
     stop: str
     stop_seqno: int
     tables: dict[str, PublishedTable]
+    behind: dict[str, int] = {}
+
+    def completed(self, later: Published) -> Published:
+        """This record with those of its tables behind that a later record of the same interval has."""
+        caught_up = {name: table for name, table in later.tables.items() if name in self.behind}
+        behind = {name: seqno for name, seqno in self.behind.items() if name not in caught_up}
+        return self.model_copy(update={"tables": self.tables | caught_up, "behind": behind})
+
+    def lacking(self, manifest: Manifest) -> set[str]:
+        """The tables behind that still need files of an interval."""
+        return {
+            str(file.name)
+            for file in manifest.files
+            if file.rows and file.max_seqno > self.behind.get(str(file.name), file.max_seqno)
+        }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loader.staging.chain import PlanChain
+from loader.staging.documents import Published
 from loader.staging.layout import chain_folder
 from loader.store.base import ObjectInfo, Store
 
@@ -39,12 +40,11 @@ def inventory(store: Store, source: str, generation: str) -> dict[int, Stored]:
     return found
 
 
-def newest_published(chain: PlanChain, stored: dict[str, dict[int, Stored]]) -> int:
-    """The seqno up to which every table has everything, by the newest published record of these generations; else 0."""
+def newest_published(chain: PlanChain, stored: dict[str, dict[int, Stored]]) -> Published | None:
+    """The published record of the latest of these intervals that has one."""
     every = ((name, start) for name in reversed(stored) for start in reversed(stored[name]))
     newest = next((one for one in every if "published.json" in stored[one[0]][one[1]].documents), None)
-    record = chain.published(*newest) if newest else None
-    return record.stop_seqno if record else 0
+    return chain.published(*newest) if newest else None
 
 
 def attempt_of(key: str) -> str:

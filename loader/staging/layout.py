@@ -6,6 +6,7 @@
                                               /purged.json
                                               /<attempt>/<schema>/<table>/<schema id>/part-<lognum>-<number>.csv
 <source>/<generation>/load/<schema>/<table>/<position seqno, 20 digits>/plan.json, manifest.json, <attempt>/...
+<source>/quarantine/<schema>/<table>.json
 """
 
 from __future__ import annotations
@@ -55,6 +56,16 @@ def purged_key(folder: str) -> str:
 def load_folder(source: str, generation: str, table: TableName) -> str:
     """Folder of all initial loads of one table."""
     return f"{chain_folder(source, generation)}/load/{encode(table.schema)}/{encode(table.table)}"
+
+
+def quarantine_folder(source: str) -> str:
+    """Folder of the notes on tables that are stopped; no generation has such a name."""
+    return f"{encode(source)}/quarantine"
+
+
+def quarantine_key(source: str, table: TableName) -> str:
+    """Key of the note that a table is stopped."""
+    return f"{quarantine_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
 
 
 def part_key(folder: str, attempt: str, table: TableName, schema_id: str, part: str) -> str:

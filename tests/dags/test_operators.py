@@ -293,13 +293,28 @@ def test_an_earlier_record_does_not_count(site: Site, spark_submit_program: Spar
     assert spark_submit_program.argv is not None
 
 
-def _publish(site: Site, stop: str) -> None:
+def test_a_record_without_a_quarantined_table_does_not_count(
+    site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    site.stage()
+    _publish(site, site.plan.stop, behind={"shop.items": 5})
+    error = GapError("rows are missing", hint="look", table="shop.items").as_dict()
+    tables = (TableResult(table="shop.items", status="quarantined", error=error),)
+    spark_submit_program.result = MaterialiseResult(tables=tables).model_dump(mode="json")
+    raised = _failed("materialise", site, running)
+    assert isinstance(raised, AirflowFailException)
+    assert "1 of 1 tables failed (tables shop.items)" in str(raised)
+    assert "release the tables that are quarantined" in str(raised)
+
+
+def _publish(site: Site, stop: str, **more: Any) -> None:
     record = Published(
         source="shop",
         generation="0001",
         stop=stop,
         stop_seqno=site.plan.start_seqno - 4 + int(stop.rpartition(":")[2]),
         tables={"shop.orders": PublishedTable(snapshot=7, applied=5)},
+        **more,
     )
     path = site.folder / "staging" / site.chain.folder("0001", site.plan.start_seqno) / "published.json"
     path.write_bytes(record.canonical())

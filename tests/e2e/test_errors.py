@@ -157,4 +157,10 @@ def test_a_deleted_staged_file(source: Loaded, tmp_path: Path) -> None:
     text = _refused(source, "materialise", code=4, says="missing")
     assert part.name in text
     shutil.move(tmp_path / "part.csv", part)
+    _refused(source, "materialise", code=4, says="quarantined since")
+    (stopped,) = source.json("status")["quarantined"]
+    assert f"{stopped['table']} " in source.loader("status").stdout
+    (released,) = source.json("release", stopped["table"])
+    assert released == stopped
+    _refused(source, "release", stopped["table"], code=2, says="is not quarantined")
     source.json("materialise")

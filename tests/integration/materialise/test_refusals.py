@@ -13,7 +13,7 @@ from loader.materialise.run import materialise
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column, TableSchema
-from loader.staging.documents import Barrier, TableFilter
+from loader.staging.documents import Barrier, Published, TableFilter
 from tests.integration.materialise import staged_writer
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, Staging, fold, number, position, table
@@ -48,11 +48,12 @@ def stopped(lake: Lake, result: MaterialiseResult, name: str, kind: str) -> dict
     """The error of `orders`, which is as it was, while `items` got its record."""
     found = {one.table: one for one in result.tables}
     assert result.exit_code == 4
-    assert result.published == ""
+    record = Published.read(lake.staging.store.get(result.published), result.published)
+    assert ("shop.items" in record.tables, name in record.tables, set(record.behind)) == (True, False, {name})
     assert found["shop.items"].status == "applied", found["shop.items"].error
     assert (2,) in lake.rows(ITEMS)
     failed = found[name]
-    assert failed.status == "failed"
+    assert failed.status == "quarantined"
     assert failed.error is not None
     assert failed.error["error"] == kind
     assert name in str(failed.error)
@@ -180,7 +181,7 @@ def test_a_barrier_that_names_nothing_stops_every_table_and_one_before_the_load_
     assert both.merged().exit_code == 0
     late = barrier.model_copy(update={"seqno": number(1, 1060), "position": position(1, 1060)})
     both.staging.interval(position(1, 1050), position(1, 2000), barriers=[late])
-    assert [one.status for one in both.merged().tables] == ["failed", "failed"]
+    assert [one.status for one in both.merged().tables] == ["quarantined"] * 2
 
 
 def test_changes_of_a_table_that_was_never_loaded(both: Lake) -> None:
@@ -188,7 +189,9 @@ def test_changes_of_a_table_that_was_never_loaded(both: Lake) -> None:
     both.staging.interval(P0, position(1, 2000), [(other, [insert(2)]), (ITEMS, [insert(2)])])
     error = stopped(both, both.merged(), "shop.other", "DataError")
     assert error["what"] == "changes of table shop.other are staged, but it was never loaded"
-    assert error["hint"] == "loader initial-load --table shop.other"
+    assert error["hint"].startswith(
+        "loader initial-load --table shop.other; then, unless it was loaded again: loader release"
+    )
     assert both.warehouse.history(other.name) is None
     both.loaded(both.staging.load(other, [(2, "new")], position(1, 2000)))
     assert both.merged().exit_code == 0

@@ -145,9 +145,9 @@ def test_composite_key_in_another_order_than_the_columns(lake: Lake) -> None:
 DATED = table("dated", [Column("id", "int"), Column("day", "date")], ["id"])
 
 
-def failed(lake: Lake, result) -> TableResult:
+def failed(lake: Lake, result, status: str) -> TableResult:
     (table_result,) = result.tables
-    assert table_result.status == "failed"
+    assert table_result.status == status
     assert result.exit_code == 4
     return table_result
 
@@ -162,7 +162,7 @@ def test_a_value_that_does_not_fit_stops_the_table(lake: Lake, day: str) -> None
         Change("I", number(1, 1300), 1, (3, day)),
     ]
     lake.staging.interval(P0, position(1, 2000), [(DATED, changes)])
-    error = failed(lake, lake.merged()).error
+    error = failed(lake, lake.merged(), "quarantined").error
     assert error["error"] == "DataError"
     assert error["where"] == {
         "table": "shop.dated",
@@ -189,7 +189,8 @@ def test_a_bad_value_that_is_gone_again_stops_nothing(lake: Lake) -> None:
 
 
 def test_a_bad_value_in_an_initial_load_leaves_an_empty_table_that_heals(lake: Lake) -> None:
-    error = failed(lake, lake.loaded(lake.staging.load(DATED, [(1, "2024-01-01"), (2, "0000-00-00")], P0))).error
+    key = lake.staging.load(DATED, [(1, "2024-01-01"), (2, "0000-00-00")], P0)
+    error = failed(lake, lake.loaded(key), "failed").error
     assert (error["where"]["column"], error["where"]["position"]) == ("day", P0)
     assert lake.history(DATED).applied is None
     assert lake.one(lake.loaded(lake.staging.load(DATED, [(1, "2024-01-01")], position(1, 1001)))).status == "applied"

@@ -54,11 +54,12 @@ class Site:
         found = self.chain.manifest("0001", plan.start_seqno)
         return found or self.chain.publish(self.attempt(plan, attempt))
 
-    def publish(self, plan: Plan, *tables: str) -> None:
-        """What the materialisation writes once these tables have the interval."""
+    def publish(self, plan: Plan, *tables: str, behind: dict[str, int] = {}) -> None:  # noqa: B006
+        """What the materialisation writes once these tables have the interval, and others are quarantined."""
         record = Published(
             source="shop", generation="0001", stop=plan.stop, stop_seqno=plan.stop_seqno,
             tables={table: PublishedTable(snapshot=1, applied=plan.stop_seqno) for table in tables},
+            behind=behind,
         )  # fmt: skip
         self.store.create(f"{self.chain.folder('0001', plan.start_seqno)}/published.json", record.canonical())
 

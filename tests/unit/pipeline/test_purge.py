@@ -97,6 +97,22 @@ def test_the_chain_goes_on_and_nothing_of_it_is_free_again(site: Site, plans: li
     }
 
 
+def test_what_a_quarantined_table_needs_stays_until_a_record_has_it(site: Site, plans: list[Plan]) -> None:
+    site.publish(plans[2], "shop.orders", behind={"shop.items": plans[0].stop_seqno})
+    assert [one.start_seqno for one in purge(site.settings, NOW)] == [plans[0].start_seqno]
+    assert [(one.state, one.behind) for one in intervals(site.settings)] == [
+        ("applied", ()), ("staged", ("shop.items",)), ("staged", ("shop.items",)), ("planned", ()),
+    ]  # fmt: skip
+    site.extract(plans[3])
+    site.publish(plans[3], *TABLES)
+    assert [one.start_seqno for one in purge(site.settings, NOW)] == [plan.start_seqno for plan in plans[1:]]
+
+
+def test_of_a_table_that_stands_nowhere_everything_stays(site: Site, plans: list[Plan]) -> None:
+    site.publish(plans[2], "shop.orders", behind={"shop.items": 0})
+    assert purge(site.settings, NOW) == []
+
+
 def test_without_a_policy_files_stay_for_good(site: Site, plans: list[Plan]) -> None:
     aged(site, 100_000)
     before = site.objects()

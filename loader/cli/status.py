@@ -1,0 +1,50 @@
+"""The command that says where a source and its tables stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from loader.cli.lazy import lazily
+from loader.cli.output import Output
+from loader.cli.session import Session, SourceOption
+
+if TYPE_CHECKING:
+    from loader import job, pipeline
+else:
+    job, pipeline = lazily("loader.job"), lazily("loader.pipeline")
+
+
+def status(context: typer.Context, source: SourceOption = "") -> None:
+    """Where the source and its tables stand."""
+    session: Session = context.obj
+    found = pipeline.status(session.settings(source))
+    out = session.output
+    if out.as_json:
+        out.document(found)
+        return
+    out.line(f"source {found.source}: {found.server}")
+    applied = "all tables but those quarantined" if found.quarantined else "all tables"
+    out.rows(("position", "of"), [
+        (found.log_end, "the log's end"), (found.planned, "the newest plan"),
+        (found.staged, "the newest staged interval"), (found.applied, applied),
+    ])  # fmt: skip
+    if found.behind is None:
+        out.line("this is another server than the one that was read so far: the next run follows it, or says why not")
+    else:
+        out.line(f"{found.behind:,} bytes of log are not applied yet; {found.runway}")
+    _tables(out, found)
+
+
+def _tables(out: Output, found: pipeline.SourceStatus) -> None:
+    stopped = {one.table for one in found.quarantined}
+    rows = [
+        (t.table, str(t.applied_seqno), str(t.snapshot), "exact" if t.exact else "catching up")
+        for t in found.tables
+        if t.table not in stopped
+    ]
+    rows += [(one.table, str(one.applied_seqno or ""), "", "quarantined") for one in found.quarantined]
+    out.rows(("table", "applied_seqno", "snapshot", "state"), sorted(rows))
+    for one in found.quarantined:
+        out.line(str(job.rebuild(one.told())))

@@ -1,0 +1,89 @@
+"""One table that cannot go on stops itself alone: it is quarantined, and the runs after this one leave it out."""
+
+from __future__ import annotations
+
+import logging
+from typing import cast
+
+from loader.errors import DataError
+from loader.failpoints import failpoint
+from loader.materialise.history import Applied, TableHistory
+from loader.materialise.spec import TableResult
+from loader.materialise.warehouse import Warehouse
+from loader.model.table import TableName
+from loader.staging.documents import Manifest
+from loader.staging.quarantine import Quarantine, Quarantines
+
+_LOG = logging.getLogger(__name__)
+
+
+class Isolation:
+    """The quarantined tables of a source, as a run meets and makes them that brings its tables to the end of `last`."""
+
+    def __init__(self, warehouse: Warehouse, quarantines: Quarantines, last: Manifest) -> None:
+        self._warehouse = warehouse
+        self._quarantines = quarantines
+        self._last = last
+        self._known = quarantines.all()
+        self._stood: dict[TableName, int | None] = {}
+
+    def stopped(self, table: TableName, history: TableHistory | None) -> TableResult | None:
+        """The report of a table that is not to be attempted; None for one that is."""
+        stands = standing(history)
+        self._stood[table] = stands.seqno if stands else None
+        if table not in self._known:
+            return None
+        found = self._quarantines.still(table, self._stood[table])
+        return _report(found) if found else None
+
+    def judged(self, result: TableResult) -> TableResult:
+        """A table's result: of one that failed, and that no retry can help, its quarantine.
+
+        One that has moved since the run looked at it was overtaken by another run, and so is only failed: the files
+        it missed may have been purged because the other one had done with them.
+        """
+        if not hopeless(result):
+            return result
+        table = TableName.parse(result.table)
+        stands = self._stands(table)
+        if self._stood.get(table) != (stands.seqno if stands else None):
+            return result
+        failpoint("quarantine.before")
+        made = self._quarantines.begin(
+            table,
+            cast("dict[str, object]", result.error),
+            (stands.position, stands.seqno) if stands else None,
+            (self._last.stop, self._last.stop_seqno),
+        )
+        failpoint("quarantine.after")
+        _LOG.error("%s is quarantined", table)
+        return _report(made)
+
+    def _stands(self, table: TableName) -> Applied | None:
+        try:
+            return standing(self._warehouse.history(table))
+        except DataError:
+            return None  # the warehouse can have no table of that name
+
+
+def hopeless(result: TableResult) -> bool:
+    """Whether a table failed for what is in the data: anything else may be better the next time."""
+    return result.status == "failed" and result.error is not None and result.error["exit_code"] == DataError.exit_code
+
+
+def standing(history: TableHistory | None) -> Applied | None:
+    """The applied position of a table; None also where it is not known any more."""
+    try:
+        return history.applied if history else None
+    except DataError:
+        return None
+
+
+def _report(found: Quarantine) -> TableResult:
+    return TableResult(
+        table=found.table,
+        status="quarantined",
+        applied_seqno=found.applied_seqno,
+        position=found.applied,
+        error=found.told(),
+    )

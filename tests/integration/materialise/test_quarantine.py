@@ -1,0 +1,160 @@
+"""A table that cannot go on stops itself alone, keeps what it needs to go on, and catches up once it is released."""
+
+from __future__ import annotations
+
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from loader.errors import StagedDataError
+from loader.materialise import run
+from loader.materialise.merge import merge_table
+from loader.materialise.spec import MaterialiseResult
+from loader.materialise.warehouse import Warehouse
+from loader.model.table import Column
+from loader.pipeline import intervals, purge
+from loader.pipeline.releasing import quarantines_of, release
+from loader.staging.documents import Manifest, Published
+from tests.integration.materialise.killable import run_until
+from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.staged_writer import Change, number, position, table
+from tests.unit.pipeline.site import settings_of
+
+pytestmark = pytest.mark.integration
+
+COLUMNS = [Column("id", "int"), Column("name", "varchar", charset="utf8mb4")]
+ORDERS, ITEMS = table("orders", COLUMNS, ["id"]), table("items", COLUMNS, ["id"])
+P0 = position(1, 1000)
+
+
+def insert(key: int) -> Change:
+    return Change("I", number(1, key), 5, (key, "new"))
+
+
+@pytest.fixture
+def both(lake: Lake) -> Lake:
+    """Two loaded tables with one row each, and an interval with a record for both."""
+    lake.staging.interval(position(1, 4), P0)
+    keys = [lake.staging.load(schema, [(1, "one")], P0) for schema in (ORDERS, ITEMS)]
+    assert lake.loaded(*keys).exit_code == 0
+    lake.first = staged(lake, 1000, ORDERS, ITEMS)
+    return lake
+
+
+def staged(lake: Lake, start: int, *tables) -> Manifest:
+    records = [(schema, [insert(start + 100)]) for schema in tables]
+    return lake.staging.interval(position(1, start), position(1, start + 1000), records)
+
+
+def statuses(result: MaterialiseResult) -> dict[str, str]:
+    return {one.table.removeprefix("shop."): one.status for one in result.tables}
+
+
+def record(lake: Lake, result: MaterialiseResult) -> Published:
+    return Published.read(lake.staging.store.get(result.published), result.published)
+
+
+def settings(lake: Lake):
+    return settings_of(lake.folder, lake.staging.store.root)
+
+
+def without_its_file(lake: Lake) -> tuple[Path, Path]:
+    """The staged file of `orders` is taken away: where it is now, and where it was."""
+    (file,) = lake.first.of_table(ORDERS.name)
+    path = lake.staging.root / file.key
+    return path.rename(lake.folder / "kept.csv"), path
+
+
+def purged(lake: Lake) -> list[int]:
+    """Where in the log file the intervals begin that are purged."""
+    return [one.start_seqno % 10**6 for one in purge(settings(lake), timedelta(0))]
+
+
+def test_the_others_go_on_and_it_catches_up_from_where_it_stands(both: Lake) -> None:
+    kept, place = without_its_file(both)
+    first = both.merged()
+    assert (statuses(first), first.exit_code) == ({"items": "applied", "orders": "quarantined"}, 4)
+    assert list(record(both, first).tables) == ["shop.items"]
+    assert record(both, first).behind == {"shop.orders": number(1, 1000)}
+
+    kept.rename(place)  # mended, and yet not attempted
+    staged(both, 2000, ITEMS)
+    staged(both, 3000, ORDERS, ITEMS)
+    second = both.merged()
+    assert (statuses(second), second.exit_code) == ({"items": "applied", "orders": "quarantined"}, 4)
+    assert both.rows(ORDERS) == {(1,): (1, "one")}
+    (stood,) = quarantines_of(settings(both)).all().values()
+    assert (stood.applied, stood.stop, stood.error["what"]) == (P0, position(1, 2000), "a staged file is missing")
+    for result in (first, second):
+        error = next(one.error for one in result.tables if one.error)
+        assert error["hint"].endswith(f"loader release shop.orders (quarantined since {stood.since:%F %T})")
+    assert [(one.state, one.behind) for one in intervals(settings(both))[1:]] == [
+        ("staged", ("shop.orders",)), ("applied", ("shop.orders",)), ("staged", ("shop.orders",)),
+    ]  # fmt: skip
+
+    assert purged(both) == [2000]
+    assert release(settings(both), "shop.orders") == (stood,)
+    assert purged(both) == []  # it still needs the others
+    third = both.merged()
+    assert (statuses(third), third.exit_code) == ({"items": "already", "orders": "applied"}, 0)
+    assert set(both.rows(ORDERS)) == {(1,), (1100,), (3100,)}
+    # The record of that interval, which others may have read without it, has it now.
+    assert record(both, third).tables.pop("shop.items") == record(both, second).tables["shop.items"]
+    assert (set(record(both, third).tables), record(both, third).behind) == ({"shop.items", "shop.orders"}, {})
+    assert record(both, first).behind == {"shop.orders": number(1, 1000)}
+    assert purged(both) == [1000, 3000]
+
+
+def test_one_released_too_early_is_quarantined_again(both: Lake) -> None:
+    without_its_file(both)
+    both.merged()
+    assert len(release(settings(both))) == 1
+    assert release(settings(both)) == ()
+    assert statuses(both.merged())["orders"] == "quarantined"
+    assert len(quarantines_of(settings(both)).all()) == 1
+
+
+def test_a_newer_initial_load_and_a_rollback_release_it(both: Lake) -> None:
+    without_its_file(both)
+    both.merged()
+    both.loaded(both.staging.load(ORDERS, [(0, "older")], position(1, 900)))
+    assert list(quarantines_of(settings(both)).all()) == [ORDERS.name]
+    both.loaded(both.staging.load(ORDERS, [(7, "seven")], position(1, 2000)))
+    assert quarantines_of(settings(both)).all() == {}
+    assert statuses(both.merged()) == {"items": "already", "orders": "already"}
+
+    staged(both, 2000, ORDERS)
+    broken = staged(both, 3000, ORDERS)
+    both.merged(number(1, 3000))
+    (both.staging.root / broken.files[0].key).write_bytes(b"")
+    assert statuses(both.merged())["orders"] == "quarantined"
+    name, before = both.warehouse.name(ORDERS.name), list(both.history(ORDERS).ancestry(both.history(ORDERS).head))
+    both.sql(f"CALL lake.system.rollback_to_snapshot('{name}', {before[1].id})")
+    assert statuses(both.merged(number(1, 3000)))["orders"] == "applied"
+    assert set(both.rows(ORDERS)) == {(7,), (2100,)}
+
+
+def test_a_table_that_a_faster_run_brought_on_is_not_quarantined(both: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def overtaken(warehouse, chain, name, *more):
+        done = merge_table(Warehouse(both.spark, both.catalog), chain, name, *more)
+        if name == ORDERS.name:
+            raise StagedDataError("a staged file was purged")
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "merge_table", overtaken)
+        result = both.merged()
+    assert statuses(result) == {"items": "applied", "orders": "failed"}
+    assert (result.published, quarantines_of(settings(both)).all()) == ("", {})
+    assert both.merged().exit_code == 0
+
+
+@pytest.mark.parametrize("point", ["quarantine.before", "quarantine.after"])
+def test_a_run_killed_while_it_quarantines_heals(both: Lake, point: str) -> None:
+    without_its_file(both)
+    assert run_until(both.spark, point, both.merge_spec(), both.folder) == -signal.SIGKILL
+    result = both.merged()
+    assert statuses(result) == {"items": "already", "orders": "quarantined"}
+    assert record(both, result).behind == {"shop.orders": number(1, 1000)}
