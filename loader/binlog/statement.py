@@ -74,9 +74,9 @@ def _variables(cursor: Cursor) -> dict[int, bytes]:
 
 
 def _text(raw: bytes, charsets: bytes) -> str:
-    r"""The statement, which is in the client's character set; `\xe9` for bytes that this does not have."""
+    """The statement, which is in the client's character set; U+FFFD for bytes that this does not have."""
     charset = charset_of(int.from_bytes(charsets[:2], "little"))
     try:
         return decoded("utf8mb4" if raw.isascii() or not charsets or charset == "binary" else charset, raw)
     except (UnicodeDecodeError, LookupError):
-        return raw.decode("utf-8", "backslashreplace")
+        return raw.decode("utf-8", "replace")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loader.model.table import TableName
-from loader.schema.lexer import Token, UnreadableError
+from loader.schema.lexer import UNKNOWN, Token, UnreadableError
 
 _END = Token("end", "")
 
@@ -55,7 +55,10 @@ class TokenCursor:
 
     def name(self) -> str:
         """A name, bare or quoted."""
-        return self.pop("word", "name")
+        found = self.pop("word", "name")
+        if UNKNOWN in found:
+            raise UnreadableError("the character set of a name is not known")
+        return found
 
     def table(self, database: str) -> TableName:
         """A table's name, with its schema or without; MariaDB also takes `.table`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from loader.schema.changes import ColumnDefinition
 from loader.schema.cursor import TokenCursor
-from loader.schema.lexer import UnreadableError
+from loader.schema.lexer import UNKNOWN, UnreadableError
 
 _REAL_AS_FLOAT = 1 << 0
 _ORACLE = 1 << 9
@@ -61,7 +61,7 @@ def read_type(cursor: TokenCursor, name: str, sql_mode: int, mariadb: bool) -> C
     if word in {"BIT", "BINARY"}:
         size = _length(cursor, 1)
         return ColumnDefinition(name, word.lower(), size=size, length=size if word == "BINARY" else 0)
-    return _string(cursor, name, word, mariadb) or _other(cursor, name, word, mariadb)
+    return _string(cursor, name, word) or _other(cursor, name, word, mariadb)
 
 
 def _numbers(cursor: TokenCursor) -> list[int]:
@@ -84,10 +84,12 @@ def _labels(cursor: TokenCursor) -> tuple[str, ...]:
     inside = cursor.group()
     if any(token.kind != "string" for token in inside[::2]) or any(token.word != "," for token in inside[1::2]):
         raise UnreadableError("labels are not plain strings")
+    if any(UNKNOWN in token.text for token in inside):
+        raise UnreadableError("the character set of a label is not known")
     return tuple(token.text.rstrip(" ") for token in inside[::2])
 
 
-def _string(cursor: TokenCursor, name: str, word: str, mariadb: bool) -> ColumnDefinition | None:
+def _string(cursor: TokenCursor, name: str, word: str) -> ColumnDefinition | None:
     charset = "utf8mb3" if word in {"NATIONAL", "NCHAR", "NVARCHAR"} else ""
     if word == "NATIONAL":
         word = cursor.name().upper()

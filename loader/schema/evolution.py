@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from loader.model.table import TableName, TableSchema
-from loader.schema.changes import Altered
+from loader.errors import UnsupportedError
+from loader.model.table import Column, TableName, TableSchema
+from loader.schema.alteration import Altering, Key, alter_columns, alter_key
+from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey
+from loader.schema.constants import UntoldError, constant
+from loader.schema.preserving import as_column, longest_kept
 
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
+
+_LONGER = ("tinytext", "text", "mediumtext", "longtext")
 
 
 @dataclass(frozen=True)
@@ -23,14 +29,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Kept:
-    """A column's values are those of the column that was called `old`.
+    """A column's values are those of the column that was called `old`, unless a row shows that one may have changed.
 
-    `longest`: when it is not None, a text of more characters that ends with a space may have lost such spaces: as long
-    as no row holds one, nothing changed; else the table must be loaded again.
+    Attributes:
+        longest: when it is not None, spaces at the end of texts with more characters may be gone: a row that has such
+            a text, ending with a space, means that the table must be loaded again.
+        numbered: rows where the value is 0 or NULL may have got a number: one means the same.
     """
 
     old: str
     longest: int | None = None
+    numbered: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,8 +60,22 @@ class Evolution:
     origins: Mapping[str, Origin]
 
 
+@dataclass(frozen=True)
+class _State:
+    """A table between two statements; `longer`: columns whose type may have become a longer text."""
+
+    columns: tuple[Column, ...]
+    origins: tuple[Origin, ...]
+    key: Key
+    longer: frozenset[str] = frozenset()
+
+
 def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> Evolution:
     """What the steps make of `old`.
+
+    A column that becomes narrower keeps its values, since strict mode refuses what does not fit: the schema has the
+    narrower type then, and the warehouse may keep the wider one. Not seen: columns that are generated from a column
+    whose type changes, when its text as the server shows it is another one then.
 
     Args:
         old: the schema before the steps.
@@ -63,9 +86,115 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
         UnsupportedError: the values of rows that there were cannot be told from the log, or the steps do not lead to
             `new`.
     """
-    raise NotImplementedError
+    origins: tuple[Origin, ...] = tuple(Kept(column.name) for column in old.columns)
+    state = _State(old.columns, origins, Key(old.key, sure=True))
+    for step in steps:
+        try:
+            state = _altered(state, step)
+        except UntoldError as error:
+            raise _refused(old.name, "what ALTER TABLE did to rows is not in the log", str(error), step) from error
+    derived = TableSchema(old.name, state.columns, state.key.columns)
+    if new is not None and (differs := "; ".join(_differences(state, new))):
+        raise _refused(old.name, "the log's table map does not agree with the statements before it", differs)
+    return Evolution(
+        new or derived, dict(zip((column.name for column in (new or derived).columns), state.origins, strict=True))
+    )
 
 
 def created_like(name: TableName, other: TableSchema) -> TableSchema:
     """The schema of CREATE TABLE name LIKE other."""
     return TableSchema(name, other.columns, other.key)
+
+
+def _refused(table: TableName, what: str, why: str, step: Step | None = None) -> UnsupportedError:
+    return UnsupportedError(
+        what,
+        why=why,
+        hint=f"loader initial-load --table {table} --again",
+        table=table,
+        position=step.position if step else None,
+    )
+
+
+def _altered(state: _State, step: Step) -> _State:
+    actions = step.altered.actions
+    for action in actions:
+        if isinstance(action, Reload):
+            raise UntoldError(action.reason)
+    after = alter_columns(state.columns, actions)
+    before = {column.name: (column, origin) for column, origin in zip(state.columns, state.origins, strict=True)}
+    keyed = {name.lower() for action in actions if isinstance(action, SetKey) for name in action.columns}
+    origins = []
+    for one in after:
+        try:
+            origins.append(_origin(one, before, step, one.column.name.lower() in keyed))
+        except UntoldError as error:
+            raise UntoldError(f"column {one.column.name}: {error}") from error
+    longer = {one.column.name for one in after if one.widens or (one.before in state.longer and one.action is None)}
+    return _State(
+        tuple(one.column for one in after), tuple(origins), alter_key(state.key, actions, after), frozenset(longer)
+    )
+
+
+def _origin(one: Altering, before: Mapping[str, tuple[Column, Origin]], step: Step, keyed: bool) -> Origin:
+    """Where the values of a column come from after a step."""
+    if isinstance(one.action, AddColumn):
+        definition = one.action.definition
+        return Added(constant(replace(definition, nullable=False) if keyed else definition, strict=step.strict))
+    column, origin = before[str(one.before)]
+    if (one.widens or keyed) and not step.strict:
+        raise UntoldError("outside strict mode the server changes values that do not fit")
+    if isinstance(one.action, ModifyColumn):
+        return _modified(column, origin, one.action, step)
+    return origin
+
+
+def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) -> Origin:
+    new = action.definition
+    if not step.strict:
+        _require_the_same(column, action)
+    longest = longest_kept(column, new)
+    if isinstance(origin, Added):
+        if not _same_type(column, new):
+            raise UntoldError("its type changes after it was added")
+        if origin.text is not None and longest is not None and len(origin.text) > longest:
+            raise UntoldError("it becomes shorter than its default")
+        return origin
+    limits = [limit for limit in (origin.longest, longest) if limit is not None]
+    return Kept(origin.old, min(limits, default=None), origin.numbered or new.auto_increment)
+
+
+def _require_the_same(column: Column, action: ModifyColumn) -> None:
+    """Outside strict mode what does not fit is changed, so that nothing may become narrower."""
+    new = action.definition
+    if (
+        not _same_type(column, new)
+        or new.nullable is False
+        or column.charset
+        or column.type in {"varbinary", "vector", "timestamp"}
+    ):
+        raise UntoldError("outside strict mode the server changes values that do not fit")
+
+
+def _same_type(column: Column, new: ColumnDefinition) -> bool:
+    return replace(column, name="", charset="") == replace(as_column(new), name="", charset="")
+
+
+def _differences(state: _State, new: TableSchema) -> Iterator[str]:
+    """What the steps lead to and what the log tells, where these are not the same."""
+    expected, found = [c.name for c in state.columns], [c.name for c in new.columns]
+    if expected != found:
+        yield f"the columns are ({', '.join(found)}), not ({', '.join(expected)})"
+        return
+    for column, told in zip(state.columns, new.columns, strict=True):
+        if not _agrees(column, told, column.name in state.longer):
+            yield f"column {column.name} is {told} {told.charset}".strip() + f", not {column} {column.charset}".rstrip()
+    if state.key.sure and state.key.columns != new.key:
+        yield f"the key is ({', '.join(new.key)}), not ({', '.join(state.key.columns)})"
+
+
+def _agrees(column: Column, told: Column, longer: bool) -> bool:
+    if longer and {column.type, told.type} <= set(_LONGER) and _LONGER.index(told.type) >= _LONGER.index(column.type):
+        column = replace(column, type=told.type)
+    # What charset a column has that the statement does not say is the table's.
+    return (column if column.charset else replace(column, charset=told.charset)) == told

@@ -24,9 +24,13 @@ _FORM = r"""
   | (?P<string> [nN]?'{single}*' {double_string} )
   | (?P<name> `(?:[^`]|``)*` {double_name} )
   | (?P<number> \d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$]) )
-  | (?P<word> [\w$]+ )
+  | (?P<word> [\w$\ufffd]+ )
   | (?P<symbol> (?!/\*)[^'"`] )
 """
+
+
+UNKNOWN = "\ufffd"
+"""What stands in a statement for bytes that are no text: it can mean any name or value."""
 
 
 class Token(NamedTuple):

@@ -1,0 +1,150 @@
+"""One ALTER TABLE applied to the columns and the key of a table: names, order, and what became of each column.
+
+The server resolves the names of all actions against the table before the statement, and places against the one after
+it (`mysql_prepare_alter_table`). Names of columns are compared without regard to case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from loader.model.table import Column
+from loader.schema.changes import (
+    FIRST,
+    Action,
+    AddColumn,
+    ChangeIndexes,
+    ConvertCharset,
+    DropColumn,
+    DropKey,
+    ModifyColumn,
+    RenameColumn,
+    SetKey,
+)
+from loader.schema.constants import UntoldError
+from loader.schema.preserving import as_column
+
+_GROWS = ("tinytext", "text", "mediumtext", "longtext")
+_TEXTS = {"char", "varchar", "enum", "set", *_GROWS}
+
+
+@dataclass(frozen=True)
+class Altering:
+    """A column of a table after a statement.
+
+    Attributes:
+        column: with an empty character set where the statement leaves it to the table.
+        before: its name before the statement; None for one that it adds.
+        action: that added or modified it.
+        widens: its type may have become a longer text, so that all characters of another set fit.
+    """
+
+    column: Column
+    before: str | None
+    action: AddColumn | ModifyColumn | None = None
+    widens: bool = False
+
+
+@dataclass(frozen=True)
+class Key:
+    """The key of a table; `sure` is not set where a unique key may have taken its place, or lost it."""
+
+    columns: tuple[str, ...]
+    sure: bool
+
+
+def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[Altering]:
+    """The columns after a statement.
+
+    Raises:
+        UntoldError: a column is not there, or there already.
+    """
+    effective = [action for action in actions if not _without_effect(action, columns)]
+    dropped = {a.name.lower() for a in effective if isinstance(a, DropColumn)}
+    renamed = {a.old.lower(): a.new for a in effective if isinstance(a, RenameColumn)}
+    modified = {a.old.lower(): a for a in effective if isinstance(a, ModifyColumn)}
+    _require(columns, [*dropped, *renamed, *modified])
+    found: list[Altering] = []
+    for column in columns:
+        name = column.name.lower()
+        if (change := modified.get(name)) is not None:
+            if change.place is None:
+                found.append(Altering(as_column(change.definition), column.name, change))
+        elif name not in dropped:
+            found.append(Altering(replace(column, name=renamed.get(name, column.name)), column.name))
+    names = {column.name.lower(): column.name for column in columns}
+    for action in effective:
+        if isinstance(action, AddColumn):
+            _put(found, Altering(as_column(action.definition), None, action), action.place)
+        elif isinstance(action, ModifyColumn) and action.place is not None:
+            before = names[action.old.lower()]
+            _put(found, Altering(as_column(action.definition), before, action), action.place)
+    _require_distinct(found)
+    return _converted(found, effective)
+
+
+def alter_key(key: Key, actions: Sequence[Action], after: Sequence[Altering]) -> Key:
+    """The key after a statement that left these columns."""
+    sure = key.sure and not any(isinstance(a, ChangeIndexes | DropKey | ModifyColumn | DropColumn) for a in actions)
+    names = {one.before: one.column.name for one in after if one.before is not None}
+    columns = tuple(names[name] for name in key.columns if name in names)
+    for action in actions:
+        if isinstance(action, DropKey):
+            columns = ()
+    for action in actions:
+        if isinstance(action, SetKey):
+            known = {one.column.name.lower(): one.column.name for one in after}
+            _require([one.column for one in after], [name.lower() for name in action.columns])
+            columns, sure = tuple(known[name.lower()] for name in action.columns), True
+    return Key(columns, sure)
+
+
+def _without_effect(action: Action, columns: Sequence[Column]) -> bool:
+    """Whether its IF EXISTS or IF NOT EXISTS leaves it out."""
+    names = {column.name.lower() for column in columns}
+    match action:
+        case AddColumn(definition, _, True):
+            return definition.name.lower() in names
+        case DropColumn(name, True):
+            return name.lower() not in names
+        case RenameColumn(old, _, True) | ModifyColumn(old, _, _, True):
+            return old.lower() not in names
+    return False
+
+
+def _require(columns: Sequence[Column], names: Sequence[str]) -> None:
+    missing = set(names) - {column.name.lower() for column in columns}
+    if missing:
+        raise UntoldError(f"the table had no column {min(missing)} there")
+
+
+def _require_distinct(found: Sequence[Altering]) -> None:
+    names = [one.column.name.lower() for one in found]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UntoldError(f"the table had a column {min(twice)} there")
+
+
+def _put(found: list[Altering], one: Altering, place: str | None) -> None:
+    if place is None:
+        found.append(one)
+    elif place == FIRST:
+        found.insert(0, one)
+    else:
+        _require([other.column for other in found], [place.lower()])
+        at = [other.column.name.lower() for other in found].index(place.lower())
+        found.insert(at + 1, one)
+
+
+def _converted(found: list[Altering], actions: Sequence[Action]) -> list[Altering]:
+    """The columns after CONVERT TO CHARACTER SET, which those with a set of their own do not follow."""
+    charset = next((action.charset for action in actions if isinstance(action, ConvertCharset)), None)
+    if charset is None:
+        return found
+    return [
+        replace(one, column=replace(one.column, charset=charset), widens=True)
+        if one.column.type in _TEXTS and not (one.action and one.action.definition.charset)
+        else one
+        for one in found
+    ]

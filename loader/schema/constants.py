@@ -1,0 +1,220 @@
+"""The value that an added column has in the rows that there are, as a record of the column would be staged.
+
+Sources: MySQL manual, "Data Type Default Values"; MariaDB manual, "DEFAULT"; tried on both servers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from ipaddress import AddressValueError, IPv4Address
+
+import numpy as np
+
+from loader.schema.changes import ColumnDefinition, Default
+from loader.schema.lexer import UNKNOWN
+
+
+class UntoldError(Exception):
+    """The log does not tell a value; its text says why. It never leaves this package."""
+
+
+_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+_TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
+_BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
+_ZEROS = {"date": "0000-00-00", "datetime": "0000-00-00 00:00:00", "time": "00:00:00"}
+_ZEROS["timestamp"] = _ZEROS["datetime"]
+_FORMS = {
+    "date": re.compile(r"\d{4}-\d\d-\d\d"),
+    "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
+    "time": re.compile(r"-?\d{2,3}:\d\d:\d\d(\.\d{1,6})?"),
+}
+_ADDRESSES = {"uuid": "00000000-0000-0000-0000-000000000000", "inet4": "0.0.0.0", "inet6": "::"}  # noqa: S104
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_WHOLE = re.compile(r"-?\d{1,30}")
+_PLAIN = (1e-4, 1e15)  # between these a float is written without an exponent
+
+
+def constant(column: ColumnDefinition, *, strict: bool) -> str | None:
+    """The value of the added column in every row that there is; None for NULL.
+
+    Raises:
+        UntoldError: the server computed it.
+    """
+    if column.generated:
+        raise UntoldError("its values are generated")
+    if column.auto_increment:
+        raise UntoldError("the server numbered the rows")
+    default = column.default
+    if default is None or default.kind == "null":
+        return _without(column)
+    if default.kind == "expression":
+        raise UntoldError(f"the server computed DEFAULT {default.text}")
+    if not strict and column.type in (_TEXTS | _BINARIES) - {"char", "varchar", "binary", "varbinary"}:
+        raise UntoldError("outside strict mode MySQL drops the default of a text or blob")
+    reader = _READERS.get(column.type)
+    if reader is None or (text := reader(column, default)) is None:
+        raise UntoldError(f"DEFAULT {default.text!r} of type {column.type} is not covered")
+    return text
+
+
+def _without(column: ColumnDefinition) -> str | None:
+    """The value where no default is given."""
+    if column.nullable is False and column.default is None:
+        return _implicit(column)
+    if column.type == "timestamp" and column.nullable is None and column.default is None:
+        raise UntoldError("explicit_defaults_for_timestamp decides whether it is NULL or the time of the statement")
+    return None
+
+
+def _implicit(column: ColumnDefinition) -> str:
+    kind = column.type
+    if kind in {"datetime", "date", "time"}:
+        return _fraction(_ZEROS[kind], column.size)
+    if kind in _ADDRESSES:
+        return _ADDRESSES[kind]
+    if kind == "enum":
+        return column.labels[0]
+    if kind == "decimal":
+        return f"{Decimal():.{column.scale}f}"
+    if kind in _TEXTS | _BINARIES | {"set"}:
+        return "00" * column.size if kind == "binary" else ""
+    if kind in {*_BITS, "float", "double", "bit", "year"}:
+        return "0000" if kind == "year" else "0"
+    raise UntoldError(f"what type {kind} holds where no default is given is not covered")
+
+
+def _fraction(text: str, digits: int) -> str:
+    """The time with so many digits of fraction, of which it has no more."""
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction:0<{digits}}" if digits else whole
+
+
+def _integer(column: ColumnDefinition, default: Default) -> str | None:
+    value = _whole(default)
+    bits = _BITS[column.type]
+    low, high = (0, 2**bits) if column.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+    return str(value) if value is not None and low <= value < high else None
+
+
+def _whole(default: Default) -> int | None:
+    if default.kind in {"hex", "bits"}:
+        return int(default.text or "0", 16 if default.kind == "hex" else 2)
+    return int(default.text) if _WHOLE.fullmatch(default.text) else None
+
+
+def _bit(column: ColumnDefinition, default: Default) -> str | None:
+    value = _whole(default) if default.kind != "string" else None
+    return str(value) if value is not None and 0 <= value < 1 << column.size else None
+
+
+def _decimal(column: ColumnDefinition, default: Default) -> str | None:
+    try:
+        value = Decimal(default.text)
+    except InvalidOperation:
+        return None
+    if default.kind not in {"string", "number"} or not value.is_finite():
+        return None
+    sign, digits, exponent = value.as_tuple()
+    whole = len(digits) + int(exponent)
+    if -int(exponent) > column.scale or whole > column.size - column.scale:
+        return None
+    text = f"{abs(value):.{column.scale}f}"
+    return f"-{text}" if sign and value else text
+
+
+def _float(column: ColumnDefinition, default: Default) -> str | None:
+    try:
+        value = float(default.text)
+    except ValueError:
+        return None
+    if (
+        column.rounded
+        or default.kind not in {"string", "number"}
+        or not (value == 0 or _PLAIN[0] <= abs(value) < _PLAIN[1])
+    ):
+        return None
+    shortest = np.float32(value) if column.type == "float" else np.float64(value)
+    return np.format_float_positional(shortest, trim="-") if value else "0"
+
+
+def _year(_: ColumnDefinition, default: Default) -> str | None:
+    text = default.text
+    if default.kind == "number" and text == "0":
+        return "0000"
+    return text if len(text) == 4 and text.isdecimal() and ("1901" <= text <= "2155" or text == "0000") else None
+
+
+def _text(column: ColumnDefinition, default: Default) -> str | None:
+    text = default.text
+    if default.kind in {"hex", "bits"} or UNKNOWN in text:
+        return None
+    if default.kind == "number" and (not _WHOLE.fullmatch(text) or str(int(text)) != text):
+        return None
+    text = text.rstrip(" ") if column.type == "char" else text
+    fits = column.type not in {"char", "varchar"} or len(text) <= column.length
+    return text if fits else None
+
+
+def _binary(column: ColumnDefinition, default: Default) -> str | None:
+    if default.kind == "hex":
+        raw = bytes.fromhex("0" * (len(default.text) % 2) + default.text)
+    elif default.kind == "string" and default.text.isascii():
+        raw = default.text.encode()
+    else:
+        return None
+    if column.type in {"binary", "varbinary"} and len(raw) > column.length:
+        return None
+    return raw.ljust(column.size if column.type == "binary" else 0, b"\0").hex()
+
+
+def _enum(column: ColumnDefinition, default: Default) -> str | None:
+    return default.text if default.kind == "string" and default.text in column.labels else None
+
+
+def _set(column: ColumnDefinition, default: Default) -> str | None:
+    members = set(default.text.split(",")) if default.text else set()
+    if default.kind != "string" or not members <= set(column.labels):
+        return None
+    return ",".join(label for label in column.labels if label in members)
+
+
+def _temporal(column: ColumnDefinition, default: Default) -> str | None:
+    """As it is written, if that is how the server shows it; of a TIMESTAMP only zero, which no time zone moves."""
+    kind, text = column.type, default.text
+    zero = _ZEROS[kind]
+    if (default.kind, text) == ("number", "0"):
+        return _fraction(zero, column.size)
+    if default.kind != "string":
+        return None
+    text = f"{text} 00:00:00" if kind in {"datetime", "timestamp"} and _FORMS["date"].fullmatch(text) else text
+    known = text == zero if kind == "timestamp" else bool(_FORMS[kind].fullmatch(text))
+    return _fraction(text, column.size) if known and len(text.partition(".")[2]) <= column.size else None
+
+
+def _address(column: ColumnDefinition, default: Default) -> str | None:
+    text = default.text
+    if default.kind != "string":
+        return None
+    if column.type == "uuid":
+        return text.lower() if _UUID.fullmatch(text) else None
+    try:
+        return str(IPv4Address(text)) if column.type == "inet4" else None
+    except AddressValueError:
+        return None
+
+
+_READERS: dict[str, Callable[[ColumnDefinition, Default], str | None]] = {
+    **dict.fromkeys(_BITS, _integer),
+    **dict.fromkeys(_TEXTS, _text),
+    **dict.fromkeys(_BINARIES, _binary),
+    **dict.fromkeys(_ZEROS, _temporal),
+    **dict.fromkeys(_ADDRESSES, _address),
+    **dict.fromkeys(("float", "double"), _float),
+    "bit": _bit,
+    "decimal": _decimal,
+    "year": _year,
+    "enum": _enum,
+    "set": _set,
+}

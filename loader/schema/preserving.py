@@ -1,0 +1,107 @@
+"""Which changes of a column's type keep the values that there are: as staged text and in the column's Spark type.
+
+A type that becomes narrower keeps them where the server refuses, in strict mode, what does not fit; the warehouse keeps
+its wider type then. Sources: MySQL manual, "Server SQL Modes", "String Data Type Syntax"; and the servers themselves,
+asked for every pair of types by tests/integration/schema.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from loader.model.table import Column
+from loader.schema.changes import ColumnDefinition
+from loader.schema.constants import UntoldError
+from loader.typemap import spark_type
+
+_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
+_TEXTS = {"tinytext": 1 << 8, "text": 1 << 16, "mediumtext": 1 << 24, "longtext": 1 << 32}
+_BLOBS = {"varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
+_BYTES = {"varchar": 1 << 16} | _TEXTS
+"""A bound of the bytes of a value."""
+
+_WIDEST = 4  # bytes of a character
+_NUMBERS = {("float", "float"), ("double", "double"), ("float", "double"), ("bit", "bit")}
+_SAME = {"date", "year", "time", "json", "geometry", "uuid", "inet4", "inet6"}
+_GROWING = {"datetime", "timestamp"}
+_SPARK = {("int", "bigint"), ("bigint", "int"), ("float", "double")}
+"""Changes of Spark's type by which a value stays what it is: Iceberg's promotions, and one that is not made."""
+
+
+def longest_kept(old: Column, new: ColumnDefinition) -> int | None:
+    """Prove that a change in strict mode keeps the values; the number is that of `loader.schema.evolution.Kept`.
+
+    Raises:
+        UntoldError: it does not, or may not.
+    """
+    after = as_column(new)
+    if new.generated or new.rounded:
+        raise UntoldError("its values are generated" if new.generated else f"{new.type} with a fixed scale rounds")
+    if old.type in {"char", *_BYTES} and new.type in {"char", *_BYTES}:
+        return _text_kept(old, new)
+    if not _kept(old, after):
+        raise UntoldError(f"{old} becomes {after}")
+    return None
+
+
+def as_column(new: ColumnDefinition) -> Column:
+    """The column of a definition; its character set is empty when the statement does not say it."""
+    labelled = new.type in {"enum", "set"}
+    text = labelled or new.type in {"char", *_BYTES}
+    return Column(new.name, new.type, new.unsigned, new.size, new.scale, new.charset if text else "", new.labels)
+
+
+def _kept(old: Column, new: Column) -> bool:
+    pair = old.type, new.type
+    if set(pair) <= _INTEGERS or pair in _NUMBERS:
+        return _same_spark(old, new)
+    if pair == ("decimal", "decimal"):
+        return old.scale == new.scale and _decimals(old, new)
+    if old.type in _BLOBS and new.type in _BLOBS:
+        return True
+    if old.type == "binary":
+        return new.type in _BLOBS or (new.type == "binary" and old.size == new.size)
+    if old.type == "enum":
+        return new.type in {"char", *_BYTES} or (new.type == "enum" and _labels_kept(old.labels, new.labels))
+    if pair == ("set", "set"):
+        # The text of a value lists them in the order of the type.
+        return [label for label in new.labels if label in old.labels] == list(old.labels)
+    if old.type != new.type:
+        return False
+    return (old.type in _SAME and old.size == new.size) or (old.type in _GROWING and old.size <= new.size)
+
+
+def _same_spark(old: Column, new: Column) -> bool:
+    pair = spark_type(old), spark_type(new)
+    return pair[0] == pair[1] or pair in _SPARK
+
+
+def _decimals(old: Column, new: Column) -> bool:
+    """Whether both are numbers in Spark, or both texts, since they are too long for it."""
+    return (spark_type(old) == "string") == (spark_type(new) == "string")
+
+
+def _text_kept(old: Column, new: ColumnDefinition) -> int | None:
+    """Spaces at its end that do not fit are cut off a text even in strict mode; a CHAR has none."""
+    if new.type == "char" and old.type != "char":
+        raise UntoldError("CHAR loses the spaces at the end of a text")
+    if old.type == "char" or new.type == "longtext":
+        return None
+    if new.type == "varchar":
+        return new.length
+    return None if _BYTES[old.type] * _WIDEST <= _TEXTS[new.type] else (_TEXTS[new.type] - 1) // _WIDEST
+
+
+def _labels_kept(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    """Whether a label that is gone cannot have become another one, by its number or by a collation.
+
+    Otherwise strict mode refuses the change while a row has it.
+    """
+    gone = [label for label in old if label not in new]
+    shapes = {_shape(label) for label in new}
+    return all(label.isascii() and not label[:1].isdigit() and _shape(label) not in shapes for label in gone)
+
+
+def _shape(label: str) -> str:
+    """What no collation tells apart is the same here."""
+    return "".join(c for c in unicodedata.normalize("NFKD", label.casefold()) if c.isalnum())
