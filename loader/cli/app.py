@@ -18,6 +18,7 @@ from loader.cli.purge import purge
 from loader.cli.release import release
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
 from loader.cli.status import status
+from loader.cli.tables import tables
 from loader.errors import LoaderError, UsageError
 from loader.model.position import Position
 
@@ -204,6 +205,7 @@ app.command()(intervals)
 app.command()(purge)
 app.command()(release)
 app.command()(status)
+app.command()(tables)
 app.add_typer(staged, name="staged")
 
 

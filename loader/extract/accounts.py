@@ -29,7 +29,9 @@ def account(result: RangeResult, window: Window, why: w.Ints, mine: tuple[int, i
         result.event_types[name] = result.event_types.get(name, 0) + int(index.counts[kind])
     result.bytes += int(index.counts[256])
     starts = index.transactions[:, w.T_START]
-    result.transactions += 0 if window.more else int(((starts >= mine[0]) & (starts < mine[1])).sum())
+    begun = index.transactions[(starts >= mine[0]) & (starts < mine[1])]
+    result.transactions += 0 if window.more else len(begun)
+    result.committed = max(result.committed, int(begun[:, w.T_COMMITTED].max(initial=0)))
     rows = index.rows[slice(*np.searchsorted(index.rows[:, w.R_EVENT], mine).tolist())]
     result.row_events += len(rows)
     if why.any():

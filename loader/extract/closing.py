@@ -12,6 +12,7 @@ from loader.extract.gtids import gtid_set
 from loader.extract.judge import judge
 from loader.extract.result import RangeResult
 from loader.model.gtid import GtidSet, MysqlGtidSet, joined, lacking, parse_gtid_set
+from loader.model.moment import moment
 from loader.staging.chain import Checkpoint
 from loader.staging.documents import Balance, HeldGroup, Manifest, Mark, Plan
 
@@ -48,6 +49,7 @@ def manifest_of(
         balance=_balance(plan, results, released),
         gtids=_gtids(plan, before, results),
         mark=_mark(plan, before, results),
+        committed_at=_committed_at(results),
         loader_version=__version__,
     )
 
@@ -95,6 +97,11 @@ def _mark(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> Mar
     if before.position.file == stop.file and before.mark:
         marks.append(before.mark)
     return max(marks, key=lambda mark: mark.last, default=None)
+
+
+def _committed_at(results: Sequence[RangeResult]) -> str:
+    newest = max((result.committed for result in results), default=0)
+    return moment(newest) if newest else ""
 
 
 def _balance(plan: Plan, results: Sequence[RangeResult], released: Sequence[RangeResult]) -> Balance:

@@ -19,6 +19,7 @@ class RangeResult:
 
     `before`: where the range starts with its log file, the GTID set that the file says is before it. `gtids`: of the
     transactions that begin in its bytes of the file `file`. `mark`: of the place behind the last of them.
+    `committed`: when the newest of its transactions was, in microseconds since 1970; 0 when it has none.
     `row_events_skipped`: by reason. `bytes_cut_off`: of a transaction that a crash of the server left unfinished.
     """
 
@@ -33,6 +34,7 @@ class RangeResult:
     event_types: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     transactions: int = 0
+    committed: int = 0
     row_events: int = 0
     row_events_staged: int = 0
     row_events_held: int = 0

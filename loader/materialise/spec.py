@@ -50,6 +50,15 @@ class LoadSpec(BaseModel):
     manifests: tuple[str, ...]
 
 
+class SnapshotsSpec(BaseModel):
+    """Snapshots to look for, by table (`schema.table`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    catalog: CatalogSettings
+    snapshots: dict[str, int]
+
+
 class TableResult(BaseModel):
     """What happened to one table.
 

@@ -16,12 +16,13 @@ from loader.pipeline.interval_states import (
     staged_files,
     verify_interval,
 )
-from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job
+from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job, snapshots_job
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
 from loader.pipeline.purging import Removal, purge
 from loader.pipeline.releasing import release
 from loader.pipeline.retention import source_runway
 from loader.pipeline.states import SourceStatus, TableState, status
+from loader.pipeline.views import TableView, View, view
 
 __all__ = [
     "FileFault",
@@ -32,6 +33,8 @@ __all__ = [
     "Removal",
     "SourceStatus",
     "TableState",
+    "TableView",
+    "View",
     "again_job",
     "begin",
     "chain_of",
@@ -45,9 +48,11 @@ __all__ = [
     "release",
     "snapshot_job",
     "snapshot_position",
+    "snapshots_job",
     "source_runway",
     "staged_files",
     "status",
     "unfinished",
     "verify_interval",
+    "view",
 ]

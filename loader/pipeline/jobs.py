@@ -9,9 +9,10 @@ from typing import Literal
 from pydantic import BaseModel
 
 from loader.extract.spec import ExtractSpec
-from loader.materialise.spec import LoadSpec, MaterialiseSpec
+from loader.materialise.spec import LoadSpec, MaterialiseSpec, SnapshotsSpec
 from loader.pipeline.following import log_of
 from loader.pipeline.planning import begin, chain_of, preflight
+from loader.pipeline.views import View
 from loader.settings import SourceSettings
 from loader.snapshot.spec import SnapshotSpec
 
@@ -22,7 +23,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 class Job:
     """A Spark application of the loader: its file and what it is told."""
 
-    name: Literal["snapshot", "load", "extract", "again", "materialise"]
+    name: Literal["snapshot", "load", "extract", "again", "materialise", "snapshots"]
     file: Path
     spec: BaseModel
 
@@ -49,6 +50,13 @@ def materialise_job(settings: SourceSettings, through_seqno: int | None = None) 
         through_seqno=through_seqno,
     )
     return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
+
+
+def snapshots_job(settings: SourceSettings, found: View) -> Job:
+    """The look into the catalog whether the snapshots of a view are still there."""
+    snapshots = {table.table: table.snapshot for table in found.tables}
+    spec = SnapshotsSpec(catalog=settings.catalog, snapshots=snapshots)
+    return Job("snapshots", _PACKAGE / "materialise" / "snapshots_job.py", spec)
 
 
 def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:

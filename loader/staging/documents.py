@@ -259,8 +259,9 @@ class Manifest(Document):
     """The commit point of an extraction or of an initial load: the list of its files.
 
     `held`: XA transactions without an outcome at the stop: should one commit in the next interval, its rows are read
-    from where it was prepared. `gtids`: the set of everything before the stop. `mark`: of the stop. An initial load has
-    `start == stop == ` its position P0, and `exact_at` the log position after its last read.
+    from where it was prepared. `gtids`: the set of everything before the stop. `mark`: of the stop. `committed_at`: the
+    newest time of commit of a transaction in the interval, as staged lines have it; empty when there is none. An
+    initial load has `start == stop == ` its position P0, and `exact_at` the log position after its last read.
     """
 
     source: str
@@ -277,6 +278,7 @@ class Manifest(Document):
     balance: Balance | None = None
     gtids: str = ""
     mark: Mark | None = None
+    committed_at: str = ""
     exact_at: str = ""
     exact_at_seqno: int = 0
     loader_version: str

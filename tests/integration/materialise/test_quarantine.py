@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from loader.errors import StagedDataError
+from loader.errors import DataError, StagedDataError
 from loader.materialise import run
 from loader.materialise.merge import merge_table
+from loader.materialise.snapshots_job import require_snapshots
 from loader.materialise.spec import MaterialiseResult
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column
-from loader.pipeline import intervals, purge
+from loader.pipeline import intervals, purge, snapshots_job, view
 from loader.pipeline.releasing import quarantines_of, release
 from loader.staging.documents import Manifest, Published
 from tests.integration.materialise.killable import run_until
@@ -105,6 +106,24 @@ def test_the_others_go_on_and_it_catches_up_from_where_it_stands(both: Lake) -> 
     assert (set(record(both, third).tables), record(both, third).behind) == ({"shop.items", "shop.orders"}, {})
     assert record(both, first).behind == {"shop.orders": number(1, 1000)}
     assert purged(both) == [1000, 3000]
+
+
+def test_a_view_is_read_by_its_queries_until_its_snapshots_expire(both: Lake) -> None:
+    both.merged()
+    found = view(settings(both))
+    staged(both, 2000, ORDERS, ITEMS)
+    both.merged()
+    assert view(settings(both), str(number(1, 2000))) == found
+    assert view(settings(both)).stop == position(1, 3000)
+    for one in found.tables:
+        assert {row.id for row in both.sql(one.query)} == {1, 1100}
+    spec = snapshots_job(settings(both), found).spec.model_copy(update={"catalog": both.catalog})
+    assert require_snapshots(both.spark, spec) == {"tables": ["shop.items", "shop.orders"]}
+    name = both.warehouse.name(ORDERS.name)
+    both.sql(f"CALL lake.system.expire_snapshots(table => '{name}', older_than => TIMESTAMP '2999-01-01 00:00:00')")
+    with pytest.raises(DataError, match="the snapshot of a view has expired") as caught:
+        require_snapshots(both.spark, spec)
+    assert caught.value.where["table"] == "shop.orders"
 
 
 def test_one_released_too_early_is_quarantined_again(both: Lake) -> None:

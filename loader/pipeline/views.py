@@ -1,0 +1,125 @@
+"""Consistent views: every table as it stood at one position of the log, by the records of what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.errors import DataError, UsageError
+from loader.materialise.quoting import identifier
+from loader.model.moment import moment
+from loader.model.position import SEQNO_UNIT, Position
+from loader.model.table import TableName
+from loader.pipeline.planning import chain_of
+from loader.reader.places import At, Since, parse_place
+from loader.settings import SourceSettings
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Manifest, Published
+
+
+class TableView(BaseModel):
+    """A table in a view: the snapshot of it, and the query that reads it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    snapshot: int
+    applied_seqno: int
+    query: str
+
+
+class View(BaseModel):
+    """Every table as it stood at `stop`.
+
+    Attributes:
+        committed_at: the newest time of commit up to there, in UTC; empty while nothing was committed.
+        missing: tables that were quarantined then, and are not part of it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    generation: str
+    stop: str
+    stop_seqno: int
+    committed_at: str
+    tables: tuple[TableView, ...]
+    missing: tuple[str, ...]
+
+
+def view(settings: SourceSettings, as_of: str = "") -> View:
+    """The newest view that was published, or the newest one with nothing after a position or time of the log.
+
+    `as_of`: `binlog.000054:123`, a seqno, or a time of commit such as `2026-01-31T12:00:00Z`. A position means the
+    newest generation of the log that begins at or before it.
+
+    Raises:
+        UsageError: it is none of these.
+        DataError: there is no view that old, or none at all.
+    """
+    chain = chain_of(settings)
+    lineage = chain.lineage(chain.require_generation().name)
+    found: tuple[Published, str] | None = None
+    seqno, time = _limit(as_of, lineage) if as_of else (None, "")
+    committed_at = ""
+    for manifest in _applied(chain, lineage):
+        committed_at = max(committed_at, manifest.committed_at)  # clocks can go back, the log does not
+        if (time and committed_at > time) or (seqno is not None and manifest.stop_seqno > seqno):
+            break
+        if record := chain.published(manifest.generation, manifest.start_seqno):
+            found = record, committed_at
+    if found is None:
+        raise DataError(
+            "no consistent view of the tables was published" + (f" at or before {as_of}" if as_of else " yet"),
+            hint="see what is applied: loader intervals",
+            source=settings.name,
+        )
+    return _view(settings, *found)
+
+
+def _applied(chain: PlanChain, lineage: Sequence[Generation]) -> list[Manifest]:
+    """The manifests that count, of all generations, in the order of the log."""
+    found = []
+    for one in lineage:
+        following = next((newer.follows for newer in lineage if newer.follows and newer.follows.name == one.name), None)
+        starts = (start for start in chain.starts(one.name) if following is None or start < following.stop_seqno)
+        found += [manifest for start in starts if (manifest := chain.manifest(one.name, start))]
+    return found
+
+
+def _limit(as_of: str, lineage: Sequence[Generation]) -> tuple[int | None, str]:
+    """The seqno, or else the time as manifests write it, that nothing of the view may be after."""
+    place = parse_place(as_of)
+    if isinstance(place, Since):
+        return None, moment(place.micros)
+    if isinstance(place, At) and not place.file:
+        return place.lognum * SEQNO_UNIT + place.logpos, ""
+    if isinstance(place, At):
+        position = Position.at(place.file, place.logpos)
+        for one in reversed(lineage):
+            start = one.start_position
+            if start.basename == position.basename and start <= position:
+                return position.seqno(one.shift), ""
+        raise DataError("the log was read only from a later position on", position=position, starts=lineage[0].start)
+    raise UsageError(
+        f"{as_of!r} is no position or time of the log", hint="write it like binlog.000054:123 or 2026-01-31T12:00:00Z"
+    )
+
+
+def _view(settings: SourceSettings, record: Published, committed_at: str) -> View:
+    tables = []
+    for name, table in sorted(record.tables.items()):
+        parsed = TableName.parse(name)
+        quoted = ".".join(map(identifier, (settings.catalog.name, parsed.schema, parsed.table)))
+        query = f"SELECT * FROM {quoted} VERSION AS OF {table.snapshot}"
+        tables.append(TableView(table=name, snapshot=table.snapshot, applied_seqno=table.applied, query=query))
+    return View(
+        source=record.source,
+        generation=record.generation,
+        stop=record.stop,
+        stop_seqno=record.stop_seqno,
+        committed_at=committed_at,
+        tables=tuple(tables),
+        missing=tuple(sorted(record.behind)),
+    )
