@@ -18,6 +18,8 @@ POINTS = (
     "manifest.after",
     "table.before",
     "branch.after",
+    "columns.after",
+    "stage.after",
     "delete.after",
     "insert.after",
     "publish.before",

@@ -93,7 +93,7 @@ def _integer(column: Column) -> str:
 
 
 def promoted(one: str, other: str) -> str | None:
-    """The Spark type to which Iceberg widens a column of either type without a change of its values; None: there is none.
+    """The Spark type to which Iceberg widens columns of both types without a change of their values, if there is one.
 
     Iceberg specification, "Schema Evolution", format version 2.
     """

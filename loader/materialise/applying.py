@@ -59,7 +59,7 @@ def _delete_keys(changes: Changes, work: Work, branch: str) -> str:
     return sql("materialise/delete_changed").format(
         branch=branch,
         within=changes.within,
-        key=identifiers(work.schema.key),
+        key=identifiers(work.layout.key),
         key_columns=", ".join(key_places(work.schema)),
         hint="/*+ BROADCAST(loader_changes) */" if changes.keys <= _BROADCAST_KEYS else "",
     )

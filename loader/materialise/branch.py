@@ -94,6 +94,10 @@ class Branch:
             made.append(snapshot)
         raise LostError("the branch does not lead back to where it began")
 
+    def mark(self, properties: Mapping[str, str]) -> None:
+        """Commit the properties alone: the rows stay as they are."""
+        self._load().append_nothing(self.name, {RUN: self.name, **properties})
+
     def publish(self, steps: int, finish: Callable[[JavaObject], None] | None = None) -> list[Snapshot]:
         """Make the branch main, if main is still where the branch began; this attempt's commits, newest first.
 

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from loader.errors import GapError, StagedDataError
 from loader.failpoints import failpoint
+from loader.materialise.events import Came, Left, Made, events_of, read_barrier
 from loader.materialise.plan import covering
 from loader.model.table import TableName
+from loader.schema.changes import Renamed
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Published
 from loader.staging.filters import Captured
@@ -125,6 +127,31 @@ class Chain:
                 plan = self._plans.require_plan(self._of[start], start)
                 self._captured[start] = Captured(plan.tables)
             return self._captured[start](table)
+
+    def born(self, table: TableName, target: int) -> int | None:
+        """The seqno right before the statement that made the table as it is at `target`; None if it may be older.
+
+        A statement that makes it unless it is there tells nothing, but for one that took it away before.
+        """
+        made: int | None = None
+        for start in reversed(self.starts):
+            manifest = self.manifest(start) if start < target else None
+            for event in reversed(events_of(table, [manifest], 0, target) if manifest else []):
+                if isinstance(event, Left):
+                    return made
+                if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
+                    return event.seqno - 1
+                if isinstance(event, Made):
+                    made = event.seqno - 1
+        return None
+
+    def renames(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
+        """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""
+        for manifest in self.between(low, target):
+            for barrier in manifest.barriers:
+                changes = read_barrier(barrier) if low < barrier.seqno <= target else ()
+                if any(isinstance(change, Renamed) for change in changes):
+                    yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
     def newest_published(self) -> Published | None:
         """The published record of the latest interval that has one."""

@@ -16,15 +16,17 @@ from loader.materialise.changes import Changes
 from loader.materialise.multiset import netted
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier, literal
-from loader.materialise.reading import key_places, places, read_staged, unreadable
+from loader.materialise.reading import key_places, places, unreadable
+from loader.materialise.records import read_records
 from loader.materialise.values import bad_value, lost, misfit, record, row, typed_frame
 from loader.model.table import TableSchema
+from loader.store.base import Store
 from loader.typemap import spark_type
 
-_COUNTS = ("all", "absent", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
+_COUNTS = ("all", "absent", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
 
 
-def collapse(session: SparkSession, uris: list[str], work: Work) -> Changes:
+def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
     """Read the files of `work`, check them against their manifest, and collapse them.
 
     Raises:
@@ -32,7 +34,7 @@ def collapse(session: SparkSession, uris: list[str], work: Work) -> Changes:
         UnsupportedError: an incomplete row image.
         DataError: a value that does not fit its type.
     """
-    last = grouped(read_staged(session, uris, work.schema), work)
+    last = grouped(read_records(session, store, work), work)
     frame = _typed(last, work).persist()
     try:
         try:
@@ -41,16 +43,16 @@ def collapse(session: SparkSession, uris: list[str], work: Work) -> Changes:
             raise unreadable(error, work.name) or error from error
         _check_counts(found, work)
         if found["bad"]:
-            raise bad_value(last.where(sf.col("last._seqno") > work.applied), work)
+            raise bad_value(last.where("last._new"), work)
     except BaseException:
         frame.unpersist()
         raise
     changes = Changes(
-        frame=frame.where(sf.col("_seqno") > work.applied),
+        frame=frame.where("_new"),
         keys=found["keys"],
         survivors=found["survivors"],
         leavers=0,
-        within=_within(found["low"], found["high"], work.schema) if work.schema.key else "true",
+        within=_within(found["low"], found["high"], work) if work.schema.key else "true",
         inserts=found["new_I"],
         updates=found["new_U"],
         deletes=found["new_D"],
@@ -66,9 +68,9 @@ def grouped(records: DataFrame, work: Work) -> DataFrame:
     Keys are compared as staged text: the same bytes, or another key. A table without a key is grouped by its whole
     rows, where an insert counts as later than any deletion; a history is not grouped.
     """
-    new = sf.col("_seqno") > work.applied
+    new = sf.col("_new")
     absent = sf.col("_absent").isNotNull() & (sf.col("_absent") != "")
-    conditions = {"all": sf.lit(True), "absent": absent}
+    conditions = {"all": sf.lit(True), "absent": absent, "stray": sf.col("_form") < 0}
     conditions |= {f"all_{op}": sf.col("_op") == op for op in "IUD"}
     conditions |= {f"new_{op}": (sf.col("_op") == op) & new for op in "IUD"}
     if work.rule.mode == "history":
@@ -76,21 +78,21 @@ def grouped(records: DataFrame, work: Work) -> DataFrame:
         return records.select(record(work).alias("last"), *each)
     # The op comes last: two records at one offset would be a fault of the log's reader; even then reruns must agree.
     order = [sf.col(name) for name in ("_seqno", "_row_offset", "_op")]
-    order = order if work.schema.key else [new, sf.col("_op") == "I", *order]
+    order = [new, *order] if work.schema.key else [new, sf.col("_op") == "I", *order]
     counts = [sf.count_if(condition).alias(name) for name, condition in conditions.items()]
     by = key_places(work.schema) or places(work.schema)
     return records.groupBy(*by).agg(sf.max_by(record(work), sf.struct(*order)).alias("last"), *counts)
 
 
 def _typed(last: DataFrame, work: Work) -> DataFrame:
-    new = sf.col("last._seqno") > work.applied
+    new = sf.col("last._new")
     losses = (value.alias(f"lost {name}") for name, value in lost(work).items())
     return typed_frame(last, work).select(*row(work), (misfit(work) & new).alias("bad"), *losses, *_COUNTS)
 
 
 def _counts(frame: DataFrame, work: Work) -> dict[str, Any]:
     """One row of sums over the frame; this is what fills the cache."""
-    new = sf.col("_seqno") > work.applied
+    new = sf.col("_new")
     kept = sf.lit(True) if work.rule.mode != "mirror" else sf.col("_op") != "D"
     row = frame.agg(
         *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in _COUNTS),
@@ -114,6 +116,13 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
                 hint="extract the intervals again",
                 table=work.name,
             )
+    if found["stray"]:
+        raise UnsupportedError(
+            "records are of another schema than the statements before them lead to",
+            why=f"{found['stray']} records",
+            hint=f"loader initial-load --table {work.name} --again",
+            table=work.name,
+        )
     if found["absent"]:
         raise UnsupportedError(
             "incomplete row images are not covered",
@@ -136,8 +145,9 @@ def _key_type(schema: TableSchema) -> str:
     return spark_type(schema.column(schema.key[0]))
 
 
-def _within(low: str | None, high: str | None, schema: TableSchema) -> str:
-    return f"{identifier(schema.key[0])} BETWEEN {_bound(low, schema)} AND {_bound(high, schema)}"
+def _within(low: str | None, high: str | None, work: Work) -> str:
+    schema = work.schema
+    return f"{identifier(work.layout.key[0])} BETWEEN {_bound(low, schema)} AND {_bound(high, schema)}"
 
 
 def _bound(text: str | None, schema: TableSchema) -> str:

@@ -23,6 +23,8 @@ SOURCE = "loader.source"
 GENERATION = "loader.generation"
 RUN = "loader.run"
 EXACT_AT = "loader.exact_at"
+SCHEMA_ID = "loader.schema_id"
+STATE = "loader.state"
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,18 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Applied:
-    """The newest commit of the loader in main: all records up to `seqno` are in the table."""
+    """A commit of the loader in main: all records up to `seqno` are in the table, whose schema had that id then.
+
+    `state`: see `loader.materialise.timeline.State`.
+    """
 
     seqno: int
     position: str
     source: str
     generation: str
     snapshot: int
+    schema_id: str
+    state: str = ""
 
 
 class TableHistory:
@@ -98,11 +105,27 @@ class TableHistory:
         Raises:
             DataError: the ancestry was cut by an expiry before such a snapshot.
         """
+        return self.applied_before(None)
+
+    def applied_before(self, seqno: int | None) -> Applied | None:
+        """Where the table stood before that seqno, or stands; None if nothing was ever applied then.
+
+        Raises:
+            DataError: the ancestry was cut by an expiry before such a snapshot.
+        """
         last = None
         for last in self.ancestry(self.head):
-            if APPLIED in last.summary:
-                of = last.summary
-                return Applied(int(of[APPLIED]), of[POSITION], of[SOURCE], of[GENERATION], last.id)
+            of = last.summary
+            if APPLIED in of and (seqno is None or int(of[APPLIED]) < seqno):
+                return Applied(
+                    int(of[APPLIED]),
+                    of[POSITION],
+                    of[SOURCE],
+                    of[GENERATION],
+                    last.id,
+                    of[SCHEMA_ID],
+                    of.get(STATE, ""),
+                )
         if self.head is not None and (last is None or last.parent is not None):
             raise DataError(
                 "the snapshot that holds the applied position has expired",
@@ -114,6 +137,13 @@ class TableHistory:
     def transaction(self) -> JavaObject:
         """A transaction of Iceberg on this version of the metadata: its commit fails if there is a newer one."""
         return self._table.newTransaction()
+
+    def append_nothing(self, branch: str, properties: Mapping[str, str]) -> None:
+        """Commit to a branch that its rows are as they are, with `properties` in the summary."""
+        append = self._table.newAppend().toBranch(branch)
+        for name, value in properties.items():
+            append = append.set(name, value)
+        append.commit()
 
 
 def load_history(session: SparkSession, name: str) -> TableHistory | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from loader.errors import UnsupportedError
@@ -32,10 +33,11 @@ class TableColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table of this schema looks in the warehouse by this rule."""
+    """How a table of this schema looks in the warehouse by this rule; `called`: names that columns have meanwhile."""
 
     schema: TableSchema
     rule: TableRule
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[TableColumn, ...]:
@@ -48,10 +50,19 @@ class Layout:
         """The columns that say what the source's row is: all but the loader's."""
         table = self.schema.name
         found = [
-            TableColumn(column.name, spark_type(column, table), place)
+            TableColumn(self.name(column.name), spark_type(column, table), place)
             for place, column in zip(places(self.schema), self.schema.columns, strict=True)
         ]
         return (*found, *(TableColumn(name, "string", f"text_{place}") for place, name in self.texts.items()))
+
+    def name(self, column: str) -> str:
+        """What a column of the source is called in the table."""
+        return self.called.get(column, column)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What the key's columns are called in the table."""
+        return tuple(map(self.name, self.schema.key))
 
     @property
     def unfit(self) -> dict[str, str]:
@@ -70,7 +81,11 @@ class Layout:
     @property
     def texts(self) -> dict[str, str]:
         """Names of the columns for texts that do not fit, by the place of the column that they did not fit."""
-        return {place: f"{name}__text" for place, name in self.unfit.items()} if self.rule.on_misfit == "text" else {}
+        return (
+            {place: f"{self.name(name)}__text" for place, name in self.unfit.items()}
+            if self.rule.on_misfit == "text"
+            else {}
+        )
 
     @property
     def names(self) -> str:

@@ -9,20 +9,25 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from loader.errors import LoaderError, RetryableError, StagedDataError, UnsupportedError
+from loader.errors import LoaderError, RetryableError, StagedDataError
 from loader.failpoints import failpoint
 from loader.materialise.branch import Branch, LostError, drop_superseded
-from loader.materialise.history import APPLIED, EXACT_AT, GENERATION, POSITION, SOURCE, Applied, TableHistory
+from loader.materialise.columns import names_again
+from loader.materialise.evolving import changed
+from loader.materialise.history import APPLIED, EXACT_AT, GENERATION, POSITION, SCHEMA_ID, SOURCE, Applied, TableHistory
+from loader.materialise.layout import Layout
 from loader.materialise.lock import table_lock
-from loader.materialise.plan import Work, difference, log_of
-from loader.materialise.reading import read_staged, unreadable
-from loader.materialise.rules import check_rule
+from loader.materialise.plan import Source, Window, Work, log_of
+from loader.materialise.reading import unreadable
+from loader.materialise.records import read_records
+from loader.materialise.rules import DEFAULT, check_rule
 from loader.materialise.spec import TableResult
 from loader.materialise.values import bad_value, lost, misfit, record, row, typed_frame
 from loader.materialise.verifying import verify_files
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
+from loader.schema.evolution import Kept
 from loader.staging.documents import Manifest
 from loader.store.base import Store
 
@@ -60,8 +65,20 @@ def load_work(manifest: Manifest) -> Work:
     inserts_only = all(file.inserts == file.rows for file in manifest.files)
     if len(schemas) != 1 or manifest.start != manifest.stop or not inserts_only:
         raise StagedDataError("this is no manifest of an initial load of one table", position=manifest.start)
-    files = tuple(file for file in manifest.files if file.rows)
-    return Work(schemas[0].name, schemas[0], 0, manifest.start_seqno, manifest.start, files, (log_of(manifest),))
+    schema, files = schemas[0], tuple(file for file in manifest.files if file.rows)
+    as_they_are = {column.name: Kept(column.name) for column in schema.columns}
+    source = Source(schema, files, (Window(0, manifest.start_seqno, as_they_are),))
+    return Work(
+        name=schema.name,
+        schema=schema,
+        applied=0,
+        target=manifest.start_seqno,
+        position=manifest.start,
+        sources=(source,) if files else (),
+        names={},
+        logs=(log_of(manifest),),
+        rule=DEFAULT,
+    )
 
 
 def _attempt(
@@ -73,14 +90,9 @@ def _attempt(
     if applied is not None and applied.seqno >= work.target:
         return _standing(work.name, applied)
     recorded = recorded_schema(history, work.name)
-    if recorded.schema_id != work.schema.schema_id:
-        raise UnsupportedError(
-            "the table was made for another schema",
-            why=difference(recorded, work.schema),
-            hint=f"drop {work.name} in the warehouse, then run again",
-            table=work.name,
-        )
+    work = replace(work, names=names_again(recorded, work.schema))
     verify_files(warehouse.session, store, work.files)
+    finish = changed(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
     with Branch(warehouse, work.name, history.head) as branch:
         misfits = _build(warehouse, store, branch, manifest, work)
         added = branch.commits()[0].count("added-records")
@@ -91,7 +103,7 @@ def _attempt(
                 hint="load the table again",
                 table=work.name,
             )
-        head = branch.publish(1)[0]
+        head = branch.publish(1, finish)[0]
     drop_superseded(warehouse, work.name)
     return TableResult(
         table=str(work.name),
@@ -116,8 +128,7 @@ def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory
 
 def _build(warehouse: Warehouse, store: Store, branch: Branch, manifest: Manifest, work: Work) -> dict[str, int]:
     """Insert the rows on the branch; how many values did not fit, by column."""
-    lines = read_staged(warehouse.session, [store.uri(file.key) for file in work.files], work.schema)
-    records = lines.select(record(work).alias("last"))
+    records = read_records(warehouse.session, store, work).select(record(work).alias("last"))
     _rows(records, work).createOrReplaceTempView("loader_rows")
     insert = sql("materialise/load_rows").format(
         insert="INSERT INTO" if work.rule.mode == "history" else "INSERT OVERWRITE",
@@ -125,7 +136,7 @@ def _build(warehouse: Warehouse, store: Store, branch: Branch, manifest: Manifes
         columns=work.layout.names,
         values=work.layout.values,
     )
-    with branch.signed(_signature(manifest)):
+    with branch.signed(_signature(manifest, work)):
         try:
             misfits = _misfits(records, work)
             warehouse.session.sql(insert)
@@ -150,13 +161,14 @@ def _misfits(records: DataFrame, work: Work) -> dict[str, int]:
     return {name: count for name, count in found.asDict().items() if count} if found else {}
 
 
-def _signature(manifest: Manifest) -> dict[str, str]:
+def _signature(manifest: Manifest, work: Work) -> dict[str, str]:
     return {
         APPLIED: str(manifest.start_seqno),
         POSITION: manifest.start,
         EXACT_AT: manifest.exact_at,
         SOURCE: manifest.source,
         GENERATION: manifest.generation,
+        SCHEMA_ID: work.schema.schema_id,
     }
 
 

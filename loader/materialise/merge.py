@@ -7,27 +7,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal, cast
+from collections import Counter
+from collections.abc import Mapping
 
-from loader.errors import DataError, GapError, RetryableError
+from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
-from loader.materialise.applying import statements
 from loader.materialise.branch import Branch, LostError, drop_superseded
+from loader.materialise.building import build
 from loader.materialise.chain import Chain
 from loader.materialise.changes import Changes
 from loader.materialise.collapse import collapse
-from loader.materialise.history import APPLIED, GENERATION, POSITION, SOURCE, Applied, TableHistory
+from loader.materialise.evolving import changed
+from loader.materialise.history import APPLIED, GENERATION, POSITION, SCHEMA_ID, SOURCE, STATE, TableHistory
+from loader.materialise.layout import Layout
 from loader.materialise.lock import table_lock
-from loader.materialise.plan import Work, plan_table
-from loader.materialise.published import known_through
-from loader.materialise.rules import DEFAULT, TableRule, check_rule
+from loader.materialise.plan import Merge, Work
 from loader.materialise.spec import TableResult
+from loader.materialise.standing import plan_merge, stands
 from loader.materialise.verifying import verify_files
-from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
+from loader.materialise.warehouse import Warehouse, recorded_schema
 from loader.model.table import TableName
-from loader.staging.documents import Manifest, Published
+from loader.staging.documents import Published
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
@@ -46,13 +46,19 @@ def merge_table(
     began = time.monotonic()
     failpoint("table.before")
     with table_lock(warehouse.catalog, table):
-        for _ in range(_ATTEMPTS):
+        total: TableResult | None = None
+        lost = 0
+        while lost < _ATTEMPTS:
             try:
                 result = _attempt(warehouse, chain, table, target, record)
-            except LostError as lost:
-                _LOG.info("%s: starting over: %s", table, lost)
+            except LostError as error:
+                _LOG.info("%s: starting over: %s", table, error)
+                lost += 1
                 continue
-            return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
+            total = total.followed_by(result) if total else result
+            # Where another table takes its name, a table is brought to right before that first.
+            if result.status != "applied" or result.applied_seqno == target:
+                return total.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
     raise RetryableError(
         f"others committed to the table during each of {_ATTEMPTS} merges",
         hint="run again when the maintenance of the table is done",
@@ -60,111 +66,80 @@ def merge_table(
     )
 
 
-def plan_merge(
-    history: TableHistory | None,
-    chain: Chain,
-    table: TableName,
-    target: int,
-    record: Published | None,
-    rule: TableRule = DEFAULT,
-) -> Work | TableResult:
-    """What a table needs to get to `target`, or how it stands when it needs nothing. No Spark job runs for it.
-
-    Raises:
-        DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
-    """
-    applied = check_ours(history, table, chain.source, chain.generations) if history else None
-    if history is None or applied is None:
-        raise DataError(
-            f"changes of table {table} are staged, but it was never loaded",
-            hint=f"loader initial-load --table {table}",
-            table=table,
-        )
-    check_rule(history.properties, rule, table)
-    since = known_through(record, table, applied)
-    if since >= target:
-        return _standing(table, applied, "already")
-    recorded = recorded_schema(history, table)
-    chain.check_joined(table, since)
-    manifests = chain.covering(since, target)
-    _check_captured(chain, manifests, table)
-    work = plan_table(table, recorded, since, target, manifests)
-    return replace(work, rule=rule) if work else _standing(table, applied, "unchanged")
-
-
-def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableName) -> None:
-    for manifest in manifests:
-        if not chain.captures(manifest.start_seqno, table):
-            raise GapError(
-                "the table was not captured all the time",
-                why=f"the interval [{manifest.start}, {manifest.stop}) was extracted without it",
-                hint=f"loader initial-load --table {table} --again",
-                table=table,
-            )
-
-
 def _attempt(
     warehouse: Warehouse, chain: Chain, table: TableName, target: int, record: Published | None
 ) -> TableResult:
     history = warehouse.history(table)
-    work = plan_merge(history, chain, table, target, record, warehouse.rule(table))
-    if isinstance(work, TableResult) or history is None:
-        return cast("TableResult", work)
-    verify_files(warehouse.session, chain.store, work.files)
-    changes = collapse(warehouse.session, [chain.store.uri(file.key) for file in work.files], work)
+    merge = plan_merge(warehouse, history, chain, table, target, record)
+    if isinstance(merge, TableResult):
+        return merge
+    verify_files(warehouse.session, chain.store, merge.files)
+    changes: dict[int, Changes] = {}
     try:
-        if changes.keys:
-            return _merge(warehouse, chain, work, changes, history.head)
-        return _standing(table, cast("Applied", history.applied), "unchanged")
+        for place, stage in enumerate(merge.stages):
+            if isinstance(stage, Work):
+                changes[place] = collapse(warehouse.session, chain.store, stage)
+        if history and history.applied and _nothing(merge, changes, history):
+            return stands(table, history.applied, "unchanged")
+        return _merge(warehouse, chain, merge, changes, history)
     finally:
-        changes.release()
+        for found in changes.values():
+            found.release()
 
 
-def _merge(warehouse: Warehouse, chain: Chain, work: Work, changes: Changes, base: int | None) -> TableResult:
-    with Branch(warehouse, work.name, base) as branch:
-        steps = _build(warehouse, branch, work, changes, chain)
-        commits = branch.publish(steps)
-    drop_superseded(warehouse, work.name)
+def _nothing(merge: Merge, changes: Mapping[int, Changes], history: TableHistory) -> bool:
+    """Whether the records come to no change, and nothing else is to be done."""
+    same = merge.schema == recorded_schema(history, merge.name)
+    return same and len(changes) == len(merge.stages) and not any(found.keys for found in changes.values())
+
+
+def _merge(
+    warehouse: Warehouse, chain: Chain, merge: Merge, changes: Mapping[int, Changes], known: TableHistory | None
+) -> TableResult:
+    history = known or _made(warehouse, chain, merge)
+    before = Layout(recorded_schema(history, merge.name), merge.rule)
+    layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
+    finish = changed(warehouse, merge.name, before, layouts)
+    with Branch(warehouse, merge.name, history.head) as branch:
+        steps = build(warehouse, branch, merge, changes, _signature(merge, chain, history))
+        commits = branch.publish(steps, finish)
+    drop_superseded(warehouse, merge.name)
+    collapsed = changes.values()
     return TableResult(
-        table=str(work.name),
+        table=str(merge.name),
         status="applied",
-        inserts=changes.inserts,
-        updates=changes.updates,
-        deletes=changes.deletes,
+        inserts=sum(found.inserts for found in collapsed),
+        updates=sum(found.updates for found in collapsed),
+        deletes=sum(found.deletes for found in collapsed),
         # Iceberg writes the deletions that a file has had already again, beside the new ones.
-        rows_deleted=sum(c.count("added-position-deletes") - c.count("removed-position-deletes") for c in commits),
+        rows_deleted=sum(c.count("added-position-deletes") - c.count("removed-position-deletes") for c in commits)
+        + sum(commit.count("deleted-records") for commit in commits),
         rows_inserted=sum(commit.count("added-records") for commit in commits),
-        applied_seqno=work.target,
-        position=work.position,
+        applied_seqno=merge.target,
+        position=merge.position,
         snapshot=commits[0].id,
-        misfits=changes.misfits,
+        misfits=sum((Counter(found.misfits) for found in collapsed), Counter()),
     )
 
 
-def _build(warehouse: Warehouse, branch: Branch, work: Work, changes: Changes, chain: Chain) -> int:
-    """Run the statements on the branch; the number of commits made."""
-    todo = statements(warehouse.session, changes, work, branch.target)
-    for statement in todo:
-        with branch.signed(_signature(work, chain) if statement is todo[-1] else {}):
-            warehouse.session.sql(statement.sql)
-        failpoint(statement.point)
-    return len(todo)
+def _made(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableHistory:
+    """The table, which was made on the server by a statement of the log, and is made here now."""
+    if merge.schema is None:
+        raise AssertionError(f"nothing is known of table {merge.name}, and it is to be merged")
+    warehouse.create(merge.schema, chain.source, chain.generation)
+    history = warehouse.history(merge.name)
+    if history is None:
+        raise LoaderError("the table was dropped while it was merged", table=merge.name)
+    return history
 
 
-def _signature(work: Work, chain: Chain) -> dict[str, str]:
+def _signature(merge: Merge, chain: Chain, history: TableHistory) -> dict[str, str]:
+    schema = merge.schema or recorded_schema(history, merge.name)
     return {
-        APPLIED: str(work.target),
-        POSITION: work.position,
+        APPLIED: str(merge.target),
+        POSITION: merge.position,
         SOURCE: chain.source,
         GENERATION: chain.generation,
+        SCHEMA_ID: schema.schema_id,
+        **({STATE: merge.state} if merge.state else {}),
     }
-
-
-def _standing(table: TableName, applied: Applied, status: Literal["already", "unchanged"]) -> TableResult:
-    return TableResult(
-        table=str(table),
-        status=status,
-        applied_seqno=applied.seqno,
-        position=applied.position,
-        snapshot=applied.snapshot,
-    )

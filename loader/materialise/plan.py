@@ -1,29 +1,52 @@
-"""Which staged intervals a table still needs, and whether they may be merged into it. Pure."""
+"""Which staged intervals a table still needs, and what is to be done to it, step by step. Pure."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
-from loader.errors import GapError, UnsupportedError
+from loader.errors import GapError
+from loader.materialise.columns import Names, names_meanwhile
 from loader.materialise.layout import Layout
-from loader.materialise.rules import DEFAULT, TableRule
+from loader.materialise.rules import TableRule
+from loader.materialise.timeline import Epoch, State, Timeline, composed
 from loader.model.position import SEQNO_UNIT, Position
-from loader.model.table import TableName, TableSchema
-from loader.schema.changes import Altered, ChangeIndexes, Created
-from loader.schema.reading import table_changes
-from loader.staging.documents import Barrier, Manifest, StagedFile
+from loader.model.table import Column, TableName, TableSchema
+from loader.schema.evolution import Added, Kept, Origin
+from loader.staging.documents import Manifest, StagedFile
+from loader.typemap import form
+
+
+@dataclass(frozen=True)
+class Window:
+    """The records of a source with `after` < seqno <= `through`, and where each column of the table is in them."""
+
+    after: int
+    through: int
+    origins: Mapping[str, Origin]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of one schema, and which of their records count."""
+
+    schema: TableSchema
+    files: tuple[StagedFile, ...]
+    windows: tuple[Window, ...]
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one merge does to one table.
+    """Records that are collapsed together: they have one key, and their columns become those of `schema`.
 
     Attributes:
-        applied: records up to this seqno are in the table; files may hold some of them again.
-        target, position: what the table has applied afterwards.
+        applied, target: records up to `applied` are in the table, those after `target` do not count; files may hold
+            some of both.
+        position: of `target`.
+        names: by column its name in the table meanwhile.
         logs: to turn seqnos into positions: of each log that files come from the seqno where its part begins, a
             position in it, and the shift of its generation.
         rule: what becomes of the rows.
@@ -34,14 +57,20 @@ class Work:
     applied: int
     target: int
     position: str
-    files: tuple[StagedFile, ...]
+    sources: tuple[Source, ...]
+    names: Mapping[str, str]
     logs: tuple[tuple[int, Position, int], ...]
-    rule: TableRule = DEFAULT
+    rule: TableRule
 
     @property
     def layout(self) -> Layout:
         """The columns of the warehouse's table."""
-        return Layout(self.schema, self.rule)
+        return Layout(self.schema, self.rule, self.names)
+
+    @property
+    def files(self) -> tuple[StagedFile, ...]:
+        """Of all sources."""
+        return tuple(file for source in self.sources for file in source.files)
 
     @property
     def rows(self) -> int:
@@ -59,9 +88,85 @@ class Work:
 
     def position_of(self, seqno: int) -> Position:
         """The end of the transaction with that seqno."""
-        known = [log for log in self.logs if log[0] <= seqno] or [self.logs[0]]
-        _, origin, shift = known[-1]
-        return Position(origin.basename, seqno // SEQNO_UNIT - shift, seqno % SEQNO_UNIT)
+        return _position(self.logs, seqno)
+
+
+@dataclass(frozen=True)
+class Empty:
+    """The table loses its rows."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The table takes the rows that another one had in a snapshot; `columns`: names there by names here."""
+
+    table: TableName
+    snapshot: int
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Columns of all rows get a constant: by name in the table the column and the constant as staged text."""
+
+    columns: Mapping[str, tuple[Column, str]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What no row may have, since the server changed it without a word: columns by their names in the table.
+
+    Attributes:
+        longest: a text of more characters than this that ends with a space: when the column became shorter, the server
+            cut such spaces off.
+        numbered: 0 or NULL: when the column became AUTO_INCREMENT, the server put a number in its place.
+    """
+
+    longest: Mapping[str, int]
+    numbered: tuple[str, ...]
+
+
+Stage = Empty | Copy | Fill | Check | Work
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What brings a table to `target`: stages in order, between a change of its columns before and one after.
+
+    Attributes:
+        schema: of the table afterwards; None where nothing told it yet.
+        names: by column its name in the table until the merge is published.
+    """
+
+    name: TableName
+    schema: TableSchema | None
+    names: Mapping[str, str]
+    stages: tuple[Stage, ...]
+    state: State
+    target: int
+    position: str
+    rule: TableRule
+
+    @property
+    def layout(self) -> Layout | None:
+        """The columns of the warehouse's table afterwards, by their names until the merge is published."""
+        return Layout(self.schema, self.rule, self.names) if self.schema else None
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """The stages that read records."""
+        return tuple(stage for stage in self.stages if isinstance(stage, Work))
+
+    @property
+    def files(self) -> tuple[StagedFile, ...]:
+        """All files that are read."""
+        return tuple(file for work in self.works for file in work.files)
+
+
+def _position(logs: Sequence[tuple[int, Position, int]], seqno: int) -> Position:
+    known = [log for log in logs if log[0] <= seqno] or [logs[0]]
+    _, origin, shift = known[-1]
+    return Position(origin.basename, seqno // SEQNO_UNIT - shift, seqno % SEQNO_UNIT)
 
 
 def log_of(manifest: Manifest) -> tuple[int, Position, int]:
@@ -113,81 +218,116 @@ def _gap(at: int, starts: Sequence[int], target: int) -> GapError:
 
 
 def plan_table(
-    name: TableName, recorded: TableSchema, applied: int, target: int, manifests: Sequence[Manifest]
-) -> Work | None:
-    """The work that `manifests`, an unbroken run from `applied` to `target`, mean for a table; None: there is none.
-
-    Raises:
-        UnsupportedError: a barrier, or files of another schema than the table was made for.
-    """
-    _check_barriers(name, applied, target, manifests)
-    files = tuple(
-        file for manifest in manifests for file in manifest.of_table(name) if file.rows and file.max_seqno > applied
+    name: TableName, timeline: Timeline, manifests: Sequence[Manifest], rule: TableRule, *, new: bool
+) -> Merge:
+    """The stages that a timeline means; `new`: the table is not in the warehouse."""
+    names = names_meanwhile(timeline.epochs, new=new)
+    logs = tuple(map(log_of, manifests))
+    position = str(_position(logs, timeline.target))
+    stages: list[Stage] = []
+    at = timeline.rows  # the epoch whose columns the table's rows have
+    if timeline.copied:
+        stages.append(_copy(timeline, names[at]))
+    elif at:
+        stages.append(Empty())
+    there = not new or bool(timeline.copied)  # rows, before the next stage
+    for group in _groups(timeline.epochs, names, timeline.rows):
+        first = timeline.epochs[group[0]]
+        if there and group[0] > at:
+            stages += _check(first, names[group[0] - 1])
+        last = max((place for place in group if timeline.epochs[place].files), default=None)
+        if last is None:
+            continue
+        if there and last > at:
+            stages += _fill(timeline.epochs[at : last + 1], names[last])
+        epochs = timeline.epochs[group[0] : last + 1]
+        stages.append(_work(name, epochs, names[last], position, logs, rule))
+        at, there = last, True
+    if there and at < len(timeline.epochs) - 1:
+        stages += _fill(timeline.epochs[at:], names[-1])
+    schema = timeline.epochs[-1].schema if timeline.epochs else None
+    return Merge(
+        name=name,
+        schema=schema,
+        names=names[-1] if names else {},
+        stages=tuple(stages),
+        state=timeline.state,
+        target=timeline.target,
+        position=position,
+        rule=rule,
     )
-    if not files:
-        return None
-    _check_schemas(name, recorded, files, manifests)
-    return Work(name, recorded, applied, target, manifests[-1].stop, files, tuple(map(log_of, manifests)))
 
 
-def _check_barriers(name: TableName, applied: int, target: int, manifests: Sequence[Manifest]) -> None:
-    for barrier in (barrier for manifest in manifests for barrier in manifest.barriers):
-        if applied < barrier.seqno <= target and _concerns(barrier, name) and not _harmless(barrier):
-            raise UnsupportedError(
-                "a statement that changes the table as a whole is not covered",
-                why=barrier.statement,
-                hint=f"drop the table in the warehouse, then: loader initial-load --table {name} --again",
-                table=name,
-                position=barrier.position,
-            )
-
-
-def _harmless(barrier: Barrier) -> bool:
-    """Whether it leaves the rows and columns of tables that there are as they were."""
-    changes = table_changes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb)
-    return all(
-        (isinstance(change, Created) and not change.replaces)
-        or (isinstance(change, Altered) and set(map(type, change.actions)) <= {ChangeIndexes})
-        for change in changes
-    )
-
-
-def _concerns(barrier: Barrier, name: TableName) -> bool:
-    return not barrier.tables or str(name) in barrier.tables
-
-
-def _check_schemas(
-    name: TableName, recorded: TableSchema, files: Sequence[StagedFile], manifests: Sequence[Manifest]
-) -> None:
-    for file in files:
-        if file.schema_id != recorded.schema_id:
-            holder = next(manifest for manifest in manifests if file in manifest.files)
-            staged = holder.schema_of(file.schema_id)
-            raise UnsupportedError(
-                "the table's schema changed",
-                why=difference(recorded, staged),
-                hint=f"drop the table in the warehouse, then: loader initial-load --table {name} --again",
-                table=name,
-                file=file.key,
-            )
-
-
-def difference(old: TableSchema, new: TableSchema) -> str:
-    """The columns and the key in which two schemas differ, for a person."""
-    before = {column.name: column for column in old.columns}
-    after = {column.name: column for column in new.columns}
-    parts = [f"column {column} {before[column]} was dropped" for column in before if column not in after]
-    parts += [f"column {column} {after[column]} was added" for column in after if column not in before]
-    parts += [
-        f"column {column} was {_full(old, column)}, is {_full(new, column)}"
-        for column in before
-        if column in after and before[column] != after[column]
+def _groups(epochs: Sequence[Epoch], names: Sequence[Names], rows: int) -> list[range]:
+    """The epochs that count, in runs in which keys can be compared and no value may have to be looked at."""
+    cuts = [
+        place
+        for place in range(rows + 1, len(epochs))
+        if _check(epochs[place], names[place - 1]) or not _same_key(epochs[place - 1], epochs[place])
     ]
-    if old.key != new.key:
-        parts.append(f"the key was ({', '.join(old.key)}), is ({', '.join(new.key)})")
-    return "; ".join(parts) or "the columns changed their order"
+    return [range(first, end) for first, end in pairwise([rows, *cuts, len(epochs)]) if first < end]
 
 
-def _full(schema: TableSchema, name: str) -> str:
-    column = schema.column(name)
-    return f"{column} {column.charset}".strip()
+def _same_key(before: Epoch, after: Epoch) -> bool:
+    """Whether equal staged texts are equal keys in both."""
+    old = [before.schema.column(name) for name in before.schema.key]
+    origins = [after.origins[name] for name in after.schema.key]
+    kept = [origin.old if isinstance(origin, Kept) else None for origin in origins]
+    new = [after.schema.column(name) for name in after.schema.key]
+    same = kept == [column.name for column in old]
+    return same and all(form(a) is form(b) and _text(a) == _text(b) for a, b in zip(old, new, strict=True))
+
+
+def _text(column: Column) -> tuple[str, int]:
+    """Two columns with the same of this, and of the same form, have the same text for a value."""
+    exact = column.type in {"float", "double", "decimal", "datetime", "timestamp", "time"}
+    return (column.type, column.scale or column.size * (column.type != "decimal")) if exact else ("", 0)
+
+
+def _fill(epochs: Sequence[Epoch], names: Names) -> list[Stage]:
+    """For rows of the first epoch, what columns that were added until the last one have in them."""
+    schema = epochs[-1].schema
+    columns = {
+        names[name]: (schema.column(name), origin.text)
+        for name, origin in composed(epochs).items()
+        if isinstance(origin, Added) and origin.text is not None
+    }
+    return [Fill(columns)] if columns else []
+
+
+def _check(epoch: Epoch, before: Names) -> list[Stage]:
+    """What must be true of rows of the epoch before, so that they did not change."""
+    kept = [origin for origin in epoch.origins.values() if isinstance(origin, Kept)]
+    longest = {before[origin.old]: origin.longest for origin in kept if origin.longest is not None}
+    numbered = tuple(before[origin.old] for origin in kept if origin.numbered)
+    return [Check(longest, numbered)] if longest or numbered else []
+
+
+def _copy(timeline: Timeline, names: Names) -> Stage:
+    copied = timeline.copied
+    if copied is None or copied.snapshot is None:
+        return Empty()
+    return Copy(copied.name, copied.snapshot, {names[column.name]: column.name for column in copied.schema.columns})
+
+
+def _work(
+    name: TableName,
+    epochs: Sequence[Epoch],
+    names: Names,
+    position: str,
+    logs: tuple[tuple[int, Position, int], ...],
+    rule: TableRule,
+) -> Work:
+    last = epochs[-1]
+    windows: dict[str, list[Window]] = {}
+    for place, epoch in enumerate(epochs):
+        if epoch.files:
+            window = Window(epoch.after, epoch.through, composed(epochs[place:]))
+            windows.setdefault(epoch.schema.schema_id, []).append(window)
+    sources = []
+    for schema_id, found in windows.items():
+        files = {file.key: file for epoch in epochs for file in epoch.files if file.schema_id == schema_id}
+        schema = next(epoch.schema for epoch in epochs if epoch.schema.schema_id == schema_id)
+        sources.append(Source(schema, tuple(files.values()), tuple(found)))
+    applied = min(window.after for source in sources for window in source.windows)
+    return Work(name, last.schema, applied, last.through, position, tuple(sources), names, logs, rule)

@@ -14,10 +14,11 @@ from loader.job import failure
 from loader.materialise.chain import Chain, read_load
 from loader.materialise.isolation import Isolation
 from loader.materialise.load import load_table, load_work
-from loader.materialise.merge import merge_table, plan_merge
-from loader.materialise.plan import Work
+from loader.materialise.merge import merge_table
+from loader.materialise.plan import Merge
 from loader.materialise.published import publish
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
+from loader.materialise.standing import plan_merge
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
@@ -48,21 +49,26 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     stop = last.stop_seqno
     isolation = Isolation(warehouse, Quarantines(chain.store, spec.source), last)
     changed = _changed(chain, record, stop)
+
+    def bring(table: TableName, target: int) -> TableResult:
+        return merge_table(Warehouse(spark, spec.catalog, spec.rules), chain, table, target, record)
+
+    before = _renamed(warehouse, chain, isolation, record, stop, bring)
     done: list[TableResult] = []
     todo: list[tuple[int, TableName]] = []
-    for table in sorted(changed | _known(chain, record)):
+    for table in sorted(changed | _known(chain, record) | set(before)):
         if not chain.captures(last.start_seqno, table):
             _LOG.warning("%s is not captured any more; it stays as it is", table)
             continue
         found = _guarded(table, partial(_survey, warehouse, chain, isolation, table, stop, record, table in changed))
-        if isinstance(found, Work):
+        if isinstance(found, Merge):
             todo.append((sum(file.bytes for file in found.files), table))
         elif found is not None:
             done.append(found)
     biggest_first = [table for _, table in sorted(todo, reverse=True)]
-    done += _all(
-        biggest_first, lambda table: merge_table(Warehouse(spark, spec.catalog, spec.rules), chain, table, stop, record)
-    )
+    done += _all(biggest_first, lambda table: bring(table, stop))
+    earlier = {str(table): result for table, result in before.items()}
+    done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
     done = sorted(map(isolation.judged, done), key=lambda result: result.table)
     failed = any(result.status == "failed" for result in done)
     return MaterialiseResult(
@@ -106,14 +112,43 @@ def _survey(
     stop: int,
     record: Published | None,
     changed: bool,
-) -> Work | TableResult | None:
+) -> Merge | TableResult | None:
     """What a table needs, how it stands when it needs nothing, or None while it is neither loaded nor changed."""
     history = warehouse.history(table)
     if stopped := isolation.stopped(table, history):
         return stopped
     if not changed and (history is None or history.applied is None):
         return None
-    return plan_merge(history, chain, table, stop, record, warehouse.rule(table))
+    return plan_merge(warehouse, history, chain, table, stop, record)
+
+
+def _renamed(
+    warehouse: Warehouse,
+    chain: Chain,
+    isolation: Isolation,
+    record: Published | None,
+    stop: int,
+    bring: Callable[[TableName, int], TableResult],
+) -> dict[TableName, TableResult]:
+    """Bring tables over statements that give one the name of another; what was done to them.
+
+    All of a statement are brought to right before it, then over it: so each finds the other one as it was. A table
+    that fails here fails again, and is reported, when it is brought further.
+    """
+    done: dict[TableName, TableResult] = {}
+    for seqno, named in chain.renames(record.stop_seqno if record else 0, stop):
+        tables = [table for table in named if not isolation.stopped(table, warehouse.history(table))]
+        for target in (seqno - 1, seqno):
+            there = [table for table in tables if warehouse.history(table) or chain.born(table, target) is not None]
+            for result in _all(there, partial(_to, bring, target)):
+                table = TableName.parse(result.table)
+                if result.status == "applied":
+                    done[table] = done[table].followed_by(result) if table in done else result
+    return done
+
+
+def _to(bring: Callable[[TableName, int], TableResult], target: int, table: TableName) -> TableResult:
+    return bring(table, target)
 
 
 def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName]:

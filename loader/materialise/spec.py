@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
@@ -87,6 +88,17 @@ class TableResult(BaseModel):
     snapshot: int | None = None
     seconds: float = 0.0
     error: dict[str, Any] | None = None
+
+    def followed_by(self, later: TableResult) -> TableResult:
+        """Both as one: where the table stands now, and all that was done."""
+        if later.status != "applied":
+            return self if later.status != "failed" else later
+        sums = {name: getattr(self, name) + getattr(later, name) for name in _COUNTED}
+        misfits = {**(Counter(self.misfits) + Counter(later.misfits))}
+        return later.model_copy(update={**sums, "misfits": misfits})
+
+
+_COUNTED = ("inserts", "updates", "deletes", "rows_deleted", "rows_inserted", "seconds")
 
 
 class MaterialiseResult(BaseModel):

@@ -1,7 +1,8 @@
 """Typed values of staged records, and the search for those that do not fit.
 
-Frames here have a column `last`: a struct of a record's `_op`, `_seqno`, `_row_offset`, `_committed_at` and its
-columns `c0`... as staged text. `typed_frame` adds the values as `t_c0`....
+Frames here have a column `last`: a struct of a record's `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_new` and
+`_form` (see `loader.materialise.records`), and of its columns `c0`... as staged text. `typed_frame` adds the values as
+`t_c0`....
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pyspark.sql import functions as sf
 from loader.errors import DataError
 from loader.materialise.plan import Work
 from loader.materialise.reading import key_places, may_not_fit, places, typed
+from loader.materialise.records import cast_apart
 from loader.typemap import spark_type
 
-_RECORD = ("_op", "_seqno", "_row_offset", "_committed_at")
+_RECORD = ("_op", "_seqno", "_row_offset", "_committed_at", "_new", "_form")
 
 
 def record(work: Work) -> Expression:
@@ -29,20 +31,29 @@ def record(work: Work) -> Expression:
 def typed_frame(records: DataFrame, work: Work) -> DataFrame:
     """The frame with a typed value for every column of the table."""
     values = {
-        f"t_{place}": typed(column, sf.col(f"last.{place}"), work.name)
-        for place, column in zip(places(work.schema), work.schema.columns, strict=True)
+        f"t_{place}": _typed(work, number, sf.col(f"last.{place}")) for number, place in enumerate(places(work.schema))
     }
     return records.withColumns(values)
 
 
+def _typed(work: Work, number: int, raw: Expression) -> Expression:
+    """The value of a column's staged text, by the schema that it was staged with."""
+    column = work.schema.columns[number]
+    value = typed(column, raw, work.name)
+    for old, forms in cast_apart(work, number).items():
+        as_it_was = typed(old, raw, work.name).try_cast(spark_type(column))
+        value = sf.when(sf.col("last._form").isin(forms), as_it_was).otherwise(value)
+    return value
+
+
 def row(work: Work) -> list[Expression]:
-    """What is selected from a typed frame: `_op`, `_seqno`, `_row_offset`, `_committed_at`, then `c0`... typed.
+    """What is selected from a typed frame: `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_new`, then `c0`... typed.
 
     And by the rule `text_c0`..., texts that do not fit, of the columns of `Layout.texts`.
     """
-    meta = [*(sf.col(f"last.{name}") for name in _RECORD[:3]), sf.col("last._committed_at").cast("timestamp")]
     return [
-        *(value.alias(name) for value, name in zip(meta, _RECORD, strict=True)),
+        *(sf.col(f"last.{name}").alias(name) for name in ("_op", "_seqno", "_row_offset", "_new")),
+        sf.col("last._committed_at").cast("timestamp").alias("_committed_at"),
         *(sf.col(f"t_{place}").alias(place) for place in places(work.schema)),
         *(sf.when(_lost(place), sf.col(f"last.{place}")).alias(f"text_{place}") for place in work.layout.texts),
     ]

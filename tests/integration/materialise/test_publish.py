@@ -166,18 +166,18 @@ def test_maintenance_in_between_makes_the_merge_start_over(
 
 
 def test_a_faster_run_in_between_leaves_nothing_to_do(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = merge._build
+    original = merge._merge
     done = []
 
     def build(*arguments):
         if not done:
             done.append(True)
-            chain, target = arguments[4], number(1, 2000)
+            chain, target = arguments[1], number(1, 2000)
             faster = Warehouse(ready.spark, ready.catalog)
             done.append(merge._attempt(faster, chain, NUMBERED.name, target, None))
         return original(*arguments)
 
-    monkeypatch.setattr(merge, "_build", build)
+    monkeypatch.setattr(merge, "_merge", build)
     result = ready.one(ready.merged())
     assert (done[1].status, result.status) == ("applied", "already")
     assert result.snapshot == done[1].snapshot

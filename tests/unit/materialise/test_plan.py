@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loader.errors import GapError, UnsupportedError
-from loader.materialise.plan import Work, covering, difference, plan_table
+from loader.materialise.events import events_of
+from loader.materialise.plan import Merge, Window, covering, plan_table
+from loader.materialise.rules import DEFAULT
+from loader.materialise.timeline import Standing, unfold
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import Column, TableName, TableSchema
+from loader.schema.evolution import Added, Kept
 from loader.staging.documents import Barrier, Manifest, StagedFile
 
 NAME = TableName("shop", "orders")
@@ -137,16 +142,19 @@ def test_a_run_has_every_offset_once_or_is_refused(edges: list[int], missing: se
         assert found[-1].stop_seqno == seqno(target)
 
 
-def planned(applied: int, *manifests: Manifest) -> Work | None:
-    return plan_table(NAME, SCHEMA, seqno(applied), manifests[-1].stop_seqno, manifests)
+def planned(applied: int, *manifests: Manifest, standing: Standing | None = None) -> Merge:
+    stands = standing or Standing(SCHEMA, seqno(applied))
+    target = manifests[-1].stop_seqno
+    events = events_of(NAME, manifests, stands.applied, target)
+    timeline = unfold(NAME, stands, target, manifests, events, lambda name, at: None)
+    return plan_table(NAME, timeline, manifests, DEFAULT, new=stands.schema is None)
 
 
 def test_files_that_are_applied_whole_are_left_out() -> None:
     other = TableSchema(TableName("shop", "other"), SCHEMA.columns, SCHEMA.key)
-    work = planned(
+    (work,) = planned(
         15, manifest(10, 20, file(11, 15), file(14, 16), file(12, 18, other)), manifest(20, 30, file(22, 29))
-    )
-    assert work is not None
+    ).works
     assert [one.key for one in work.files] == ["part-14-16", "part-22-29"]
     assert (work.rows, work.ops) == (2, {"I": 2, "U": 0, "D": 0})
     assert (work.target, work.position) == (seqno(30), "binlog.000003:30")
@@ -154,8 +162,11 @@ def test_files_that_are_applied_whole_are_left_out() -> None:
 
 
 def test_nothing_for_a_table_is_no_work() -> None:
-    assert planned(15, manifest(10, 20, file(11, 15)), manifest(20, 30)) is None
-    assert planned(10, manifest(10, 20, file(11, 15, rows=0))) is None
+    for merge in (
+        planned(15, manifest(10, 20, file(11, 15)), manifest(20, 30)),
+        planned(10, manifest(10, 20, file(11, 15, rows=0))),
+    ):
+        assert (merge.stages, merge.schema, merge.state) == ((), SCHEMA, "")
 
 
 def barrier(at: int, *tables: str, statement: str = "ALTER TABLE orders ADD x INT") -> Barrier:
@@ -164,59 +175,114 @@ def barrier(at: int, *tables: str, statement: str = "ALTER TABLE orders ADD x IN
         position=f"binlog.000003:{at}",
         statement=statement,
         database="shop",
-        sql_mode=0,
+        sql_mode=1 << 21,
         mariadb=False,
         tables=tables,
     )
 
 
 @pytest.mark.parametrize(
-    ("at", "tables", "stops"),
-    [
-        (16, ("shop.orders",), True),
-        (16, ("shop.other", "shop.orders"), True),
-        (16, (), True),
-        (15, ("shop.orders",), False),
-        (15, (), False),
-        (16, ("shop.other",), False),
-        (16, ("shop.order",), False),
-    ],
+    ("at", "tables", "concerns"),
+    [(16, ("shop.orders",), True), (16, (), True), (15, ("shop.orders",), False), (15, (), False)],
 )
-def test_barriers(at: int, tables: tuple[str, ...], stops: bool) -> None:
-    one = manifest(10, 20, barriers=(barrier(at, *tables),))
-    if not stops:
-        assert planned(15, one) is None
-        return
-    with pytest.raises(UnsupportedError, match="changes the table as a whole") as caught:
-        planned(15, one)
-    assert caught.value.why == "ALTER TABLE orders ADD x INT"
-    assert caught.value.where == {"table": "shop.orders", "position": "binlog.000003:16"}
+def test_a_statement_counts_after_the_applied_position(at: int, tables: tuple[str, ...], concerns: bool) -> None:
+    merge = planned(15, manifest(10, 20, barriers=(barrier(at, *tables),)))
+    names = ("id", "v", "x") if concerns else ("id", "v")
+    assert merge.schema is not None
+    assert tuple(column.name for column in merge.schema.columns) == names
 
 
 @pytest.mark.parametrize(
-    ("statement", "stops"),
+    "statement",
     [
-        ("CREATE TABLE IF NOT EXISTS orders (id INT)", False), ("CREATE TABLE orders LIKE items", False),
-        ("CREATE OR REPLACE TABLE orders (id INT)", True), ("ALTER TABLE orders ADD UNIQUE (v), COMMENT 'x'", False),
-        ("ALTER TABLE orders ADD UNIQUE (v), DROP x", True), ("CREATE UNIQUE INDEX i ON orders (v)", False),
+        "CREATE TABLE IF NOT EXISTS orders (id INT)", "ALTER TABLE orders ADD UNIQUE (v), COMMENT 'x'",
+        "CREATE UNIQUE INDEX i ON orders (v)", "ALTER TABLE other ADD x INT", "TRUNCATE other",
+        "RENAME TABLE other TO another, another TO other",
     ],
 )  # fmt: skip
-def test_statements_that_leave_rows_and_columns_as_they_are_stop_nothing(statement: str, stops: bool) -> None:
-    one = manifest(10, 20, barriers=(barrier(16, "shop.orders", statement=statement),))
-    if not stops:
-        assert planned(15, one) is None
-        return
-    with pytest.raises(UnsupportedError, match="changes the table as a whole"):
-        planned(15, one)
+def test_statements_that_leave_rows_and_columns_as_they_are(statement: str) -> None:
+    merge = planned(15, manifest(10, 20, barriers=(barrier(16, "shop.orders", statement=statement),)))
+    assert (merge.stages, merge.schema, merge.state) == ((), SCHEMA, "")
 
 
-def test_difference_names_columns_and_key() -> None:
-    new = TableSchema(NAME, (Column("id", "int", unsigned=True), Column("w", "date")), ("id", "w"))
-    assert difference(SCHEMA, new) == (
-        "column v varchar was dropped; column w date was added; column id was int, is int unsigned;"
-        " the key was (id), is (id, w)"
+def test_a_statement_that_cannot_be_read_stops_the_table() -> None:
+    with pytest.raises(UnsupportedError, match="cannot be read: ALTER TABLE orders FROBNICATE") as caught:
+        planned(15, manifest(10, 20, barriers=(barrier(16, "shop.orders", statement="ALTER TABLE orders FROBNICATE"),)))
+    assert caught.value.where == {"table": "shop.orders", "position": "binlog.000003:16"}
+
+
+ALTERED = TableSchema(NAME, (*SCHEMA.columns, Column("x", "int")), ("id",))
+
+
+def kinds(merge: Merge) -> list[str]:
+    return [type(stage).__name__ for stage in merge.stages]
+
+
+def schemas(*found: TableSchema) -> dict[str, Any]:
+    return {"schemas": {one.schema_id: one.as_dict() for one in found}}
+
+
+def test_records_around_a_new_column_are_one_work() -> None:
+    files = (file(11, 14), file(17, 19, ALTERED))
+    one = manifest(10, 20, *files, barriers=(barrier(16),)).model_copy(update=schemas(SCHEMA, ALTERED))
+    merge = planned(10, one)
+    (work,) = merge.works
+    assert (work.schema, merge.schema, merge.names["x"]) == (ALTERED, ALTERED, "_loader_2_x")
+    early, late = work.sources
+    assert early.windows == (Window(seqno(10), seqno(16) - 1, {"id": Kept("id"), "v": Kept("v"), "x": Added(None)}),)
+    assert (late.windows[0].after, late.windows[0].through) == (seqno(16) - 1, seqno(20))
+
+
+def test_records_of_another_schema_without_a_statement_are_refused() -> None:
+    one = manifest(10, 20, file(11, 19, ALTERED)).model_copy(update=schemas(SCHEMA, ALTERED))
+    with pytest.raises(UnsupportedError) as caught:
+        planned(10, one)
+    assert caught.value.where["table"] == "shop.orders"
+    both = manifest(10, 20, file(11, 15), file(14, 19, ALTERED)).model_copy(update=schemas(SCHEMA, ALTERED))
+    with pytest.raises(UnsupportedError, match="two schemas with no statement between"):
+        planned(10, both)
+
+
+def test_a_file_over_a_statement_counts_where_its_schema_fits() -> None:
+    dropped = barrier(17, statement="ALTER TABLE orders DROP x")
+    one = manifest(10, 20, file(11, 19), barriers=(barrier(13), dropped)).model_copy(update=schemas(SCHEMA, ALTERED))
+    (work,) = planned(10, one).works
+    (source,) = work.sources
+    assert [(seqno(10), seqno(13) - 1), (seqno(17) - 1, seqno(20))] == [(w.after, w.through) for w in source.windows]
+
+
+def test_after_a_truncate_earlier_records_do_not_count() -> None:
+    emptied = barrier(15, statement="TRUNCATE orders")
+    merge = planned(10, manifest(10, 20, file(11, 12), file(13, 18), barriers=(emptied,)))
+    assert kinds(merge) == ["Empty", "Work"]
+    (work,) = merge.works
+    assert [one.key for one in work.files] == ["part-13-18"]
+    assert work.applied == seqno(15) - 1
+    assert kinds(planned(10, manifest(10, 20, file(11, 12), barriers=(emptied,)))) == ["Empty"]
+
+
+def test_a_table_that_is_dropped_keeps_its_rows_until_it_is_made_again() -> None:
+    gone, made = barrier(12, statement="DROP TABLE orders"), barrier(15, statement="CREATE TABLE orders (x INT)")
+    merge = planned(10, manifest(10, 20, file(11, 11), barriers=(gone,)))
+    assert (kinds(merge), merge.state) == (["Work"], "gone")
+    again = planned(10, manifest(10, 20, file(11, 11), barriers=(gone, made)))
+    assert (kinds(again), again.state, again.schema) == (["Empty"], "fresh", SCHEMA)
+    with pytest.raises(UnsupportedError, match="dropped or renamed away"):
+        planned(10, manifest(10, 20, file(13, 13), barriers=(gone,)))
+
+
+def test_another_key_makes_another_work() -> None:
+    other = TableSchema(NAME, SCHEMA.columns, ("v",))
+    keyed = barrier(15, statement="ALTER TABLE orders DROP PRIMARY KEY, ADD PRIMARY KEY (v)")
+    one = manifest(10, 20, file(11, 14), file(16, 19, other), barriers=(keyed,)).model_copy(
+        update=schemas(SCHEMA, other)
     )
-    other_charset = TableSchema(NAME, (SCHEMA.columns[0], Column("v", "varchar", charset="latin1")), ("id",))
-    assert difference(SCHEMA, other_charset) == "column v was varchar utf8mb4, is varchar latin1"
-    turned = TableSchema(NAME, SCHEMA.columns[::-1], ("id",))
-    assert difference(SCHEMA, turned) == "the columns changed their order"
+    assert [work.schema.key for work in planned(10, one).works] == [("id",), ("v",)]
+
+
+def test_another_tables_rows_are_taken_when_all_before_is_done() -> None:
+    renamed = barrier(15, statement="RENAME TABLE orders TO old, ghost TO orders")
+    merge = planned(10, manifest(10, 20, file(11, 14), barriers=(renamed,)))
+    assert (kinds(merge), merge.target, merge.state) == (["Work"], seqno(15) - 1, "")
+    at_once = planned(15, manifest(10, 20, barriers=(renamed,)), standing=Standing(SCHEMA, seqno(15) - 1))
+    assert (kinds(at_once), at_once.target, at_once.state) == (["Empty"], seqno(20), "fresh")

@@ -24,11 +24,11 @@ RECORD = Published(
     ids=["quiet since", "merged since", "loaded again", "rolled back", "another table of that name"],
 )
 def test_only_the_same_newest_commit_counts(snapshot: int, applied: int, through: int) -> None:
-    stands = Applied(applied, f"binlog.000001:{applied}", "shop", "g1", snapshot)
+    stands = Applied(applied, f"binlog.000001:{applied}", "shop", "g1", snapshot, "s")
     assert known_through(RECORD, TableName("shop", "orders"), stands) == through
 
 
 def test_without_a_record_the_applied_position_stands() -> None:
-    stands = Applied(20, "binlog.000001:20", "shop", "g1", 7)
+    stands = Applied(20, "binlog.000001:20", "shop", "g1", 7, "s")
     assert known_through(None, TableName("shop", "orders"), stands) == 20
     assert known_through(RECORD, TableName("shop", "other"), stands) == 20

@@ -1,0 +1,136 @@
+"""What befalls one table as a whole, read from the barriers of the intervals, in order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from loader.errors import UnsupportedError
+from loader.model.table import TableName
+from loader.schema import changes
+from loader.schema.evolution import STRICT, Step
+from loader.schema.reading import table_changes
+from loader.staging.documents import Barrier, Manifest
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change of the table as a whole, by the transaction with that seqno."""
+
+    seqno: int
+    position: str
+
+
+@dataclass(frozen=True)
+class Altered(Event):
+    """Its columns or its key changed."""
+
+    step: Step
+
+
+@dataclass(frozen=True)
+class Emptied(Event):
+    """All its rows went."""
+
+
+@dataclass(frozen=True)
+class Left(Event):
+    """It was dropped, or got another name."""
+
+
+@dataclass(frozen=True)
+class Made(Event):
+    """A new, empty table; `surely` unless the statement does nothing where one is there already."""
+
+    surely: bool
+
+
+@dataclass(frozen=True)
+class Came(Event):
+    """Another table got its name, altered by the same statement on the way."""
+
+    name: TableName
+    other: TableName
+    steps: tuple[Step, ...]
+
+
+def events_of(name: TableName, manifests: Sequence[Manifest], applied: int, target: int) -> list[Event]:
+    """What the barriers with `applied` < seqno <= `target` do to a table, in their order.
+
+    Raises:
+        UnsupportedError: a statement that may concern the table and cannot be read.
+    """
+    found: list[Event] = []
+    for manifest in manifests:
+        for barrier in manifest.barriers:
+            concerned = not barrier.tables or str(name) in barrier.tables
+            if concerned and applied < barrier.seqno <= target:
+                found += _Reading(name, barrier, read_barrier(barrier)).events()
+    return found
+
+
+def read_barrier(barrier: Barrier) -> tuple[changes.TableChange, ...]:
+    """What the statement of a barrier does to tables, in order."""
+    return table_changes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb)
+
+
+@dataclass
+class _Reading:
+    """One statement, read for one table.
+
+    Attributes:
+        was: the name that each table had before the statement, None where none is left.
+    """
+
+    name: TableName
+    barrier: Barrier
+    read: tuple[changes.TableChange, ...]
+    was: dict[TableName, TableName | None] = field(default_factory=dict)
+    steps: dict[TableName, list[Step]] = field(default_factory=dict)
+
+    def events(self) -> Iterator[Event]:
+        """See events_of."""
+        at = (self.barrier.seqno, self.barrier.position)
+        for change in self.read:
+            yield from self._single(change)
+        before = self.was.get(self.name, self.name)
+        if before is None:
+            yield Left(*at)
+        elif before != self.name:
+            yield Came(*at, self.name, before, tuple(self.steps.get(before, ())))
+        else:
+            yield from (Altered(*at, step) for step in self.steps.get(self.name, ()))
+
+    def _single(self, change: changes.TableChange) -> Iterator[Event]:
+        at = (self.barrier.seqno, self.barrier.position)
+        if isinstance(change, changes.Unreadable):
+            if change.table in (None, self.name):
+                raise self._unreadable(change.why)
+        elif isinstance(change, changes.Renamed):
+            self.was[change.new] = self.was.get(change.old, change.old)
+            self.was[change.old] = None
+        elif isinstance(change, changes.Altered):
+            before = self.was.get(change.table, change.table)
+            if before is not None and change.actions:
+                step = Step(change, bool(self.barrier.sql_mode & STRICT), self.barrier.position)
+                self.steps.setdefault(before, []).append(step)
+        elif isinstance(change, changes.SchemaDropped):
+            if change.schema == self.name.schema:
+                yield Left(*at)
+        elif change.table == self.name:
+            yield self._whole(change)
+
+    def _whole(self, change: changes.Created | changes.Dropped | changes.Truncated) -> Event:
+        at = (self.barrier.seqno, self.barrier.position)
+        if isinstance(change, changes.Created):
+            return Made(*at, surely=not change.if_not_exists)
+        return Left(*at) if isinstance(change, changes.Dropped) else Emptied(*at)
+
+    def _unreadable(self, why: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"a statement that may change the table cannot be read: {self.barrier.statement[:200]}",
+            why=why,
+            hint=f"loader initial-load --table {self.name} --again",
+            table=self.name,
+            position=self.barrier.position,
+        )

@@ -1,0 +1,125 @@
+"""Where a table stands in the warehouse, and what a merge of it has to do. No Spark job runs for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+from loader.errors import DataError, GapError, RetryableError, UnsupportedError
+from loader.materialise.chain import Chain
+from loader.materialise.events import events_of
+from loader.materialise.history import Applied, TableHistory
+from loader.materialise.plan import Merge, plan_table
+from loader.materialise.published import known_through
+from loader.materialise.rules import check_rule
+from loader.materialise.spec import TableResult
+from loader.materialise.timeline import Copied, Standing, State, unfold
+from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
+from loader.model.table import TableName
+from loader.staging.documents import Manifest, Published
+
+
+def plan_merge(
+    warehouse: Warehouse,
+    history: TableHistory | None,
+    chain: Chain,
+    table: TableName,
+    target: int,
+    record: Published | None,
+) -> Merge | TableResult:
+    """What a table needs to get to `target`, or to a place before it, or how it stands when it needs nothing.
+
+    Raises:
+        DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
+    """
+    applied = check_ours(history, table, chain.source, chain.generations) if history else None
+    standing = _standing(history, applied, chain, table, target, record)
+    if history:
+        check_rule(history.properties, warehouse.rule(table), table)
+    if standing.applied >= target:
+        return stands(table, applied, "already")
+    chain.check_joined(table, standing.applied)
+    manifests = chain.covering(standing.applied, target)
+    _check_captured(chain, manifests, table)
+    events = events_of(table, manifests, standing.applied, target)
+    timeline = unfold(table, standing, target, manifests, events, partial(copy_of, warehouse, chain))
+    merge = plan_table(table, timeline, manifests, warehouse.rule(table), new=history is None)
+    if not merge.stages and (merge.schema, merge.state) == (standing.schema, standing.state):
+        return stands(table, applied, "unchanged")
+    return merge
+
+
+def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) -> Copied | None:
+    """A table as it was right before that seqno; None: it had no row, and nothing told its columns.
+
+    Raises:
+        UnsupportedError: it is not in the warehouse.
+        RetryableError: it was not brought there yet.
+    """
+    history = warehouse.history(table)
+    applied = history.applied_before(seqno) if history else None
+    since = applied.seqno if applied else chain.born(table, seqno - 1)
+    if since is None or (applied and applied.state == "gone"):
+        raise UnsupportedError(
+            f"table {table} got the name of a captured table, and is not in the warehouse itself",
+            hint="load the table that has the name now: loader initial-load --again; or capture both from the start",
+            table=table,
+        )
+    manifests = chain.covering(since, seqno - 1) if since < seqno - 1 else ()
+    files = (file for manifest in manifests for file in manifest.of_table(table) if file.rows)
+    if any(file.max_seqno > since and file.min_seqno < seqno for file in files):
+        raise RetryableError(
+            f"table {table} is not as far as where another one takes its rows",
+            hint="run again",
+            table=table,
+            seqno=seqno,
+        )
+    if history is None or applied is None or applied.state == "fresh":
+        return None
+    return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
+
+
+def stands(table: TableName, applied: Applied | None, status: Literal["already", "unchanged"]) -> TableResult:
+    """The result of a run that had nothing to do."""
+    if applied is None:
+        return TableResult(table=str(table), status=status)
+    return TableResult(
+        table=str(table),
+        status=status,
+        applied_seqno=applied.seqno,
+        position=applied.position,
+        snapshot=applied.snapshot,
+    )
+
+
+def _standing(
+    history: TableHistory | None,
+    applied: Applied | None,
+    chain: Chain,
+    table: TableName,
+    target: int,
+    record: Published | None,
+) -> Standing:
+    if history is not None and applied is not None:
+        state: State = "gone" if applied.state == "gone" else "fresh" if applied.state == "fresh" else ""
+        return Standing(recorded_schema(history, table), known_through(record, table, applied), state)
+    born = chain.born(table, target)
+    if born is None:
+        raise DataError(
+            f"changes of table {table} are staged, but it was never loaded",
+            hint=f"loader initial-load --table {table}",
+            table=table,
+        )
+    return Standing(recorded_schema(history, table) if history else None, born, "gone")
+
+
+def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableName) -> None:
+    for manifest in manifests:
+        if not chain.captures(manifest.start_seqno, table):
+            raise GapError(
+                "the table was not captured all the time",
+                why=f"the interval [{manifest.start}, {manifest.stop}) was extracted without it",
+                hint=f"loader initial-load --table {table} --again",
+                table=table,
+            )
