@@ -31,7 +31,7 @@ def found(tables: Sequence[TableName], wanted: TableFilter) -> Finding:
 
 
 def supported(connection: Connection[Any], tables: Sequence[TableName]) -> list[Finding]:
-    """An error for each table with something that is not covered, and one for those without a key."""
+    """An error for each table with something that is not covered, and a warning for those without a key."""
     findings: list[Finding] = []
     keyless: list[TableSchema] = []
     for name in tables:
@@ -43,7 +43,8 @@ def supported(connection: Connection[Any], tables: Sequence[TableName]) -> list[
         keyless += [] if schema.key else [schema]
     if keyless:
         names = listed(str(schema.name) for schema in keyless)
-        findings.append(error("keys", f"no primary key: {names}", f"give them one, {_EXCLUDE}"))
+        cure = f"they are loaded in one piece, and changed by comparing whole rows: give them one, {_EXCLUDE}"
+        findings.append(warning("keys", f"no primary key: {names}", cure))
     elif tables and not findings:
         findings.append(ok("keys", "every captured table has one, and types that are covered"))
     return findings

@@ -8,32 +8,14 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import UnsupportedError
-from loader.model.table import ADDRESS_BYTES, Column, TableName
+from loader.model.table import ADDRESS_BYTES, Column
 from loader.resources import sql
 from loader.snapshot.documents import Bound, LoadPlan
 from loader.snapshot.keys import between, fetched
-from loader.source.schemas import TableKey, quoted, read_key
+from loader.source.schemas import quoted
 
 _LOG = logging.getLogger(__name__)
 _REPORTED = 100  # chunks between two lines of the log
-
-
-def require_key(connection: Connection[Any], table: TableName) -> TableKey:
-    """The table's key.
-
-    Raises:
-        UnsupportedError: it has none.
-    """
-    key = read_key(connection, table)
-    if key is None:
-        raise UnsupportedError(
-            "the table has no primary key",
-            why="its rows cannot be told apart, so changes could not be applied to what was loaded",
-            hint="give it a primary key, or exclude it from the captured tables",
-            table=table,
-        )
-    return key
 
 
 def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Iterator[Bound]:
@@ -78,6 +60,6 @@ def chunk_query(plan: LoadPlan, number: int) -> str:
     return sql("snapshot/chunk").format(
         columns=", ".join(plan.select),
         table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
-        index=quoted(plan.index),
+        index=f" FORCE INDEX ({quoted(plan.index)})" if plan.key else "",
         range=between(plan, *plan.chunk(number)),
     )

@@ -34,10 +34,11 @@ class LoadPlan(Document):
     """The decision of an initial load of one table: from which position on the log goes over it, and its chunks.
 
     Attributes:
-        position: P0, the log position before the first read; everything up to it was visible to the first read.
+        position: P0, the log position before the first read; everything up to it was visible to the first read, and
+            without a key nothing after it to any.
         taken_at: the server's UTC time at P0, with microseconds; `_committed_at` of every record.
         table_schema: `TableSchema.as_dict()`.
-        index: the index of the key.
+        index, key: the key by which it is cut, and its index; none for a table without a key, which is one chunk.
         bounds: last key of each chunk but the last one, which has no end; see snapshot.keys.
         select: the expressions that are read, in the order of the table's columns.
         undecodable: see SourceSettings.

@@ -33,6 +33,10 @@ class Loads:
         self._store = store
         self._place = (source, generation)
 
+    def plan(self, key: str) -> LoadPlan:
+        """The plan that is known to have this key."""
+        return LoadPlan.read(self._store.get(key), key)
+
     def newest(self, table: TableName, not_before: int) -> LoadPlan | None:
         """The table's last load whose seqno is not below `not_before`, finished or not."""
         folder = load_folder(*self._place, table)
@@ -58,7 +62,7 @@ class Loads:
         failpoint("plan.before")
         self._store.create(plan_key(plan), plan.canonical())
         failpoint("plan.after")
-        return LoadPlan.read(self._store.get(plan_key(plan)), plan_key(plan))
+        return self.plan(plan_key(plan))
 
     def chunks(self, plan: LoadPlan) -> dict[int, LoadedChunk]:
         """The finished chunks by number."""

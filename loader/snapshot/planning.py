@@ -9,48 +9,35 @@ from pymysql.connections import Connection
 
 from loader.errors import GapError, RetryableError
 from loader.model.position import Position
-from loader.model.table import TableName
-from loader.snapshot.chunks import find_bounds, require_key, selected
+from loader.model.table import TableName, TableSchema
+from loader.snapshot.chunks import find_bounds, selected
 from loader.snapshot.documents import KeyColumn, LoadPlan
 from loader.snapshot.keys import refuse_inexact
 from loader.snapshot.spec import SnapshotSpec
 from loader.snapshot.visible import wait_until_visible
 from loader.source.continuity import check_log_holds
 from loader.source.inspect import log_end, query
-from loader.source.schemas import read_schemas
+from loader.source.schemas import TableKey, read_schemas
 
 _LOG = logging.getLogger(__name__)
 
 
-def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName) -> LoadPlan:
-    """The plan of a load that begins now.
+def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName, key: TableKey) -> LoadPlan:
+    """The plan of a load, by chunks of this key, that begins now.
 
     The position comes before the first read of the table, and what the log has up to it is visible to that read.
 
     Raises:
-        UnsupportedError: no key, or types that are not covered.
+        UnsupportedError: types that are not covered.
         RetryableError: the table is being altered, or commits hang.
     """
-    key = require_key(connection, table)
     schema = read_schemas(connection, [table])[0]
     refuse_inexact(table, [schema.column(name) for name in key.names])
     position = log_end(connection)
     taken_at = query(connection, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0]
     wait_until_visible(connection, position)
-    plan = LoadPlan(
-        source=spec.source,
-        generation=spec.generation,
-        identity=spec.identity,
-        position=str(position),
-        shift=spec.shift,
-        taken_at=str(taken_at),
-        table_schema=schema.as_dict(),
-        index=key.index,
-        key=tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts),
-        bounds=(),
-        select=tuple(selected(column) for column in schema.columns),
-        undecodable=spec.undecodable,
-    )
+    parts = tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts)
+    plan = plan_at(spec, schema, position, str(taken_at)).model_copy(update={"index": key.index, "key": parts})
     # An index on the beginnings of values does not order the values: such a table is one chunk.
     ordered = not any(part.prefix for part in key.parts)
     bounds = tuple(find_bounds(connection, plan, spec.chunk_rows)) if ordered else ()
@@ -58,6 +45,24 @@ def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName)
         raise RetryableError("the table was altered while its load was planned", hint="run again", table=table)
     _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
     return plan.model_copy(update={"bounds": bounds})
+
+
+def plan_at(spec: SnapshotSpec, schema: TableSchema, position: Position, taken_at: str) -> LoadPlan:
+    """The plan of a load at a position, in one chunk, without a key."""
+    return LoadPlan(
+        source=spec.source,
+        generation=spec.generation,
+        identity=spec.identity,
+        position=str(position),
+        shift=spec.shift,
+        taken_at=taken_at,
+        table_schema=schema.as_dict(),
+        index="",
+        key=(),
+        bounds=(),
+        select=tuple(selected(column) for column in schema.columns),
+        undecodable=spec.undecodable,
+    )
 
 
 def can_go_on(connection: Connection[Any], plan: LoadPlan) -> bool:

@@ -23,7 +23,7 @@ from loader.snapshot.planning import can_go_on, plan_load
 from loader.snapshot.spec import SnapshotResult, SnapshotSpec, TableLoad
 from loader.source.continuity import check_identity
 from loader.source.inspect import log_end
-from loader.source.schemas import find_tables
+from loader.source.schemas import find_tables, read_key
 from loader.staging.documents import Manifest
 from loader.staging.filters import Captured
 from loader.store.opening import open_store
@@ -82,7 +82,7 @@ def _guarded(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> Table
 
 def _load(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> TableLoad:
     loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
-    plan = _plan(loads, spec, table)
+    plan = _plan(loads, spec, table) or _read_whole(spark, spec, loads, table)
     published = loads.manifest(plan)
     if published:
         return _result(plan, published, "already")
@@ -97,17 +97,35 @@ def _load(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> TableLoa
     return _result(plan, published, "staged" if published.canonical() == mine.canonical() else "already")
 
 
-def _plan(loads: Loads, spec: SnapshotSpec, table: TableName) -> LoadPlan:
-    """The plan of the load that is done or goes on; a new one where there is none, or where it cannot go on."""
+def _plan(loads: Loads, spec: SnapshotSpec, table: TableName) -> LoadPlan | None:
+    """The plan of the load that is done or goes on; a new one where there is none, or where it cannot go on.
+
+    None for a table without a key that is yet to be read.
+    """
     not_before = Position.parse(spec.not_before).seqno(spec.shift) if spec.not_before else 0
     existing = loads.newest(table, not_before) or (None if not_before else loads.followed(table))
     if existing and loads.manifest(existing):
         return existing
     with connected(spec.server) as connection:
         check_identity(connection, spec.identity)
-        if existing and can_go_on(connection, existing):
-            return existing
-        return loads.begin(plan_load(connection, spec, table))
+        key = read_key(connection, table)
+        if existing and can_go_on(connection, existing) and (existing.key or loads.chunks(existing)):
+            return existing  # without a key only when all is read: the snapshot is gone
+        return loads.begin(plan_load(connection, spec, table, key)) if key else None
+
+
+def _read_whole(spark: SparkSession, spec: SnapshotSpec, loads: Loads, table: TableName) -> LoadPlan:
+    """Read a table without a key in one Spark task; the plan of what was read."""
+    attempt = uuid.uuid4().hex[:12]
+
+    def work(name: TableName) -> str:
+        from loader.snapshot.whole import load_whole  # see _read_chunk
+
+        with carried():
+            return load_whole(spec, name, attempt)
+
+    (key,) = spark.sparkContext.parallelize([table], 1).map(work).collect()
+    return loads.plan(key)
 
 
 def _read(spark: SparkSession, spec: SnapshotSpec, plan: LoadPlan, numbers: list[int]) -> list[LoadedChunk]:
@@ -153,6 +171,7 @@ def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChun
             hint="load the tables again",
             position=plan.position,
         )
+    end = end if plan.key else Position.parse(plan.position)
     files = tuple(chunk.file for chunk in sorted(chunks, key=lambda chunk: chunk.number) if chunk.file)
     return Manifest(
         source=plan.source,

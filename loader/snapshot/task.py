@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import uuid
 from functools import lru_cache
+from typing import Any
+
+from pymysql.connections import Connection
 
 from loader.snapshot.chunks import chunk_query
 from loader.snapshot.documents import LoadedChunk, LoadPlan
@@ -12,6 +15,7 @@ from loader.snapshot.loads import Loads
 from loader.snapshot.reader import ResultReader, line_head, prepare_session
 from loader.source.continuity import check_identity
 from loader.staging.parts import PartWriter
+from loader.store.base import Store
 from loader.store.opening import open_store
 from loader.transport.address import ServerAddress
 from loader.transport.connection import connected
@@ -28,14 +32,23 @@ def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt:
     Raises:
         LoaderError: what server, codec and store give; nothing of the chunk is visible then.
     """
-    store = open_store(staging_root)
     plan = _plan(staging_root, plan_key)
-    part = f"{number:06d}-{uuid.uuid4().hex[:8]}"
-    definition = plan.definition
-    with connected(server) as connection, PartWriter(store, plan.folder, attempt, part) as writer:
+    with connected(server) as connection:
         check_identity(connection, plan.identity)
         prepare_session(connection)
-        hexed = plan.undecodable == "hex"
+        return stage_chunk(connection, open_store(staging_root), plan, attempt, number)
+
+
+def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attempt: str, number: int) -> LoadedChunk:
+    """The same on a connection that is prepared for it.
+
+    Raises:
+        LoaderError: what server, codec and store give; nothing of the chunk is visible then.
+    """
+    part = f"{number:06d}-{uuid.uuid4().hex[:8]}"
+    definition = plan.definition
+    hexed = plan.undecodable == "hex"
+    with PartWriter(store, plan.folder, attempt, part) as writer:
         reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hexed=hexed)
         rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
     file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None

@@ -1,4 +1,4 @@
 -- The rows of one chunk.
 SELECT {columns}
-FROM {table} FORCE INDEX ({index})
+FROM {table}{index}
 WHERE {range};

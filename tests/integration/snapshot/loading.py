@@ -11,6 +11,7 @@ from loader.snapshot.planning import plan_load
 from loader.snapshot.reader import ResultReader, prepare_session
 from loader.snapshot.spec import SnapshotSpec
 from loader.source.inspect import read_identity
+from loader.source.schemas import read_key
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Mark, TableFilter
 from loader.store.local import LocalStore
@@ -38,7 +39,9 @@ def spec_of(source: SourceServer, root: Path, **changes: Any) -> SnapshotSpec:
 
 def plan_of(source: SourceServer, root: Path, table: str, rows: int) -> LoadPlan:
     with source.connected() as connection:
-        return plan_load(connection, spec_of(source, root, chunk_rows=rows), source.name(table))
+        key = read_key(connection, source.name(table))
+        assert key is not None
+        return plan_load(connection, spec_of(source, root, chunk_rows=rows), source.name(table), key)
 
 
 def read_chunks(source: SourceServer, plan: LoadPlan) -> list[list[bytes]]:

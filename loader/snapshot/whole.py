@@ -1,0 +1,64 @@
+"""The initial load of a table without a key: all of it in one snapshot, whose position is that of the load.
+
+Its rows cannot be told apart, so the log must not go over any that the load has: the load has exactly what the log
+made up to its position. Runs in one Spark task, since a snapshot belongs to its connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import RetryableError, UnsupportedError
+from loader.model.table import TableName
+from loader.snapshot.exact import open_snapshot
+from loader.snapshot.loads import Loads, plan_key
+from loader.snapshot.planning import plan_at
+from loader.snapshot.reader import prepare_session
+from loader.snapshot.spec import SnapshotSpec
+from loader.snapshot.task import stage_chunk
+from loader.source.continuity import check_identity
+from loader.source.inspect import query
+from loader.source.schemas import quoted, read_schemas
+from loader.store.opening import open_store
+from loader.transport.connection import connected
+
+
+def load_whole(spec: SnapshotSpec, table: TableName, attempt: str) -> str:
+    """Stage the table as the only chunk of a load; the key of its plan.
+
+    Raises:
+        UnsupportedError: the table's engine has no snapshots, or there are types that are not covered.
+        RetryableError: no snapshot of a known position was had, or the table was altered.
+    """
+    store = open_store(spec.staging_root)
+    loads = Loads(store, spec.source, spec.generation)
+    with connected(spec.server) as asking, connected(spec.server) as reading:
+        check_identity(asking, spec.identity)
+        _check_engine(asking, table)
+        prepare_session(reading)
+        position = open_snapshot(reading)
+        # From here on nobody alters the table; if somebody did since the snapshot, the server refuses to read it.
+        query(reading, f"SELECT 1 FROM {quoted(table.schema)}.{quoted(table.table)} LIMIT 1")
+        schema = read_schemas(asking, [table])[0]
+        if schema.key:
+            raise RetryableError("the table has got a key meanwhile", hint="run again", table=table)
+        taken_at = str(query(asking, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0])
+        # Another attempt at the same position has seen the same rows; its plan is as good.
+        plan = loads.begin(plan_at(spec, schema, position, taken_at))
+        stage_chunk(reading, store, plan, attempt, 0)
+    return plan_key(plan)
+
+
+def _check_engine(connection: Connection[Any], table: TableName) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SHOW TABLE STATUS FROM {quoted(table.schema)} WHERE Name = %s", (table.table,))
+        engines = [str(row[1]) for row in cursor.fetchall()]
+    if engines != ["InnoDB"]:
+        raise UnsupportedError(
+            f"a table of engine {', '.join(engines)} without a primary key is not covered",
+            why="it cannot be read as of one position of the log",
+            hint="give it a primary key, or exclude it from the captured tables",
+            table=table,
+        )
