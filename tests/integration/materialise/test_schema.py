@@ -251,8 +251,8 @@ def followed(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_facto
     if request.param == "at once":
         staged(lake, stories, [END])
     else:
-        staged(lake, stories, [*range(1150, 2050, 100), END])
-        for cut in range(1150, 2050, 100):
+        staged(lake, stories, [*range(1150, 2050, 300), END])
+        for cut in range(1150, 2050, 300):
             assert not [one.error for one in lake.merged(number(1, cut)).tables if one.error]
     result = lake.merged()
     assert {one.table: one.error for one in result.tables if one.error} == {}
