@@ -16,6 +16,7 @@ from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
 from loader.cli.purge import purge
 from loader.cli.release import release
+from loader.cli.replay import replay
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
 from loader.cli.status import status
 from loader.cli.tables import tables
@@ -133,6 +134,10 @@ def extract(
         int,
         typer.Option(help="Start seqno of a staged interval to extract once more and compare."),
     ] = 0,
+    restore: Annotated[
+        int,
+        typer.Option(help="Start seqno of a staged interval whose lost or changed files are to be put back."),
+    ] = 0,
 ) -> None:
     """Stage a planned interval; one that is staged already is left alone."""
     session: Session = context.obj
@@ -140,6 +145,10 @@ def extract(
     if again:
         result = jobs.submit(pipeline.again_job(settings, again), settings, session.output.console)
         _report_again(session.output, result)
+        return
+    if restore:
+        result = jobs.submit(pipeline.restore_job(settings, restore), settings, session.output.console)
+        _report_restored(session.output, result)
         return
     result = jobs.submit(pipeline.extract_job(settings, interval or _next(settings)), settings, session.output.console)
     _report_extract(session.output, result)
@@ -204,6 +213,7 @@ app.command()(inspect)
 app.command()(intervals)
 app.command()(purge)
 app.command()(release)
+app.command()(replay)
 app.command()(status)
 app.command()(tables)
 app.add_typer(staged, name="staged")
@@ -260,6 +270,13 @@ def _report_again(output: Output, result: dict[str, Any]) -> None:
         output.rows(("name", "what", "why"), [list(found.values()) for found in result["differences"]])
     if result["exit_code"]:
         raise typer.Exit(result["exit_code"])
+
+
+def _report_restored(output: Output, result: dict[str, Any]) -> None:
+    if output.as_json:
+        output.document(result)
+    else:
+        output.line(f"interval {result['start_seqno']}: {result['files']} files put back")
 
 
 def _report_tables(output: Output, result: dict[str, Any]) -> None:

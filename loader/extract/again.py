@@ -56,7 +56,7 @@ def compared(staged: Manifest, again: Manifest) -> AgainResult:
 
 
 def _of_files(staged: Manifest, again: Manifest) -> Iterator[Difference]:
-    before, after = _by_name(staged), _by_name(again)
+    before, after = by_name(staged), by_name(again)
     for name in sorted(before.keys() | after.keys()):
         if name not in after:
             yield Difference(name=name, what="only staged")
@@ -73,7 +73,8 @@ def _of_the_rest(staged: Manifest, again: Manifest) -> Iterator[Difference]:
             yield Difference(name=name, what="different", why=f"{before} became {after}")
 
 
-def _by_name(manifest: Manifest) -> dict[str, StagedFile]:
+def by_name(manifest: Manifest) -> dict[str, StagedFile]:
+    """The files by their names without the attempt."""
     return {file.key.split("/", 4)[-1]: file for file in manifest.files}
 
 

@@ -11,10 +11,11 @@ from loader.extract.again import AgainResult, compared
 from loader.extract.checkpoint import changed
 from loader.extract.closing import manifest_of
 from loader.extract.held import Release
+from loader.extract.restoring import lost_of, put_back
 from loader.extract.result import RangeResult
 from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
-from loader.extract.spec import ExtractResult, ExtractSpec, TransportSettings, result_of
+from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
 from loader.job import carried
 from loader.source.continuity import replaced
 from loader.staging.chain import PlanChain
@@ -48,6 +49,24 @@ def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
     Raises:
         LoaderError: the interval is not staged, or its log cannot be read any more.
     """
+    chain, plan, published = _staged(spec)
+    return compared(published, _attempted(spark, chain, plan, spec, ""))
+
+
+def restore(spark: SparkSession, spec: ExtractSpec) -> RestoreResult:
+    """Put back the files of a staged interval that are lost or changed, as they were.
+
+    Raises:
+        LoaderError: the interval is not staged, its log cannot be read any more, or it comes out otherwise now.
+    """
+    chain, plan, published = _staged(spec)
+    store = open_store(spec.staging_root)
+    if lost := lost_of(store, published):
+        put_back(store, published, _attempted(spark, chain, plan, spec, spec.staging_root), lost)
+    return RestoreResult(start_seqno=spec.start_seqno, files=len(lost))
+
+
+def _staged(spec: ExtractSpec) -> tuple[PlanChain, Plan, Manifest]:
     chain = PlanChain(open_store(spec.staging_root), spec.source)
     plan = chain.require_plan(spec.generation, spec.start_seqno)
     published = chain.manifest(spec.generation, spec.start_seqno)
@@ -57,7 +76,7 @@ def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
             hint=f"loader extract --interval {spec.start_seqno}",
             interval=spec.start_seqno,
         )
-    return compared(published, _attempted(spark, chain, plan, spec, ""))
+    return chain, plan, published
 
 
 def _attempted(spark: SparkSession, chain: PlanChain, plan: Plan, spec: ExtractSpec, root: str) -> Manifest:

@@ -94,6 +94,15 @@ class ExtractSpec(BaseModel):
     transport: TransportSettings
 
 
+class RestoreResult(BaseModel):
+    """How many of an interval's files were lost or changed, and are as they were now."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start_seqno: int
+    files: int
+
+
 class TableRows(BaseModel):
     """Staged records of one table."""
 

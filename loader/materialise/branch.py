@@ -28,7 +28,7 @@ class LostError(Exception):
 
 
 class Branch:
-    """The branch of one attempt; its name is the attempt's and never used again.
+    """The branch of one attempt; its name is the attempt's and never used again, unless it is given one.
 
     As a context it is left published or, after any exception, dropped as far as the catalog lets us. An exception
     that came after main moved leaves it as LostError: a faster run publishes, then drops the branches it has overtaken.
@@ -38,14 +38,15 @@ class Branch:
         target: the branch's name in SQL, to write to.
     """
 
-    def __init__(self, warehouse: Warehouse, table: TableName, base: int | None) -> None:
+    def __init__(self, warehouse: Warehouse, table: TableName, base: int | None, name: str = "") -> None:
         self._warehouse = warehouse
         self._table = table
         self.base = base
-        self.name = _PREFIX + uuid.uuid4().hex
+        self.name = _PREFIX + (name or uuid.uuid4().hex)
         self.target = warehouse.branch_name(table, self.name)
+        create = "CREATE OR REPLACE" if name else "CREATE"
         at = f" AS OF VERSION {base}" if base is not None else ""
-        self._sql(f"ALTER TABLE {warehouse.name(table)} CREATE BRANCH {identifier(self.name)}{at}")
+        self._sql(f"ALTER TABLE {warehouse.name(table)} {create} BRANCH {identifier(self.name)}{at}")
         # On a table without commits Iceberg makes an empty one for the branch to point to.
         self._root = self._load().branches[self.name]
         failpoint("branch.after")

@@ -60,6 +60,69 @@ class SnapshotsSpec(BaseModel):
     snapshots: dict[str, int]
 
 
+class ReplaySpec(BaseModel):
+    """Compare tables with their changes after `since_seqno`: all, or those of these patterns over `schema.table`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    generation: str
+    staging_root: str
+    catalog: CatalogSettings
+    rules: tuple[TableRule, ...] = ()
+    since_seqno: int
+    tables: tuple[str, ...] = ()
+    publish: bool = False
+
+
+class Sample(BaseModel):
+    """A row that differs: as it is (None: it is not there) and as it should be (None: it should not be there)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class TableReplay(BaseModel):
+    """What the replay of one table found, and did.
+
+    Attributes:
+        status: `same`: the table is right. `differs`: `branch` holds what is right. `published`: the table has it now.
+            `failed`: see `error`.
+        inserts, updates, deletes: rows that were to be.
+        files: data files with rows that were to be updated or deleted.
+        samples: some of these rows.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    status: Literal["same", "differs", "published", "failed"]
+    position: str = ""
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    files: int = 0
+    samples: tuple[Sample, ...] = ()
+    branch: str = ""
+    error: dict[str, Any] | None = None
+
+
+class ReplayResult(BaseModel):
+    """All tables of a replay, by name."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tables: tuple[TableReplay, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        """0, or the worst code of a failed table."""
+        return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)
+
+
 class TableResult(BaseModel):
     """What happened to one table.
 

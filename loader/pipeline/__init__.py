@@ -16,7 +16,18 @@ from loader.pipeline.interval_states import (
     staged_files,
     verify_interval,
 )
-from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job, snapshots_job
+from loader.pipeline.jobs import (
+    Job,
+    again_job,
+    extract_job,
+    intervals_since,
+    load_job,
+    materialise_job,
+    replay_job,
+    restore_job,
+    snapshot_job,
+    snapshots_job,
+)
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
 from loader.pipeline.purging import Removal, purge
 from loader.pipeline.releasing import release
@@ -42,10 +53,13 @@ __all__ = [
     "follow_to",
     "interval",
     "intervals",
+    "intervals_since",
     "load_job",
     "materialise_job",
     "purge",
     "release",
+    "replay_job",
+    "restore_job",
     "snapshot_job",
     "snapshot_position",
     "snapshots_job",

@@ -9,12 +9,14 @@ from typing import Literal
 from pydantic import BaseModel
 
 from loader.extract.spec import ExtractSpec
-from loader.materialise.spec import LoadSpec, MaterialiseSpec, SnapshotsSpec
+from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
+from loader.model.position import Position
 from loader.pipeline.following import log_of
 from loader.pipeline.planning import begin, chain_of, preflight
 from loader.pipeline.views import View
 from loader.settings import SourceSettings
 from loader.snapshot.spec import SnapshotSpec
+from loader.staging.documents import Generation
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -23,7 +25,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 class Job:
     """A Spark application of the loader: its file and what it is told."""
 
-    name: Literal["snapshot", "load", "extract", "again", "materialise", "snapshots"]
+    name: Literal["snapshot", "load", "extract", "again", "restore", "materialise", "replay", "snapshots"]
     file: Path
     spec: BaseModel
 
@@ -36,6 +38,40 @@ def extract_job(settings: SourceSettings, start_seqno: int) -> Job:
 def again_job(settings: SourceSettings, start_seqno: int) -> Job:
     """The comparison of that interval, which is staged, with another extraction of it."""
     return Job("again", _PACKAGE / "extract" / "again_job.py", _extract_spec(settings, start_seqno))
+
+
+def restore_job(settings: SourceSettings, start_seqno: int) -> Job:
+    """The putting back of files of that interval that are lost or changed."""
+    return Job("restore", _PACKAGE / "extract" / "restore_job.py", _extract_spec(settings, start_seqno))
+
+
+def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (), *, publish: bool = False) -> Job:
+    """The comparison of tables with their changes after a position; `publish`: and their mending."""
+    generation = chain_of(settings).require_generation()
+    spec = ReplaySpec(
+        source=settings.name,
+        generation=generation.name,
+        staging_root=settings.staging_root,
+        catalog=settings.catalog,
+        rules=settings.rules,
+        since_seqno=_seqno_of(generation, since),
+        tables=tables,
+        publish=publish,
+    )
+    return Job("replay", _PACKAGE / "materialise" / "replay_job.py", spec)
+
+
+def intervals_since(settings: SourceSettings, since: str) -> list[int]:
+    """Start seqnos of the staged intervals of the current generation with a part after that position."""
+    chain = chain_of(settings)
+    generation = chain.require_generation()
+    seqno = _seqno_of(generation, since)
+    planned = [plan for plan in chain.plans(generation) if plan.stop_seqno > seqno]
+    return [plan.start_seqno for plan in planned if chain.manifest(generation.name, plan.start_seqno)]
+
+
+def _seqno_of(generation: Generation, since: str) -> int:
+    return Position.parse(since).seqno(generation.shift)
 
 
 def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:

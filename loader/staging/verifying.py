@@ -51,17 +51,26 @@ def _purged(store: Store, file: StagedFile) -> StagedDataError | None:
     return StagedDataError(
         "a staged file was purged",
         why="all tables had its interval, and it was older than the files are kept",
-        hint=f"put it back from the archive if there is one, else: loader initial-load --table {file.name} --again",
+        hint=f"put it back from the archive if there is one, or {_restoring(file)}; "
+        f"else: loader initial-load --table {file.name} --again",
         table=file.name,
         file=file.key,
     )
+
+
+def _restoring(file: StagedFile) -> str:
+    """How the loader can put a file back: one of an interval, by its key, or of an initial load."""
+    interval = file.key.split("/")[2]
+    if interval.isdigit():
+        return f"while the log is there: loader extract --restore {int(interval)}"
+    return f"read the table anew: loader initial-load --table {file.name} --again"
 
 
 def _wrong(what: str, file: StagedFile, why: str = "") -> StagedDataError:
     return StagedDataError(
         what,
         why=why,
-        hint="restore the file that was there, then run again",
+        hint=f"put back the file that was there, or {_restoring(file)}",
         table=file.name,
         file=file.key,
     )

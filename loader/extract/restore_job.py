@@ -1,0 +1,10 @@
+"""The Spark job that puts back staged files: `spark-submit restore_job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+from loader.extract.run import restore
+from loader.extract.spec import ExtractSpec
+from loader.job import job_main
+
+if __name__ == "__main__":
+    job_main(restore, ExtractSpec)

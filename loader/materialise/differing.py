@@ -1,0 +1,123 @@
+"""The rows in which a table differs from what its changes come to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sf
+
+from loader.materialise.changes import Changes
+from loader.materialise.layout import TableColumn
+from loader.materialise.plan import Work
+from loader.materialise.quoting import identifier
+from loader.materialise.reading import key_places
+from loader.materialise.spec import Sample
+from loader.materialise.warehouse import Warehouse
+
+_SAMPLES = 5  # of each kind
+_KINDS = ("insert", "update", "delete")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Rows to be inserted, updated and deleted, some of them, the number of their data files, and such changes."""
+
+    inserts: int
+    updates: int
+    deletes: int
+    files: int
+    samples: tuple[Sample, ...]
+    changes: Changes
+    frame: DataFrame
+
+    @property
+    def rows(self) -> int:
+        """Of all kinds."""
+        return self.inserts + self.updates + self.deletes
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self.frame.unpersist()
+
+
+def compared(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool) -> Difference:
+    """Every changed key's row beside the one that the table has; `whole`: no other row may be there.
+
+    The loader's own columns do not count: a row that an initial load read has another seqno than its last change.
+    """
+    layout, keys = work.layout, key_places(work.schema)
+    counted = [*layout.image, *(column for column in layout.columns if column.name == work.rule.deleted_column)]
+    wanted = sf.lit(True) if work.rule.mode == "soft_delete" else sf.col("_op") != "D"
+    new = changes.frame.withColumn("_wanted", wanted)
+    there = warehouse.session.table(warehouse.name(work.name))
+    old = (there if whole else there.where(changes.within)).select(
+        *(sf.col(identifier(column.name)).alias(f"b{number}") for number, column in enumerate(layout.columns)),
+        sf.col("_file").alias("_was_in"),
+        sf.lit(True).alias("_there"),
+    )
+    places = {column.value: f"b{number}" for number, column in enumerate(layout.columns)}
+    same_key = reduce(Expression.__and__, (sf.col(key) == sf.col(places[key]) for key in keys))
+    both = new.join(old, same_key, "full" if whole else "left")
+    differs = ~reduce(Expression.__and__, (_equal(column, places[column.value]) for column in counted))
+    is_wanted, is_there = (sf.coalesce(name, sf.lit(False)) for name in ("_wanted", "_there"))
+    kind = (
+        sf.when(is_wanted & ~is_there, "insert")
+        .when(~is_wanted & is_there, "delete")
+        .when(is_wanted & is_there & differs, "update")
+    )
+    frame = both.withColumn("_kind", kind).where("_kind IS NOT NULL").persist()
+    counts = {row["_kind"]: row["count"] for row in frame.groupBy("_kind").count().collect()}
+    return Difference(
+        inserts=counts.get("insert", 0),
+        updates=counts.get("update", 0),
+        deletes=counts.get("delete", 0),
+        files=frame.select("_was_in").where("_was_in IS NOT NULL").distinct().count(),
+        samples=_samples(frame, layout.columns, places),
+        changes=_only(changes, frame, work, places, sum(counts.values()), whole=whole),
+        frame=frame,
+    )
+
+
+def _only(changes: Changes, frame: DataFrame, work: Work, places: dict[str, str], rows: int, *, whole: bool) -> Changes:
+    """The changes that mend what differs. A row that no change is of is deleted by its key."""
+    kept = frame.select(*changes.frame.columns)
+    if whole:
+        keys = key_places(work.schema)
+        filled = [sf.coalesce(sf.col(key), sf.col(places[key])).alias(key) for key in keys]
+        others = [name for name in changes.frame.columns if name not in {*keys, "_op"}]
+        kept = frame.select(*filled, *others, sf.coalesce("_op", sf.lit("D")).alias("_op"))
+    return replace(changes, frame=kept, keys=rows, survivors=rows, within="true" if whole else changes.within)
+
+
+def _equal(column: TableColumn, place: str) -> Expression:
+    """Whether the value is the one in the table; a floating-point number by its text, which alone tells -0.0."""
+    new, old = sf.expr(column.value), sf.col(place)
+    if column.type in {"float", "double"}:
+        new, old = new.cast("string"), old.cast("string")
+    return new.cast(column.type if column.type not in {"float", "double"} else "string").eqNullSafe(old)
+
+
+def _samples(frame: DataFrame, columns: Iterable[TableColumn], places: dict[str, str]) -> tuple[Sample, ...]:
+    columns = list(columns)
+    before = sf.to_json(sf.struct(*(sf.col(places[c.value]).alias(c.name) for c in columns)), _NULLS)
+    after = sf.to_json(sf.struct(*(sf.expr(c.value).alias(c.name) for c in columns)), _NULLS)
+    found: list[Sample] = []
+    for kind in _KINDS:
+        rows = frame.where(sf.col("_kind") == kind).select(before.alias("before"), after.alias("after"))
+        found += (_sample(kind, row) for row in rows.orderBy("before", "after").limit(_SAMPLES).collect())
+    return tuple(found)
+
+
+def _sample(kind: str, row: Row) -> Sample:
+    return Sample(
+        before=None if kind == "insert" else json.loads(row["before"]),
+        after=None if kind == "delete" else json.loads(row["after"]),
+    )
+
+
+_NULLS = {"ignoreNullFields": "false"}

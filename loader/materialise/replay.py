@@ -1,0 +1,170 @@
+"""Replays a table's changes from a place in the log to where the table stands, and finds what differs from them.
+
+A table that is right has, for every key that changed since then, the row that the changes come to: then nothing
+differs, and nothing is written. What differs is brought in order on a branch, which is published or kept for a look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from loader.errors import DataError, UnsupportedError
+from loader.materialise.applying import statements
+from loader.materialise.branch import Branch, drop_superseded
+from loader.materialise.chain import Chain
+from loader.materialise.changes import Changes
+from loader.materialise.collapse import collapse
+from loader.materialise.differing import Difference, compared
+from loader.materialise.events import events_of
+from loader.materialise.history import APPLIED, GENERATION, POSITION, SCHEMA_ID, SOURCE, STATE, Applied, TableHistory
+from loader.materialise.lock import table_lock
+from loader.materialise.plan import Merge, Work, plan_table
+from loader.materialise.spec import TableReplay
+from loader.materialise.standing import copy_of
+from loader.materialise.timeline import Standing, unfold
+from loader.materialise.verifying import verify_files
+from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
+from loader.model.table import TableName, TableSchema
+
+
+def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
+    """Compare a table with its changes after `since`; where it differs, mend it, or keep a branch that would.
+
+    Raises:
+        UnsupportedError: the table has no key, or its key changed since, so that replays cannot tell what is right.
+        LoaderError: it cannot be replayed from there.
+    """
+    with table_lock(warehouse.catalog, table):
+        history = warehouse.history(table)
+        applied = check_ours(history, table, chain.source, chain.generations) if history else None
+        if history is None or applied is None:
+            raise DataError("the table was never loaded", hint=f"loader initial-load --table {table}", table=table)
+        work, whole = _work(warehouse, chain, table, since, history, applied)
+        if work is None:
+            return _same(table, applied)
+        verify_files(warehouse.session, chain.store, work.files)
+        changes = collapse(warehouse.session, chain.store, work)
+        try:
+            found = compared(warehouse, changes, work, whole=whole)
+            try:
+                return _mended(warehouse, work, found, history, applied, since, publish=publish)
+            finally:
+                found.release()
+        finally:
+            changes.release()
+
+
+def _work(
+    warehouse: Warehouse, chain: Chain, table: TableName, since: int, history: TableHistory, applied: Applied
+) -> tuple[Work | None, bool]:
+    """The records since then as one work in the columns that the table has; and whether all rows are among them."""
+    rule, schema = warehouse.rule(table), recorded_schema(history, table)
+    if not schema.key or rule.mode == "history":
+        raise _not_by_key(history, table, since)
+    if since >= applied.seqno:
+        return None, False
+    manifests = chain.covering(since, applied.seqno)
+    events = events_of(table, manifests, since, applied.seqno)
+    # What the columns were then is told by the first records; what they are now, by all.
+    then = Standing(schema, since, "fresh")
+    timeline = unfold(table, then, applied.seqno, manifests, events, partial(copy_of, warehouse, chain))
+    merge = plan_table(table, timeline, manifests, rule, new=True)
+    if len(merge.works) > 1 or timeline.copied or timeline.target != applied.seqno:
+        raise UnsupportedError(
+            "the table's key changed since, or it got its name from another table",
+            hint="replay from a position after that",
+            table=table,
+        )
+    if not merge.works:
+        return None, False
+    if timeline.rows and rule.mode == "soft_delete":
+        raise UnsupportedError(
+            "the table was emptied since, and keeps its deleted rows",
+            hint="replay from a position after that",
+            table=table,
+        )
+    return replace(_of_now(merge, schema), target=applied.seqno, position=applied.position), timeline.rows > 0
+
+
+def _of_now(merge: Merge, schema: TableSchema) -> Work:
+    """The only work, in the table's own columns."""
+    (work,) = merge.works
+    if merge.schema is None or (merge.schema.columns, merge.schema.key) != (schema.columns, schema.key):
+        raise UnsupportedError(
+            "the records since then do not lead to the columns that the table has",
+            hint="replay from a position after the table was altered",
+            table=merge.name,
+        )
+    if work.schema != merge.schema:
+        raise UnsupportedError(
+            "the table was altered after its last record",
+            hint=f"replay when it has a newer one, or load it again: loader initial-load --table {merge.name} --again",
+            table=merge.name,
+        )
+    return replace(work, names={})
+
+
+def _mended(
+    warehouse: Warehouse,
+    work: Work,
+    found: Difference,
+    history: TableHistory,
+    applied: Applied,
+    since: int,
+    *,
+    publish: bool,
+) -> TableReplay:
+    if not found.rows:
+        return _same(work.name, applied)
+    with Branch(warehouse, work.name, history.head, f"replay_{since}") as branch:
+        steps = _build(warehouse, branch, work, found.changes, applied)
+        if publish:
+            branch.publish(steps)
+    if publish:
+        drop_superseded(warehouse, work.name)
+    return TableReplay(
+        table=str(work.name),
+        status="published" if publish else "differs",
+        position=applied.position,
+        inserts=found.inserts,
+        updates=found.updates,
+        deletes=found.deletes,
+        files=found.files,
+        samples=found.samples,
+        branch="" if publish else branch.name,
+    )
+
+
+def _build(warehouse: Warehouse, branch: Branch, work: Work, changes: Changes, applied: Applied) -> int:
+    """Run the statements; the table stands where it stood."""
+    signature = {
+        APPLIED: str(applied.seqno),
+        POSITION: applied.position,
+        SOURCE: applied.source,
+        GENERATION: applied.generation,
+        SCHEMA_ID: applied.schema_id,
+        **({STATE: applied.state} if applied.state else {}),
+    }
+    todo: Sequence[tuple[str, str]] = statements(warehouse.session, changes, work, branch.target)
+    for text, _ in todo:
+        with branch.signed(signature if text is todo[-1][0] else {}):
+            warehouse.session.sql(text)
+    return len(todo)
+
+
+def _same(table: TableName, applied: Applied) -> TableReplay:
+    return TableReplay(table=str(table), status="same", position=applied.position)
+
+
+def _not_by_key(history: TableHistory, table: TableName, since: int) -> UnsupportedError:
+    before = history.applied_before(since + 1)
+    hint = f"loader initial-load --table {table} --again"
+    if before and before.seqno == since:
+        hint = f"roll the table back to snapshot {before.snapshot}, which stands there; the next run rolls it forward"
+    return UnsupportedError(
+        "a table without a key, or a history, is not replayed: an old row and a new one cannot be told apart",
+        hint=hint,
+        table=table,
+    )

@@ -1,0 +1,54 @@
+"""The Spark job that replays a stretch of the log: `spark-submit replay_job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
+
+from pyspark.sql import SparkSession
+
+from loader.errors import UsageError
+from loader.job import failure, job_main
+from loader.materialise.chain import Chain
+from loader.materialise.replay import replay_table
+from loader.materialise.run import AT_ONCE, known_tables
+from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
+from loader.materialise.warehouse import Warehouse
+from loader.model.table import TableName
+from loader.store.opening import open_store
+
+_LOG = logging.getLogger(__name__)
+
+
+def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
+    """Replay the tables of a source. One that fails is reported and stops no other.
+
+    Raises:
+        UsageError: no table that the warehouse has is meant.
+    """
+    Warehouse(spark, spec.catalog, spec.rules)
+    chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
+    known = sorted(known_tables(chain, chain.newest_published()))
+    meant = [name for name in known if not spec.tables or any(fnmatchcase(str(name), one) for one in spec.tables)]
+    if not meant:
+        raise UsageError(
+            "there is no such table in the warehouse",
+            why=f"it has: {', '.join(map(str, known)) or 'none'}",
+            hint="name tables as schema.table",
+        )
+
+    def one(table: TableName) -> TableReplay:
+        try:
+            warehouse = Warehouse(spark, spec.catalog, spec.rules)
+            return replay_table(warehouse, chain, table, spec.since_seqno, publish=spec.publish)
+        except Exception as error:
+            _LOG.error("table %s failed", table, exc_info=error)
+            return TableReplay(table=str(table), status="failed", error=failure(error))
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return ReplayResult(tables=tuple(pool.map(one, meant)))
+
+
+if __name__ == "__main__":
+    job_main(replay, ReplaySpec)
