@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loader.settings import SourceSettings
     from loader.submit import SparkSettings
 
-UseCase = Literal["snapshot", "load", "extract", "materialise"]
+UseCase = Literal["snapshot", "load", "extract", "materialise", "replay"]
 
 
 class LoaderSparkOperator(SparkSubmitOperator):
@@ -35,7 +35,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
         use_case: which `loader.pipeline.<use_case>_job` to run.
         source: see `loader.airflow.sources.settings_of`. (templated)
         arguments: what that function needs, under the names of the result of the task before, whose XCom it usually
-            is: `tables`, `manifests`, `start_seqno`, `stop_seqno`; other keys are ignored. (templated)
+            is: `tables`, `manifests`, `start_seqno`, `stop_seqno`, `lognum`, `logpos`, `dry_run`; other keys are
+            ignored. (templated)
         kwargs: of BaseOperator, and `conn_id` of the Spark connection.
     """
 
@@ -101,6 +102,10 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 return pipeline.extract_job(settings, self.arguments["start_seqno"])
             case "materialise":
                 return pipeline.materialise_job(settings, self.arguments["stop_seqno"])
+            case "replay":
+                since = pipeline.log_position(settings, self.arguments["lognum"], self.arguments["logpos"])
+                publish = not self.arguments["dry_run"]
+                return pipeline.replay_job(settings, since, tuple(self.arguments["tables"]), publish=publish)
 
     def _submitted(self, context: Context, job: Job, spark: SparkSettings) -> dict[str, Any]:
         """Run the job to its end; what it says of itself counts for more than how spark-submit ended.

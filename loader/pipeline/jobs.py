@@ -61,6 +61,12 @@ def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (
     return Job("replay", _PACKAGE / "materialise" / "replay_job.py", spec)
 
 
+def log_position(settings: SourceSettings, lognum: int, logpos: int) -> str:
+    """The position in the source's log of that number and offset."""
+    start = chain_of(settings).require_generation().start_position
+    return str(Position(start.basename, lognum, logpos))
+
+
 def intervals_since(settings: SourceSettings, since: str) -> list[int]:
     """Start seqnos of the staged intervals of the current generation with a part after that position."""
     chain = chain_of(settings)

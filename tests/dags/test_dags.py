@@ -23,6 +23,7 @@ DAGS = {
         "check_runway": set(),
     },
     "maintain_tables": {"purge": set()},
+    "replay_binlog": {"replay": set()},
 }
 
 _POOLS = {"snapshot_position": "mysql_source", "check_runway": "default_pool", "purge": "default_pool"}
@@ -58,6 +59,7 @@ def test_the_delta_runs_every_five_minutes(dags: DagBag) -> None:
     assert dags.dags["continuous_delta"].schedule == timedelta(minutes=5)
     assert dags.dags["initial_load"].schedule is None
     assert dags.dags["maintain_tables"].schedule == "@daily"
+    assert dags.dags["replay_binlog"].schedule is None
 
 
 def test_a_dag_tells_what_it_is_and_whose(dag: DAG) -> None:
@@ -103,5 +105,6 @@ def test_a_source_is_a_string(dag: DAG) -> None:
 def _validated(dag: DAG, **conf: object) -> dict[str, Any]:
     """What a run with this conf is given."""
     params = deepcopy(dag.params)
-    params.update(conf)
+    needed = {name: 54 for name in ("lognum",) if name in params}
+    params.update(needed | conf)
     return params.validate()

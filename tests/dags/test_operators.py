@@ -25,11 +25,12 @@ from tests.dags.conftest import Site, SparkSubmit, Task
 
 _GOLDEN = Path(__file__).with_name("golden")
 _SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
-_USE_CASES: tuple[UseCase, ...] = ("snapshot", "load", "extract", "materialise")
+_USE_CASES: tuple[UseCase, ...] = ("snapshot", "load", "extract", "materialise", "replay")
 
 
 def _operator(use_case: UseCase, site: Site, **arguments: object) -> LoaderSparkOperator:
-    given = {"tables": [], "manifests": ["m.json"], **site.interval, **arguments}
+    place = {"lognum": 1, "logpos": 4, "dry_run": True}
+    given = {"tables": [], "manifests": ["m.json"], **place, **site.interval, **arguments}
     return LoaderSparkOperator(task_id=use_case, use_case=use_case, source="", arguments=given)
 
 
