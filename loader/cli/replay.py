@@ -54,6 +54,7 @@ def replay(
 
 
 def _report(output: Output, result: dict[str, Any]) -> None:
+    output.line(f"changes after seqno {result['since_seqno']}")
     columns = ("table", "status", "inserts", "updates", "deletes", "files", "branch")
     output.rows(columns, [[one[name] for name in columns] for one in result["tables"]])
     for one in result["tables"]:

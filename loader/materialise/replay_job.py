@@ -47,7 +47,7 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
             return TableReplay(table=str(table), status="failed", error=failure(error))
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return ReplayResult(tables=tuple(pool.map(one, meant)))
+        return ReplayResult(since_seqno=spec.since_seqno, tables=tuple(pool.map(one, meant)))
 
 
 if __name__ == "__main__":

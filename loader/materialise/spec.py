@@ -110,10 +110,11 @@ class TableReplay(BaseModel):
 
 
 class ReplayResult(BaseModel):
-    """All tables of a replay, by name."""
+    """All tables of a replay, by name, and the seqno from which they were replayed."""
 
     model_config = ConfigDict(frozen=True)
 
+    since_seqno: int
     tables: tuple[TableReplay, ...]
 
     @computed_field  # type: ignore[prop-decorator]

@@ -46,7 +46,7 @@ def restore_job(settings: SourceSettings, start_seqno: int) -> Job:
 
 
 def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (), *, publish: bool = False) -> Job:
-    """The comparison of tables with their changes after a position; `publish`: and their mending."""
+    """The comparison of tables with their changes after a position, or since the generation began; or their mending."""
     generation = chain_of(settings).require_generation()
     spec = ReplaySpec(
         source=settings.name,
@@ -77,7 +77,8 @@ def intervals_since(settings: SourceSettings, since: str) -> list[int]:
 
 
 def _seqno_of(generation: Generation, since: str) -> int:
-    return Position.parse(since).seqno(generation.shift)
+    """The seqno of a position of the current generation; what is before it was never read under these positions."""
+    return max(Position.parse(since), generation.start_position).seqno(generation.shift)
 
 
 def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:
