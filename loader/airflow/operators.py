@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loader.settings import SourceSettings
     from loader.submit import SparkSettings
 
-UseCase = Literal["snapshot", "load", "extract", "materialise"]
+UseCase = Literal["snapshot", "load", "extract", "materialise", "maintain"]
 
 
 class LoaderSparkOperator(SparkSubmitOperator):
@@ -101,6 +101,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 return pipeline.extract_job(settings, self.arguments["start_seqno"])
             case "materialise":
                 return pipeline.materialise_job(settings, self.arguments["stop_seqno"])
+            case "maintain":
+                return pipeline.maintain_job(settings)
 
     def _submitted(self, context: Context, job: Job, spark: SparkSettings) -> dict[str, Any]:
         """Run the job to its end; what it says of itself counts for more than how spark-submit ended.

@@ -56,7 +56,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     before = _renamed(warehouse, chain, isolation, record, stop, bring)
     done: list[TableResult] = []
     todo: list[tuple[int, TableName]] = []
-    for table in sorted(changed | _known(chain, record) | set(before)):
+    for table in sorted(changed | known_tables(chain, record) | set(before)):
         if not chain.captures(last.start_seqno, table):
             _LOG.warning("%s is not captured any more; it stays as it is", table)
             continue
@@ -158,7 +158,7 @@ def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName
     return {file.name for manifest in chain.between(low, stop) for file in manifest.files if file.rows} | set(behind)
 
 
-def _known(chain: Chain, record: Published | None) -> set[TableName]:
+def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
     """Tables that the warehouse has, or will have once their initial load is materialised."""
     # `check_name` lets no table into the warehouse, and so into a record, whose name has a dot.
     known = {TableName(*name.split(".", 1)) for name in record.tables} if record else set()

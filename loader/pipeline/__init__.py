@@ -16,7 +16,16 @@ from loader.pipeline.interval_states import (
     staged_files,
     verify_interval,
 )
-from loader.pipeline.jobs import Job, again_job, extract_job, load_job, materialise_job, snapshot_job, snapshots_job
+from loader.pipeline.jobs import (
+    Job,
+    again_job,
+    extract_job,
+    load_job,
+    maintain_job,
+    materialise_job,
+    snapshot_job,
+    snapshots_job,
+)
 from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
 from loader.pipeline.purging import Removal, purge
 from loader.pipeline.releasing import release
@@ -43,6 +52,7 @@ __all__ = [
     "interval",
     "intervals",
     "load_job",
+    "maintain_job",
     "materialise_job",
     "purge",
     "release",

@@ -22,7 +22,7 @@ DAGS = {
         "materialise": set(),
         "check_runway": set(),
     },
-    "maintain_tables": {"purge": set()},
+    "maintain_tables": {"maintain": set(), "purge": set()},
 }
 
 _POOLS = {"snapshot_position": "mysql_source", "check_runway": "default_pool", "purge": "default_pool"}
