@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from loader.materialise import merge
 from loader.materialise.branch import Branch
 from loader.materialise.keeping import viewed
 from loader.materialise.maintain import Maintenance, Policy
@@ -26,6 +25,7 @@ pytestmark = pytest.mark.integration
 ORDERS = table("orders", [Column("id", "int"), Column("name", "varchar", charset="utf8mb4")], ["id"])
 ROWS = [(key, "loaded") for key in range(100)]
 NOW = datetime.now(UTC)
+LATER = NOW + timedelta(days=1)
 
 
 def changes(start: int) -> list[Change]:
@@ -47,11 +47,16 @@ def merged(lake: Lake, *starts: int) -> list[Published]:
 
 
 @pytest.fixture
-def busy(lake: Lake) -> Lake:
-    """A loaded table and four merges."""
+def loaded(lake: Lake) -> Lake:
     lake.one(lake.loaded(lake.staging.load(ORDERS, ROWS, position(1, 1000))))
-    lake.records = merged(lake, *range(1000, 5000, 1000))
     return lake
+
+
+@pytest.fixture
+def busy(loaded: Lake) -> Lake:
+    """A loaded table and four merges."""
+    loaded.records = merged(loaded, *range(1000, 5000, 1000))
+    return loaded
 
 
 def exact(lake: Lake, last: int) -> bool:
@@ -120,79 +125,66 @@ def test_what_is_needed_is_done_once(busy: Lake) -> None:
     assert (again.compacted, again.expired, again.orphans, again.manifests) == (0, 0, 0, 0)
     assert again.branches == 1  # the compaction has overtaken the other
     assert again.before == again.after == done.after
-    merged(busy, 5000)
-    assert exact(busy, 5000)
 
-
-def test_within_their_time_snapshots_and_views_stay(busy: Lake) -> None:
-    history = busy.history(ORDERS)
-    assert one(maintain(busy.spark, spec(busy, keep_days=7))).expired == 0
-    assert set(history.snapshots) < set(busy.history(ORDERS).snapshots)
-    for record, days in zip(busy.records[-3:], (10, 8, 0), strict=True):
-        aged(busy.staging.root / f"shop/g1/{record.stop_seqno - 1000:020d}/published.json", days)
-    since = NOW - timedelta(days=7)
-    kept = viewed(busy.staging.store, SOURCE, GENERATION, since)
-    # The view of eight days ago was still the newest one seven days ago.
-    assert kept == {"shop.orders": {record.tables["shop.orders"].snapshot for record in busy.records[-2:]}}
-    Maintenance(busy.warehouse, ORDERS.name, Policy(datetime.now(UTC), kept, NOW)).run(SOURCE, (GENERATION,))
-    left = set(busy.history(ORDERS).snapshots)
-    assert [record.tables["shop.orders"].snapshot in left for record in busy.records[-3:]] == [False, True, True]
-    assert busy.history(ORDERS).applied.seqno == number(1, 5000)
-
-
-def test_a_quiet_table_keeps_the_snapshot_with_its_position(busy: Lake) -> None:
+    # Commits of others on top of the one with the position of a table that is quiet.
     name = busy.warehouse.name(ORDERS.name)
-    for _ in range(2):  # commits of others on top of it
+    for _ in range(2):
         busy.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
-    policy = Policy(datetime.now(UTC) + timedelta(days=1), {}, NOW)
-    Maintenance(busy.warehouse, ORDERS.name, policy).run(SOURCE, (GENERATION,))
-    history = busy.history(ORDERS)
-    assert len(history.snapshots) == 3
-    assert history.applied.seqno == number(1, 5000)
+    Maintenance(busy.warehouse, ORDERS.name, Policy(LATER, {}, NOW)).run(SOURCE, (GENERATION,))
+    assert busy.history(ORDERS).applied == applied
     merged(busy, 5000)
     assert exact(busy, 5000)
 
 
-@pytest.mark.parametrize("point", ["compact.after", "expire.after"])
-def test_maintenance_killed_in_the_middle_heals(busy: Lake, point: str) -> None:
-    assert run_until(busy.spark, point, spec(busy), busy.folder) == -signal.SIGKILL
-    assert exact(busy, 4000)
+def test_within_their_time_snapshots_and_views_stay(loaded: Lake) -> None:
+    records = merged(loaded, 1000, 2000, 3000)
+    before = set(loaded.history(ORDERS).snapshots)
+    assert one(maintain(loaded.spark, spec(loaded, keep_days=7))).expired == 0
+    assert before <= set(loaded.history(ORDERS).snapshots)
+    for record, days in zip(records, (10, 8, 0), strict=True):
+        aged(loaded.staging.root / f"shop/g1/{record.stop_seqno - 1000:020d}/published.json", days)
+    kept = viewed(loaded.staging.store, SOURCE, GENERATION, NOW - timedelta(days=7))
+    # The view of eight days ago was still the newest one seven days ago.
+    snapshots = [record.tables["shop.orders"].snapshot for record in records]
+    assert kept == {"shop.orders": set(snapshots[1:])}
+    Maintenance(loaded.warehouse, ORDERS.name, Policy(LATER, kept, NOW)).run(SOURCE, (GENERATION,))
+    left = set(loaded.history(ORDERS).snapshots)
+    assert [one in left for one in snapshots] == [False, True, True]
+    assert loaded.history(ORDERS).applied.seqno == number(1, 4000)
+
+    # While a table is quarantined it may need others as they were before.
+    key = f"shop/g1/{records[1].stop_seqno - 1000:020d}/published.json"
+    with loaded.staging.store.writing(key) as sink:
+        sink.write(records[1].model_copy(update={"behind": {"shop.items": 5}}).canonical())
+    aged(loaded.staging.root / key, 8)
+    assert viewed(loaded.staging.store, SOURCE, GENERATION, NOW) == {"shop.orders": set(snapshots)}
+
+
+def test_maintenance_killed_in_the_middle_heals(busy: Lake) -> None:
+    for point in ("compact.after", "expire.after"):
+        assert run_until(busy.spark, point, spec(busy), busy.folder) == -signal.SIGKILL
+        assert exact(busy, 4000)
     done = one(maintain(busy.spark, spec(busy)))
-    assert (done.compacted, done.after.data_files) == (0, 1)
-    assert exact(busy, 4000)
+    assert (done.compacted, done.expired, done.after.data_files) == (0, 0, 1)
     merged(busy, 5000)
-
-
-def test_a_merge_that_waits_while_a_table_is_compacted(busy: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the catalog that needs a lock neither meets the other; see the contract of catalogs for those that do."""
-    original, held = merge.table_lock, []
-
-    def lock(catalog, name):
-        if not held:
-            held.append(one(maintain(busy.spark, spec(busy))).compacted)
-        return original(catalog, name)
-
-    monkeypatch.setattr(merge, "table_lock", lock)
-    merged(busy, 5000)
-    assert held == [5]
     assert exact(busy, 5000)
 
 
-def test_what_others_did_to_a_table_is_named(busy: Lake) -> None:
-    name = busy.warehouse.name(ORDERS.name)
-    busy.sql(f"CREATE OR REPLACE TABLE {name} USING iceberg AS SELECT 1 AS id, 'x' AS name")
-    busy.staging.interval(position(1, 5000), position(1, 6000), [(ORDERS, changes(5000))])
-    (error,) = (result.error for result in busy.merged().tables)
+def test_what_others_did_to_a_table_is_named(loaded: Lake) -> None:
+    name = loaded.warehouse.name(ORDERS.name)
+    loaded.sql(f"CREATE OR REPLACE TABLE {name} USING iceberg AS SELECT 1 AS id, 'x' AS name")
+    loaded.staging.interval(position(1, 1000), position(1, 2000), [(ORDERS, changes(1000))])
+    (error,) = (result.error for result in loaded.merged().tables)
     assert error["what"] == "the table was replaced in the warehouse"
     assert "initial-load --table shop.orders --again" in error["hint"]
-    head = busy.history(ORDERS).head
-    (found,) = maintain(busy.spark, spec(busy)).tables
-    assert (found.error["what"], busy.history(ORDERS).head) == ("the table was replaced in the warehouse", head)
+    head = loaded.history(ORDERS).head
+    (found,) = maintain(loaded.spark, spec(loaded)).tables
+    assert (found.error["what"], loaded.history(ORDERS).head) == ("the table was replaced in the warehouse", head)
 
-    busy.sql(f"DROP TABLE {name}")
-    busy.sql(f"CREATE TABLE {name} (id int) USING iceberg")
-    (found,) = maintain(busy.spark, spec(busy)).tables
+    loaded.sql(f"DROP TABLE {name}")
+    loaded.sql(f"CREATE TABLE {name} (id int) USING iceberg")
+    (found,) = maintain(loaded.spark, spec(loaded)).tables
     assert found.error["what"] == "the warehouse's table is not made by the loader"
-    busy.sql(f"DROP TABLE {name}")
-    result = maintain(busy.spark, spec(busy))
+    loaded.sql(f"DROP TABLE {name}")
+    result = maintain(loaded.spark, spec(loaded))
     assert (result.tables[0].error["what"], result.exit_code) == ("the table is gone from the warehouse", 4)
