@@ -1,11 +1,14 @@
-"""Removes, once a day, the staged files of a source that nothing needs any more.
+"""Keeps a source's tables fast to read, once a day, and removes what nothing needs any more.
 
-**What it does.** `purge` removes the files of intervals that every table has had for longer than `staging.keep` of the
-configuration (by default they are kept for good), or moves them to `staging.archive`; and the files of attempts that
-lost against another. Plans and manifests stay, so the deltas go on as before; it may run while they do.
+**What it does.** `maintain` compacts the tables of the warehouse that have many small files or deletions, expires
+snapshots older than `maintain.keep_days` of the source (but those with an applied position, and those of views that are
+to be kept), and removes files that belong to no snapshot. `purge` removes the staged files of intervals that every
+table has had for longer than `staging.keep` of the configuration (by default they are kept for good), or moves them to
+`staging.archive`; and the files of attempts that lost against another. Plans and manifests stay, so the deltas go on as
+before; both may run while they do.
 
 **When it fails.** Read the end of the failed task's log: it says what failed, why, and what to do. Then clear the
-failed task and unpause the DAG. What was removed already is not looked for again.
+failed task and unpause the DAG. What was done already is not done again.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ from datetime import UTC, datetime
 from airflow.sdk import DAG
 
 from loader.airflow.defaults import SERIAL, TASKS, source_param
+from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.tasks import purge
 
 with DAG(
     dag_id="maintain_tables",
-    description="Remove staged files that are no longer needed",
+    description="Compact tables, and remove what is no longer needed",
     doc_md=__doc__,
     schedule="@daily",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
@@ -28,4 +32,10 @@ with DAG(
     params={"source": source_param()},
     **SERIAL,
 ) as dag:
+    LoaderSparkOperator(
+        task_id="maintain",
+        use_case="maintain",
+        source="{{ params.source }}",
+        arguments={},
+    )
     purge(source="{{ params.source }}")

@@ -19,7 +19,7 @@ from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
-from loader.settings import IntervalLimits, Retention, SourceSettings, parse_keep
+from loader.settings import IntervalLimits, Maintain, Retention, SourceSettings, parse_keep
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
 from loader.store.address import HdfsOptions, S3Options
@@ -156,6 +156,7 @@ class Source(_Section):
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
     chunk_rows: Annotated[int, Field(ge=1)] = 100_000
     interval: IntervalLimits = IntervalLimits()
+    maintain: Maintain = Maintain()
     min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
 
     @model_validator(mode="after")
@@ -251,6 +252,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         chunk_rows=source.chunk_rows,
         interval=source.interval,
         min_runway_hours=source.min_runway_hours,
+        maintain=source.maintain,
         staging_root=config.staging.address,
         retention=Retention(keep=config.staging.keep, archive=config.staging.archive),
         catalog=CatalogSettings(

@@ -24,6 +24,8 @@ POINTS = (
     "insert.after",
     "publish.before",
     "publish.after",
+    "compact.after",
+    "expire.after",
     "quarantine.before",
     "quarantine.after",
     "published.before",

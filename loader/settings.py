@@ -62,6 +62,14 @@ class Retention(BaseModel):
     archive: str = ""
 
 
+class Maintain(BaseModel):
+    """How tables are maintained. `keep_days`: for how long their snapshots stay, and the views that name them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    keep_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 7
+
+
 class SourceSettings(BaseModel):
     """One source, resolved: its server, what is captured of it, its staging root, its warehouse, its Spark.
 
@@ -86,5 +94,6 @@ class SourceSettings(BaseModel):
     min_runway_hours: float
     staging_root: str
     retention: Retention
+    maintain: Maintain = Maintain()
     catalog: CatalogSettings
     spark: SparkSettings

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loader.settings import SourceSettings
     from loader.submit import SparkSettings
 
-UseCase = Literal["snapshot", "load", "extract", "materialise", "replay"]
+UseCase = Literal["snapshot", "load", "extract", "materialise", "replay", "maintain"]
 
 
 class LoaderSparkOperator(SparkSubmitOperator):
@@ -106,6 +106,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 since = pipeline.log_position(settings, self.arguments["lognum"], self.arguments["logpos"])
                 publish = not self.arguments["dry_run"]
                 return pipeline.replay_job(settings, since, tuple(self.arguments["tables"]), publish=publish)
+            case "maintain":
+                return pipeline.maintain_job(settings)
 
     def _submitted(self, context: Context, job: Job, spark: SparkSettings) -> dict[str, Any]:
         """Run the job to its end; what it says of itself counts for more than how spark-submit ended.

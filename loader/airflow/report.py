@@ -7,7 +7,10 @@ from typing import Any
 from loader.errors import DataError, LoaderError, RetryableError
 from loader.job import rebuild
 
-_COLUMNS = ("table", "status", "rows", "inserts", "updates", "deletes", "position")
+_COLUMNS = (
+    *("table", "status", "rows", "inserts", "updates", "deletes", "position"),
+    *("compacted", "manifests", "expired", "orphans", "branches"),
+)
 
 
 def summary(result: dict[str, Any]) -> list[str]:

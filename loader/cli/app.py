@@ -13,6 +13,7 @@ from loader.cli.doctor import doctor
 from loader.cli.inspect import inspect
 from loader.cli.intervals import intervals, staged
 from loader.cli.lazy import lazily
+from loader.cli.maintain import maintain
 from loader.cli.output import Lines, Output
 from loader.cli.purge import purge
 from loader.cli.release import release
@@ -211,6 +212,7 @@ def warm(context: typer.Context) -> None:
 app.command()(doctor)
 app.command()(inspect)
 app.command()(intervals)
+app.command()(maintain)
 app.command()(purge)
 app.command()(release)
 app.command()(replay)

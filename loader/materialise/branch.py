@@ -18,7 +18,8 @@ from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
 
 _LOG = logging.getLogger(__name__)
-_PREFIX = "loader_"
+PREFIX = "loader_"
+"""How the names of the branches begin that attempts work on."""
 _TRIES = 5  # to publish
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
 
@@ -42,7 +43,7 @@ class Branch:
         self._warehouse = warehouse
         self._table = table
         self.base = base
-        self.name = _PREFIX + (name or uuid.uuid4().hex)
+        self.name = PREFIX + (name or uuid.uuid4().hex)
         self.target = warehouse.branch_name(table, self.name)
         create = "CREATE OR REPLACE" if name else "CREATE"
         at = f" AS OF VERSION {base}" if base is not None else ""
@@ -57,7 +58,7 @@ class Branch:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if error is None:
             return
-        _drop(self._warehouse, self._table, self.name)
+        drop_branch(self._warehouse, self._table, self.name)
         if isinstance(error, Exception) and not isinstance(error, LostError) and self._load().head != self.base:
             raise LostError("main moved") from error
 
@@ -176,11 +177,12 @@ def drop_superseded(warehouse: Warehouse, table: TableName) -> None:
     if history is None or history.head is None:
         return
     for name, head in history.branches.items():
-        if name.startswith(_PREFIX) and (head == history.head or not history.descends(head, history.head)):
-            _drop(warehouse, table, name)
+        if name.startswith(PREFIX) and (head == history.head or not history.descends(head, history.head)):
+            drop_branch(warehouse, table, name)
 
 
-def _drop(warehouse: Warehouse, table: TableName, branch: str) -> None:
+def drop_branch(warehouse: Warehouse, table: TableName, branch: str) -> None:
+    """Drop a branch that nothing will become of, as far as the catalog lets us."""
     try:
         statement = f"ALTER TABLE {warehouse.name(table)} DROP BRANCH IF EXISTS {identifier(branch)}"
         warehouse.session.sql(statement)

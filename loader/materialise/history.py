@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from py4j.java_gateway import JavaObject
+from py4j.java_gateway import JavaObject, JVMView
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -79,6 +79,16 @@ class TableHistory:
         refs = self._table.refs()
         return {name: ref.snapshotId() for name, ref in dict(refs).items() if ref.isBranch()}
 
+    @cached_property
+    def named(self) -> set[int]:
+        """The snapshots that a branch or a tag points to."""
+        return {ref.snapshotId() for ref in dict(self._table.refs()).values()}
+
+    @cached_property
+    def snapshots(self) -> dict[int, int]:
+        """When each snapshot was made that the table has, by its id, in milliseconds since 1970; oldest first."""
+        return {one.snapshotId(): one.timestampMillis() for one in self._table.snapshots()}
+
     @property
     def head(self) -> int | None:
         """The snapshot that main points to; None when nothing was ever committed to it."""
@@ -133,6 +143,24 @@ class TableHistory:
                 table=self._name,
             )
         return None
+
+    def totals(self) -> dict[str, int]:
+        """What main's head consists of: `total-data-files` and other totals of its summary, and its `manifests`."""
+        head = self._table.currentSnapshot()
+        if head is None:
+            return {}
+        totals = {name: int(value) for name, value in dict(head.summary()).items() if name.startswith("total-")}
+        return totals | {"manifests": head.allManifests(self._table.io()).size()}
+
+    def compactable(self, gateway: JVMView, options: Mapping[str, str]) -> int:
+        """How many data files of main `rewrite_data_files` would rewrite by these options: by its own planner."""
+        planner = gateway.org.apache.iceberg.actions.BinPackRewriteFilePlanner(self._table)
+        planner.init(dict(options))
+        groups = planner.plan().groups().iterator()
+        found = 0
+        while groups.hasNext():
+            found += groups.next().inputFileNum()
+        return found
 
     def transaction(self) -> JavaObject:
         """A transaction of Iceberg on this version of the metadata: its commit fails if there is a newer one."""

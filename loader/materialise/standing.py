@@ -104,6 +104,8 @@ def _standing(
     if history is not None and applied is not None:
         state: State = "gone" if applied.state == "gone" else "fresh" if applied.state == "fresh" else ""
         return Standing(recorded_schema(history, table), known_through(record, table, applied), state)
+    if history is not None and history.head is not None:
+        raise replaced(table)
     born = chain.born(table, target)
     if born is None:
         raise DataError(
@@ -112,6 +114,16 @@ def _standing(
             table=table,
         )
     return Standing(recorded_schema(history, table) if history else None, born, "gone")
+
+
+def replaced(table: TableName) -> DataError:
+    """The error of a table of ours with rows that nothing says of up to where they have the log."""
+    return DataError(
+        "the table was replaced in the warehouse",
+        why="its rows are of a commit that does not go back to one of the loader",
+        hint=f"loader initial-load --table {table} --again",
+        table=table,
+    )
 
 
 def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableName) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from loader.extract.spec import ExtractSpec
+from loader.materialise.maintain_spec import MaintainSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
 from loader.pipeline.following import log_of
@@ -25,7 +26,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 class Job:
     """A Spark application of the loader: its file and what it is told."""
 
-    name: Literal["snapshot", "load", "extract", "again", "restore", "materialise", "replay", "snapshots"]
+    name: Literal["snapshot", "load", "extract", "again", "restore", "materialise", "maintain", "replay", "snapshots"]
     file: Path
     spec: BaseModel
 
@@ -93,6 +94,20 @@ def materialise_job(settings: SourceSettings, through_seqno: int | None = None) 
         through_seqno=through_seqno,
     )
     return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
+
+
+def maintain_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, dry_run: bool = False) -> Job:
+    """The maintenance of the source's tables, or of these only; `dry_run`: it only says what there is to do."""
+    spec = MaintainSpec(
+        source=settings.name,
+        generation=chain_of(settings).require_generation().name,
+        staging_root=settings.staging_root,
+        catalog=settings.catalog,
+        tables=tables,
+        keep_days=settings.maintain.keep_days,
+        dry_run=dry_run,
+    )
+    return Job("maintain", _PACKAGE / "materialise" / "maintain_job.py", spec)
 
 
 def snapshots_job(settings: SourceSettings, found: View) -> Job:

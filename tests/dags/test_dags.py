@@ -22,7 +22,7 @@ DAGS = {
         "materialise": set(),
         "check_runway": set(),
     },
-    "maintain_tables": {"purge": set()},
+    "maintain_tables": {"maintain": set(), "purge": set()},
     "replay_binlog": {"replay": set()},
 }
 

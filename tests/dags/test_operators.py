@@ -25,7 +25,7 @@ from tests.dags.conftest import Site, SparkSubmit, Task
 
 _GOLDEN = Path(__file__).with_name("golden")
 _SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
-_USE_CASES: tuple[UseCase, ...] = ("snapshot", "load", "extract", "materialise", "replay")
+_USE_CASES: tuple[UseCase, ...] = ("snapshot", "load", "extract", "materialise", "replay", "maintain")
 
 
 def _operator(use_case: UseCase, site: Site, **arguments: object) -> LoaderSparkOperator:

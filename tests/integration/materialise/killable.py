@@ -1,6 +1,6 @@
 """A run in a process of its own that can be killed, on the JVM of the process that started it.
 
-    python -m tests.integration.materialise.killable merge|load SPEC
+    python -m tests.integration.materialise.killable merge|load|maintain SPEC
 
 It saves a start of Spark per kill. What dies is the driver, at a moment when it waits for nothing; that the JVM dies
 with it is tried once, with spark-submit.
@@ -17,11 +17,15 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from loader.materialise.maintain_job import maintain
+from loader.materialise.maintain_spec import MaintainSpec
 from loader.materialise.run import load, materialise
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 
+_KINDS = {"load": (load, LoadSpec), "merge": (materialise, MaterialiseSpec), "maintain": (maintain, MaintainSpec)}
 
-def run_until(spark: SparkSession, point: str, spec: MaterialiseSpec | LoadSpec, folder: Path) -> int:
+
+def run_until(spark: SparkSession, point: str, spec: MaterialiseSpec | LoadSpec | MaintainSpec, folder: Path) -> int:
     """Run the spec with the failpoint armed; the exit code of its process, negative for a signal."""
     file = folder / f"{point}.json"
     file.write_text(spec.model_dump_json())
@@ -31,7 +35,7 @@ def run_until(spark: SparkSession, point: str, spec: MaterialiseSpec | LoadSpec,
         "PYSPARK_GATEWAY_PORT": str(parameters.port),
         "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
     }
-    kind = "load" if isinstance(spec, LoadSpec) else "merge"
+    kind = next(kind for kind, (_, of) in _KINDS.items() if isinstance(spec, of))
     argv = [sys.executable, "-m", "tests.integration.materialise.killable", kind, str(file)]
     checkout = Path(__file__).resolve().parents[3]
     return subprocess.run(argv, cwd=checkout, env={**os.environ, **variables}, check=False, timeout=120).returncode
@@ -44,10 +48,8 @@ def _main() -> None:
     context = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(existing)
     spark = SparkSession(SparkContext(gateway=gateway, jsc=context))
     text = Path(file).read_text()
-    if kind == "load":
-        load(spark, LoadSpec.model_validate_json(text))
-    else:
-        materialise(spark, MaterialiseSpec.model_validate_json(text))
+    work, of = _KINDS[kind]
+    work(spark, of.model_validate_json(text))
 
 
 if __name__ == "__main__":
