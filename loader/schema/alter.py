@@ -39,7 +39,9 @@ _WITHOUT_EFFECT = {
     "FORCE", "ALGORITHM", "LOCK", "ENABLE", "DISABLE", "WITH", "WITHOUT", "UPGRADE", "SECONDARY_LOAD",
     "SECONDARY_UNLOAD",
 }  # fmt: skip
-_PARTITIONS_KEPT = {"REORGANIZE", "COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR", "REMOVE"}
+_PARTITIONS_KEPT = {("PARTITION", "BY"), ("REMOVE", "PARTITIONING")} | {
+    (word, "PARTITION") for word in ("REORGANIZE", "COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR")
+}
 _OPTIONS = {
     "ENGINE", "TYPE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHARACTER", "CHARSET", "CHECKSUM", "COLLATE", "COMMENT",
     "COMPRESSION", "CONNECTION", "DATA", "DEFAULT", "DELAY_KEY_WRITE", "ENCRYPTION", "ENGINE_ATTRIBUTE", "INDEX",
@@ -99,7 +101,7 @@ class AlterReader:
             self._rest()
         elif word in {"TRUNCATE", "EXCHANGE"}:
             yield from self._traded(word)
-        elif word in _PARTITIONS_KEPT and cursor.ahead(1).word in {"PARTITION", "PARTITIONING"}:
+        elif (word, cursor.ahead(1).word) in _PARTITIONS_KEPT:
             self._rest()
         elif word == "ALTER" or word in _WITHOUT_EFFECT:
             cursor.skip_item()

@@ -138,13 +138,17 @@ def _put(found: list[Altering], one: Altering, place: str | None) -> None:
 
 
 def _converted(found: list[Altering], actions: Sequence[Action]) -> list[Altering]:
-    """The columns after CONVERT TO CHARACTER SET, which those with a set of their own do not follow."""
+    """The columns after CONVERT TO CHARACTER SET; MySQL lets those keep theirs for which the statement has another."""
     charset = next((action.charset for action in actions if isinstance(action, ConvertCharset)), None)
     if charset is None:
         return found
     return [
-        replace(one, column=replace(one.column, charset=charset), widens=True)
-        if one.column.type in _TEXTS and not (one.action and one.action.definition.charset)
+        replace(one, column=replace(one.column, charset="" if _names_another(one, charset) else charset), widens=True)
+        if one.column.type in _TEXTS
         else one
         for one in found
     ]
+
+
+def _names_another(one: Altering, charset: str) -> bool:
+    return one.action is not None and one.action.definition.charset not in {"", charset}
