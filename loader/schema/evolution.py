@@ -10,7 +10,7 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.schema.alteration import Altering, Key, alter_columns, alter_key
 from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey
 from loader.schema.constants import UntoldError, constant
-from loader.schema.preserving import CHANGES_CHARACTERS, as_column, fills_nulls, keeps_labels, longest_kept
+from loader.schema.preserving import CHANGES_CHARACTERS, as_column, dates_nulls, keeps_labels, longest_kept
 
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
@@ -35,14 +35,14 @@ class Kept:
     Attributes:
         longest: when it is not None, spaces at the end of texts with more characters may be gone: a row that has such
             a text, ending with a space, means that the table must be loaded again.
-        nulls_filled: rows where the value is NULL may have got another one: such a row means the same.
-        zeros_numbered: and those where it is 0.
+        numbered: rows where the value is 0 or NULL may have got a number: one means the same.
+        dated: rows where it is NULL may have got the time of the statement.
     """
 
     old: str
     longest: int | None = None
-    nulls_filled: bool = False
-    zeros_numbered: bool = False
+    numbered: bool = False
+    dated: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,15 +165,15 @@ def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) 
             raise UntoldError("its type changes after it was added")
         if origin.text is not None and longest is not None and len(origin.text) > longest:
             raise UntoldError("it becomes shorter than its default")
-        if new.auto_increment or (origin.text is None and fills_nulls(new)):
+        if new.auto_increment or (origin.text is None and dates_nulls(new)):
             raise UntoldError("the server gives its rows other values")
         return origin
     limits = [limit for limit in (origin.longest, longest) if limit is not None]
     return Kept(
         origin.old,
         min(limits, default=None),
-        origin.nulls_filled or new.auto_increment or fills_nulls(new),
-        origin.zeros_numbered or new.auto_increment,
+        origin.numbered or new.auto_increment,
+        origin.dated or dates_nulls(new),
     )
 
 

@@ -50,7 +50,7 @@ def longest_kept(old: Column, new: ColumnDefinition) -> int | None:
     return None
 
 
-def fills_nulls(new: ColumnDefinition) -> bool:
+def dates_nulls(new: ColumnDefinition) -> bool:
     """Whether a NULL becomes the time of the statement; strict mode refuses it in any other type that has no NULL."""
     return new.type == "timestamp" and new.nullable is not True
 

@@ -13,7 +13,7 @@ import pytest
 from loader.model.table import Column
 from loader.schema.changes import Altered, ColumnDefinition, ModifyColumn
 from loader.schema.constants import UntoldError
-from loader.schema.preserving import as_column, fills_nulls, longest_kept
+from loader.schema.preserving import as_column, dates_nulls, longest_kept
 from loader.schema.reading import table_changes
 from loader.source.schemas import read_schemas
 from loader.transport.connection import connected
@@ -103,7 +103,7 @@ def spared(one: Typed, definition: ColumnDefinition) -> Callable[[str | None], b
     """Which values evolve does not vouch for."""
     longest = longest_kept(one.column, definition)
     return lambda old: (
-        fills_nulls(definition) if old is None else longest is not None and len(old) > longest and old.endswith(" ")
+        dates_nulls(definition) if old is None else longest is not None and len(old) > longest and old.endswith(" ")
     )
 
 

@@ -86,7 +86,8 @@ def test_conditions_of_mariadb_are_judged_by_the_schema() -> None:
 
 ORIGINS: dict[str, dict[str, Origin]] = {
     "MODIFY id BIGINT": {"id": Kept("id")},
-    "MODIFY id BIGINT AUTO_INCREMENT": {"id": Kept("id", nulls_filled=True, zeros_numbered=True)},
+    "MODIFY id BIGINT AUTO_INCREMENT": {"id": Kept("id", numbered=True)},
+    "ADD s TIMESTAMP NULL, MODIFY id INT": {"s": Added(None)},
     "MODIFY a VARCHAR(20)": {"a": Kept("a", longest=20)},
     "MODIFY a LONGTEXT": {"a": Kept("a")},
     "MODIFY a TINYTEXT": {"a": Kept("a", longest=63)},
@@ -176,6 +177,14 @@ CHANGED = {
 @pytest.mark.parametrize(("old", "new", "kept"), [
     (old, new, kept) for table, kept in ((LABELS, True), (CHANGED, False)) for old, news in table.items() for new in news
 ])  # fmt: skip
+def test_a_timestamp_without_null_may_get_the_time_of_the_statement() -> None:
+    old = replace(OLD, columns=(ID, Column("s", "timestamp")))
+    for text, dated in (("TIMESTAMP(3) NOT NULL", True), ("TIMESTAMP", True), ("TIMESTAMP(6) NULL", False)):
+        assert evolved(f"MODIFY s {text}", old=old).origins["s"] == Kept("s", dated=dated)
+    with pytest.raises(UnsupportedError, match="not in the log"):
+        evolve(OLD, steps("ADD s TIMESTAMP NULL", "MODIFY s TIMESTAMP NOT NULL"), None)
+
+
 def test_labels_keep_their_values_unless_one_may_become_another(
     old: tuple[str, ...], new: tuple[str, ...], kept: bool
 ) -> None:
