@@ -120,10 +120,14 @@ class AlterReader:
         else:
             cursor.take("COLUMN")
             missing = cursor.take("IF", "NOT", "EXISTS")
-            yield from self._listed(missing) if cursor.take("(") else self._column(missing)
+            yield from self.elements(missing=missing) if cursor.take("(") else self._column(missing)
 
-    def _listed(self, missing: bool) -> Iterator[Action]:
-        """ADD (columns and keys)."""
+    def elements(self, *, missing: bool = False) -> Iterator[Action]:
+        """The columns and keys of a list whose parenthesis is open; `missing`: those that there are not yet.
+
+        Raises:
+            UnreadableError: one that is not known.
+        """
         while True:
             key = self._key()
             yield from self._column(missing) if key is None else key
@@ -267,8 +271,8 @@ class AlterReader:
                     yield Reload(f"ENGINE = {value}")
 
     def _rest(self) -> list[Token]:
-        found = self.cursor.tokens[self.cursor.at :]
-        self.cursor.at = len(self.cursor.tokens)
+        found = self.cursor.rest()
+        self.cursor.at += len(found)
         return found
 
 

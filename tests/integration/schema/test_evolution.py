@@ -33,7 +33,7 @@ from tests.integration.schema.types import all_types
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(0)]
 SEED = os.environ.get("LOADER_FUZZ_SEED", "1")
 SECONDS = float(os.environ.get("LOADER_FUZZ_SECONDS", "0"))
-LEAST = 40
+LEAST = 30
 """Times that evolve has to tell what became of a table."""
 
 STATEMENTS_A_TABLE = 12

@@ -162,6 +162,14 @@ def test_outside_strict_mode_what_cannot_change_a_value_is_told() -> None:
     assert told.origins == {"id": Kept("id"), "c": Kept("B"), "x": Added("0")}
 
 
+def test_a_timestamp_without_null_may_get_the_time_of_the_statement() -> None:
+    old = replace(OLD, columns=(ID, Column("s", "timestamp")))
+    for text, dated in (("TIMESTAMP(3) NOT NULL", True), ("TIMESTAMP", True), ("TIMESTAMP(6) NULL", False)):
+        assert evolved(f"MODIFY s {text}", old=old).origins["s"] == Kept("s", dated=dated)
+    with pytest.raises(UnsupportedError, match="not in the log"):
+        evolve(OLD, steps("ADD s TIMESTAMP NULL", "MODIFY s TIMESTAMP NOT NULL"), None)
+
+
 LABELS = {
     ("a", "b"): [("a", "b", "c"), ("b", "a"), ("b", "a", "c")],
     ("a", "b", "c"): [("a",), ("c", "x")],
@@ -177,14 +185,6 @@ CHANGED = {
 @pytest.mark.parametrize(("old", "new", "kept"), [
     (old, new, kept) for table, kept in ((LABELS, True), (CHANGED, False)) for old, news in table.items() for new in news
 ])  # fmt: skip
-def test_a_timestamp_without_null_may_get_the_time_of_the_statement() -> None:
-    old = replace(OLD, columns=(ID, Column("s", "timestamp")))
-    for text, dated in (("TIMESTAMP(3) NOT NULL", True), ("TIMESTAMP", True), ("TIMESTAMP(6) NULL", False)):
-        assert evolved(f"MODIFY s {text}", old=old).origins["s"] == Kept("s", dated=dated)
-    with pytest.raises(UnsupportedError, match="not in the log"):
-        evolve(OLD, steps("ADD s TIMESTAMP NULL", "MODIFY s TIMESTAMP NOT NULL"), None)
-
-
 def test_labels_keep_their_values_unless_one_may_become_another(
     old: tuple[str, ...], new: tuple[str, ...], kept: bool
 ) -> None:
