@@ -52,10 +52,10 @@ sweep: setup ## the long tests: a delta killed at every point, on every store, l
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest $(SWEEP)
 
 .PHONY: fuzz
-fuzz: setup ## decode random tables and damaged logs for minutes; SECONDS=300 of each, SEED=... to see a run again
+fuzz: setup ## decode random tables, altered ones and damaged logs for minutes; SECONDS=300 of each, SEED=... to see a run again
 	@seed="$(or $(SEED),$$RANDOM)"; echo "seed $$seed"; PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_FUZZ_SEED="$$seed" \
 		LOADER_FUZZ_SECONDS="$(or $(SECONDS),300)" .venv/bin/pytest tests/integration/types/test_random.py \
-		tests/integration/binlog/test_mutations.py
+		tests/integration/binlog/test_mutations.py tests/integration/schema
 
 .PHONY: bench-codec
 bench-codec: setup ## measure the codec against other readers of the log; QUICK=1 with a tenth of the log

@@ -122,15 +122,16 @@ def _constant(warehouse: Warehouse, merge: Merge, column: Column, text: str) -> 
 
 def _checked(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Check) -> None:
     rows = warehouse.session.table(branch.target)
-    column = {name: sf.col(identifier(name)) for name in (*stage.longest, *stage.numbered)}
+    column = {name: sf.col(identifier(name)) for name in (*stage.longest, *stage.numbered, *stage.dated)}
     found = {
         name: (sf.length(column[name]) > most) & sf.endswith(column[name], sf.lit(" "))
         for name, most in stage.longest.items()
     }
     found |= {name: sf.coalesce(column[name], sf.lit(0)) == 0 for name in stage.numbered}
+    found |= {name: column[name].isNull() for name in stage.dated}
     for name, changed in found.items():
         if rows.where(changed).first():
-            what = "cut spaces off its texts" if name in stage.longest else "numbered rows that had 0 or NULL"
+            what = "cut spaces off its texts" if name in stage.longest else "filled rows that had 0 or NULL"
             raise UnsupportedError(
                 f"a column was altered so that the server {what}, and the log does not have these rows",
                 hint=f"loader initial-load --table {merge.name} --again",

@@ -120,10 +120,12 @@ class Check:
         longest: a text of more characters than this that ends with a space: when the column became shorter, the server
             cut such spaces off.
         numbered: 0 or NULL: when the column became AUTO_INCREMENT, the server put a number in its place.
+        dated: NULL: when a TIMESTAMP became NOT NULL, the server put the time of the statement in its place.
     """
 
     longest: Mapping[str, int]
     numbered: tuple[str, ...]
+    dated: tuple[str, ...]
 
 
 Stage = Empty | Copy | Fill | Check | Work
@@ -300,7 +302,8 @@ def _check(epoch: Epoch, before: Names) -> list[Stage]:
     kept = [origin for origin in epoch.origins.values() if isinstance(origin, Kept)]
     longest = {before[origin.old]: origin.longest for origin in kept if origin.longest is not None}
     numbered = tuple(before[origin.old] for origin in kept if origin.numbered)
-    return [Check(longest, numbered)] if longest or numbered else []
+    dated = tuple(before[origin.old] for origin in kept if origin.dated)
+    return [Check(longest, numbered, dated)] if longest or numbered or dated else []
 
 
 def _copy(timeline: Timeline, names: Names) -> Stage:

@@ -39,7 +39,9 @@ _WITHOUT_EFFECT = {
     "FORCE", "ALGORITHM", "LOCK", "ENABLE", "DISABLE", "WITH", "WITHOUT", "UPGRADE", "SECONDARY_LOAD",
     "SECONDARY_UNLOAD",
 }  # fmt: skip
-_PARTITIONS_KEPT = {"REORGANIZE", "COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR", "REMOVE"}
+_PARTITIONS_KEPT = {("PARTITION", "BY"), ("REMOVE", "PARTITIONING")} | {
+    (word, "PARTITION") for word in ("REORGANIZE", "COALESCE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR")
+}
 _OPTIONS = {
     "ENGINE", "TYPE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHARACTER", "CHARSET", "CHECKSUM", "COLLATE", "COMMENT",
     "COMPRESSION", "CONNECTION", "DATA", "DEFAULT", "DELAY_KEY_WRITE", "ENCRYPTION", "ENGINE_ATTRIBUTE", "INDEX",
@@ -99,7 +101,7 @@ class AlterReader:
             self._rest()
         elif word in {"TRUNCATE", "EXCHANGE"}:
             yield from self._traded(word)
-        elif word in _PARTITIONS_KEPT and cursor.ahead(1).word in {"PARTITION", "PARTITIONING"}:
+        elif (word, cursor.ahead(1).word) in _PARTITIONS_KEPT:
             self._rest()
         elif word == "ALTER" or word in _WITHOUT_EFFECT:
             cursor.skip_item()
@@ -118,10 +120,14 @@ class AlterReader:
         else:
             cursor.take("COLUMN")
             missing = cursor.take("IF", "NOT", "EXISTS")
-            yield from self._listed(missing) if cursor.take("(") else self._column(missing)
+            yield from self.elements(missing=missing) if cursor.take("(") else self._column(missing)
 
-    def _listed(self, missing: bool) -> Iterator[Action]:
-        """ADD (columns and keys)."""
+    def elements(self, *, missing: bool = False) -> Iterator[Action]:
+        """The columns and keys of a list whose parenthesis is open; `missing`: those that there are not yet.
+
+        Raises:
+            UnreadableError: one that is not known.
+        """
         while True:
             key = self._key()
             yield from self._column(missing) if key is None else key
@@ -265,8 +271,8 @@ class AlterReader:
                     yield Reload(f"ENGINE = {value}")
 
     def _rest(self) -> list[Token]:
-        found = self.cursor.tokens[self.cursor.at :]
-        self.cursor.at = len(self.cursor.tokens)
+        found = self.cursor.rest()
+        self.cursor.at += len(found)
         return found
 
 

@@ -48,10 +48,16 @@ class Altering:
 
 @dataclass(frozen=True)
 class Key:
-    """The key of a table; `sure` is not set where a unique key may have taken its place, or lost it."""
+    """The key of a table.
+
+    Attributes:
+        sure: not set where a unique key may have taken its place, or lost it.
+        primary: it is known to be the primary key, so that no other can take its place while it is there.
+    """
 
     columns: tuple[str, ...]
     sure: bool
+    primary: bool = False
 
 
 def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[Altering]:
@@ -86,18 +92,19 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
 
 def alter_key(key: Key, actions: Sequence[Action], after: Sequence[Altering]) -> Key:
     """The key after a statement that left these columns."""
-    sure = key.sure and not any(isinstance(a, ChangeIndexes | DropKey | ModifyColumn | DropColumn) for a in actions)
-    names = {one.before: one.column.name for one in after if one.before is not None}
-    columns = tuple(names[name] for name in key.columns if name in names)
-    for action in actions:
-        if isinstance(action, DropKey):
-            columns = ()
     for action in actions:
         if isinstance(action, SetKey):
             known = {one.column.name.lower(): one.column.name for one in after}
             _require([one.column for one in after], [name.lower() for name in action.columns])
-            columns, sure = tuple(known[name.lower()] for name in action.columns), True
-    return Key(columns, sure)
+            return Key(tuple(known[name.lower()] for name in action.columns), sure=True, primary=True)
+    if any(isinstance(action, DropKey) for action in actions):
+        return Key((), sure=False)
+    names = {one.before: one.column.name for one in after if one.before is not None}
+    columns = tuple(names[name] for name in key.columns if name in names)
+    if key.primary and columns:
+        return Key(columns, sure=True, primary=True)
+    changed = any(isinstance(action, ChangeIndexes | ModifyColumn | DropColumn) for action in actions)
+    return Key(columns, key.sure and not changed)
 
 
 def _without_effect(action: Action, columns: Sequence[Column]) -> bool:
@@ -138,13 +145,17 @@ def _put(found: list[Altering], one: Altering, place: str | None) -> None:
 
 
 def _converted(found: list[Altering], actions: Sequence[Action]) -> list[Altering]:
-    """The columns after CONVERT TO CHARACTER SET, which those with a set of their own do not follow."""
+    """The columns after CONVERT TO CHARACTER SET; MySQL lets those keep theirs for which the statement has another."""
     charset = next((action.charset for action in actions if isinstance(action, ConvertCharset)), None)
     if charset is None:
         return found
     return [
-        replace(one, column=replace(one.column, charset=charset), widens=True)
-        if one.column.type in _TEXTS and not (one.action and one.action.definition.charset)
+        replace(one, column=replace(one.column, charset="" if _names_another(one, charset) else charset), widens=True)
+        if one.column.type in _TEXTS
         else one
         for one in found
     ]
+
+
+def _names_another(one: Altering, charset: str) -> bool:
+    return one.action is not None and one.action.definition.charset not in {"", charset}

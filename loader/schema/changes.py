@@ -130,12 +130,20 @@ Action = (
 
 @dataclass(frozen=True)
 class Created:
-    """A table is made; `replaces`: one of that name is dropped before. `like`: the table whose definition it takes."""
+    """A table is made.
+
+    Attributes:
+        like: the table whose definition it takes.
+        replaces: a table of that name is dropped before.
+        defines: its columns and keys, as if they were added to a table without any; None where the statement does not
+            tell them all, or they could not be read.
+    """
 
     table: TableName
     if_not_exists: bool = False
     like: TableName | None = None
     replaces: bool = False
+    defines: tuple[Action, ...] | None = None
 
 
 @dataclass(frozen=True)

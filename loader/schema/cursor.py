@@ -101,6 +101,10 @@ class TokenCursor:
                 self.at += 1
         return self.tokens[start : self.at]
 
+    def rest(self) -> list[Token]:
+        """All tokens from the next one on."""
+        return self.tokens[self.at :]
+
     def done(self) -> bool:
         """Whether the statement ends here."""
         return self.next is _END or (self.sees(";") and self.ahead(1) is _END)

@@ -43,8 +43,8 @@ def read_type(cursor: TokenCursor, name: str, sql_mode: int, mariadb: bool) -> C
         raise UnreadableError("types mean something else in sql_mode ORACLE or MAXDB")
     if cursor.next.kind != "word":
         raise cursor.unexpected("a type")
-    if cursor.sees("SERIAL"):
-        return ColumnDefinition(name, "bigint")
+    if cursor.take("SERIAL"):
+        return ColumnDefinition(name, "bigint", unsigned=True, nullable=False, auto_increment=True)
     word = cursor.name().upper()
     if word in _INTEGERS:
         _numbers(cursor)

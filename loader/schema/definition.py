@@ -31,9 +31,8 @@ def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[
     name = cursor.name()
     while cursor.take("."):
         name = cursor.name()
-    column, key = read_type(cursor, name, sql_mode, mariadb), ""
-    if cursor.take("SERIAL"):
-        column, key = replace(column, unsigned=True, nullable=False, auto_increment=True), UNIQUE
+    key = UNIQUE if cursor.sees("SERIAL") else ""
+    column = read_type(cursor, name, sql_mode, mariadb)
     while (read := _attribute(cursor, column, key)) is not None:
         column, key = read
     if column.charset == "binary" and column.type in _BYTES:

@@ -10,11 +10,12 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.schema.alteration import Altering, Key, alter_columns, alter_key
 from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey
 from loader.schema.constants import UntoldError, constant
-from loader.schema.preserving import as_column, longest_kept
+from loader.schema.preserving import CHANGES_CHARACTERS, as_column, dates_nulls, keeps_labels, longest_kept
 
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
+_UNTOLD = "what ALTER TABLE did to rows is not in the log"
 _LONGER = ("tinytext", "text", "mediumtext", "longtext")
 
 
@@ -35,11 +36,13 @@ class Kept:
         longest: when it is not None, spaces at the end of texts with more characters may be gone: a row that has such
             a text, ending with a space, means that the table must be loaded again.
         numbered: rows where the value is 0 or NULL may have got a number: one means the same.
+        dated: rows where it is NULL may have got the time of the statement.
     """
 
     old: str
     longest: int | None = None
     numbered: bool = False
+    dated: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,10 +95,11 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
         try:
             state = _altered(state, step)
         except UntoldError as error:
-            raise _refused(old.name, "what ALTER TABLE did to rows is not in the log", str(error), step) from error
+            raise _refused(old.name, _UNTOLD, str(error), step) from error
     derived = TableSchema(old.name, state.columns, state.key.columns)
     if new is not None and (differs := "; ".join(_differences(state, new))):
         raise _refused(old.name, "the log's table map does not agree with the statements before it", differs)
+    _check_characters(old, derived if new is None else new, state.origins)
     return Evolution(
         new or derived, dict(zip((column.name for column in (new or derived).columns), state.origins, strict=True))
     )
@@ -144,6 +148,8 @@ def _origin(one: Altering, before: Mapping[str, tuple[Column, Origin]], step: St
     column, origin = before[str(one.before)]
     if (one.widens or keyed) and not step.strict:
         raise UntoldError("outside strict mode the server changes values that do not fit")
+    if one.widens and not keeps_labels(column, one.column.charset):
+        raise UntoldError("CONVERT TO CHARACTER SET keeps the bytes of labels, and so makes other texts of them")
     if isinstance(one.action, ModifyColumn):
         return _modified(column, origin, one.action, step)
     return origin
@@ -159,9 +165,16 @@ def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) 
             raise UntoldError("its type changes after it was added")
         if origin.text is not None and longest is not None and len(origin.text) > longest:
             raise UntoldError("it becomes shorter than its default")
+        if new.auto_increment or (origin.text is None and dates_nulls(new)):
+            raise UntoldError("the server gives its rows other values")
         return origin
     limits = [limit for limit in (origin.longest, longest) if limit is not None]
-    return Kept(origin.old, min(limits, default=None), origin.numbered or new.auto_increment)
+    return Kept(
+        origin.old,
+        min(limits, default=None),
+        origin.numbered or new.auto_increment,
+        origin.dated or dates_nulls(new),
+    )
 
 
 def _require_the_same(column: Column, action: ModifyColumn) -> None:
@@ -174,6 +187,15 @@ def _require_the_same(column: Column, action: ModifyColumn) -> None:
         or column.type in {"varbinary", "vector", "timestamp"}
     ):
         raise UntoldError("outside strict mode the server changes values that do not fit")
+
+
+def _check_characters(old: TableSchema, after: TableSchema, origins: Sequence[Origin]) -> None:
+    """Refuse a change to a character set in which not every character stays itself."""
+    for column, origin in zip(after.columns, origins, strict=True):
+        before = old.column(origin.old).charset if isinstance(origin, Kept) else column.charset
+        if column.charset != before and column.charset in CHANGES_CHARACTERS:
+            why = f"column {column.name}: a character becomes another one in {column.charset}"
+            raise _refused(old.name, _UNTOLD, why)
 
 
 def _same_type(column: Column, new: ColumnDefinition) -> bool:

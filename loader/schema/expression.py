@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from loader.schema.changes import Default
 from loader.schema.cursor import TokenCursor
 from loader.schema.lexer import Token
@@ -39,9 +41,15 @@ def read_default(cursor: TokenCursor) -> Default:
     start = cursor.at
     skip_expression(cursor)
     found = cursor.tokens[start : cursor.at]
-    while len(found) > 2 and (found[0].word, found[-1].word) == ("(", ")") and "(" not in {t.word for t in found[1:-1]}:
+    while _in_parentheses(found):
         found = found[1:-1]
     return _literal(found) or Default("expression", " ".join(token.text for token in found)[:80])
+
+
+def _in_parentheses(found: list[Token]) -> bool:
+    """Whether the first of the tokens opens what the last one closes."""
+    depths = list(accumulate({"(": 1, ")": -1}.get(token.word, 0) for token in found))
+    return len(found) > 2 and depths[-1] == 0 and 0 not in depths[:-1]
 
 
 def _literal(found: list[Token]) -> Default | None:

@@ -100,10 +100,11 @@ def _append(found: list[Token], kind: str, raw: str, sql_mode: int) -> None:
     elif kind in {"hex", "bits"}:
         found.append(Token(kind, raw[2:].rstrip("'")))
     elif kind == "number" and found and found[-1].word == ".":
-        if len(found) > 1 and found[-2].kind in {"word", "name"}:
-            found.append(Token("word", raw))
-        else:
+        # A name is never of digits alone.
+        if raw.isdecimal():
             found[-1] = Token("number", f"0.{raw}")
+        else:
+            found.append(Token("word", raw))
     else:
         found.append(Token(kind, raw))
 

@@ -21,6 +21,12 @@ _BYTES = {"varchar": 1 << 16} | _TEXTS
 """A bound of the bytes of a value."""
 
 _WIDEST = 4  # bytes of a character
+CHANGES_CHARACTERS = {"cp932", "tis620"}
+"""Character sets into which the servers convert some characters so that they come out as others."""
+
+_NOT_ASCII = {"", "ucs2", "utf16", "utf16le", "utf32"}
+"""Character sets, and the unknown one, in which ASCII has other bytes."""
+
 _NUMBERS = {("float", "float"), ("double", "double"), ("float", "double"), ("bit", "bit")}
 _SAME = {"date", "year", "time", "json", "geometry", "uuid", "inet4", "inet6"}
 _GROWING = {"datetime", "timestamp"}
@@ -42,6 +48,16 @@ def longest_kept(old: Column, new: ColumnDefinition) -> int | None:
     if not _kept(old, after):
         raise UntoldError(f"{old} becomes {after}")
     return None
+
+
+def dates_nulls(new: ColumnDefinition) -> bool:
+    """Whether a NULL becomes the time of the statement; strict mode refuses it in any other type that has no NULL."""
+    return new.type == "timestamp" and new.nullable is not True
+
+
+def keeps_labels(old: Column, charset: str) -> bool:
+    """Whether the bytes of its labels are the same texts in another character set."""
+    return not old.labels or ({old.charset, charset}.isdisjoint(_NOT_ASCII) and all(map(str.isascii, old.labels)))
 
 
 def as_column(new: ColumnDefinition) -> Column:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from loader.model.table import TableName
 from loader.schema.alter import AlterReader
 from loader.schema.changes import (
+    Action,
     Altered,
     ChangeIndexes,
     Created,
@@ -108,7 +109,17 @@ class _Reader:
         missing = cursor.take("IF", "NOT", "EXISTS")
         table = cursor.table(self.database)
         like = cursor.table(self.database) if cursor.take("LIKE") or cursor.take("(", "LIKE") else None
-        return (Created(table, missing, like, "REPLACE" in before),)
+        return (Created(table, missing, like, "REPLACE" in before, self._defined(table)),)
+
+    def _defined(self, table: TableName) -> tuple[Action, ...] | None:
+        """The columns and keys of CREATE TABLE, if they stand there all."""
+        cursor = self.cursor
+        if not cursor.take("(") or {"SELECT", "AS", "PERIOD"} & {token.word for token in cursor.rest()}:
+            return None
+        try:
+            return tuple(AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table, []).elements())
+        except UnreadableError:
+            return None
 
     def _altered(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor

@@ -120,7 +120,8 @@ def test_any_text_is_judged_without_an_exception(text: str, start: str) -> None:
     assert isinstance(judged(start + text), Effect)
 
 
-NAME = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+# U+FFFD stands for bytes that are no text.
+NAME = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufffd"), min_size=1, max_size=20)
 
 
 def quoted(name: str) -> str:
