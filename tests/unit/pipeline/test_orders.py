@@ -18,6 +18,8 @@ import pytest
 from loader.errors import GapError, UsageError
 from loader.materialise.chain import Chain
 from loader.materialise.plan import plan_table
+from loader.materialise.rules import DEFAULT
+from loader.materialise.timeline import Standing, unfold
 from loader.model.table import TableName, TableSchema
 from loader.reader.rows import record_of
 from loader.staging.documents import Plan
@@ -93,11 +95,12 @@ class World:
         start = max(applied, self.site.generation.start_position.seqno())
         manifests = chain.covering(start, target)
         schema = self._schema(chain, table)
-        work = plan_table(table, schema, applied, target, manifests) if schema else None
+        timeline = unfold(table, Standing(schema, applied), target, manifests, (), lambda *_: None)
+        works = plan_table(table, timeline, manifests, DEFAULT, new=False).works if schema else ()
         rows = self.rows[table]
-        for file in work.files if work else ():
+        for work, file in ((each, file) for each in works for file in each.files):
             for line in self.site.store.get(file.key).decode().splitlines():
-                record = record_of(line, work.schema)  # type: ignore[union-attr]
+                record = record_of(line, work.schema)
                 if record.seqno > applied:
                     values = tuple(value.text for value in record.row)
                     assert values not in rows, "applied twice"
