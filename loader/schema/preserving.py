@@ -12,7 +12,7 @@ import unicodedata
 from loader.model.table import Column
 from loader.schema.changes import ColumnDefinition
 from loader.schema.constants import UntoldError
-from loader.typemap import spark_type
+from loader.typemap import promoted, spark_type
 
 _INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
 _TEXTS = {"tinytext": 1 << 8, "text": 1 << 16, "mediumtext": 1 << 24, "longtext": 1 << 32}
@@ -27,11 +27,9 @@ CHANGES_CHARACTERS = {"cp932", "tis620"}
 _NOT_ASCII = {"", "ucs2", "utf16", "utf16le", "utf32"}
 """Character sets, and the unknown one, in which ASCII has other bytes."""
 
-_NUMBERS = {("float", "float"), ("double", "double"), ("float", "double"), ("bit", "bit")}
+_NUMBERS = {("float", "float"), ("double", "double"), ("float", "double"), ("bit", "bit"), ("decimal", "decimal")}
 _SAME = {"date", "year", "time", "json", "geometry", "uuid", "inet4", "inet6"}
 _GROWING = {"datetime", "timestamp"}
-_SPARK = {("int", "bigint"), ("bigint", "int"), ("float", "double")}
-"""Changes of Spark's type by which a value stays what it is: Iceberg's promotions, and one that is not made."""
 
 
 def longest_kept(old: Column, new: ColumnDefinition) -> int | None:
@@ -70,9 +68,7 @@ def as_column(new: ColumnDefinition) -> Column:
 def _kept(old: Column, new: Column) -> bool:
     pair = old.type, new.type
     if set(pair) <= _INTEGERS or pair in _NUMBERS:
-        return _same_spark(old, new)
-    if pair == ("decimal", "decimal"):
-        return old.scale == new.scale and _decimals(old, new)
+        return old.scale == new.scale and _held(old, new)
     if old.type in _BLOBS and new.type in _BLOBS:
         return True
     if old.type == "binary":
@@ -87,14 +83,9 @@ def _kept(old: Column, new: Column) -> bool:
     return (old.type in _SAME and old.size == new.size) or (old.type in _GROWING and old.size <= new.size)
 
 
-def _same_spark(old: Column, new: Column) -> bool:
-    pair = spark_type(old), spark_type(new)
-    return pair[0] == pair[1] or pair in _SPARK
-
-
-def _decimals(old: Column, new: Column) -> bool:
-    """Whether both are numbers in Spark, or both texts, since they are too long for it."""
-    return (spark_type(old) == "string") == (spark_type(new) == "string")
+def _held(old: Column, new: Column) -> bool:
+    """Whether the warehouse has a type for the values of both."""
+    return promoted(spark_type(old), spark_type(new)) is not None
 
 
 def _text_kept(old: Column, new: ColumnDefinition) -> int | None:

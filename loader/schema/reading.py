@@ -14,6 +14,7 @@ from loader.schema.changes import (
     Created,
     DropKey,
     Dropped,
+    ModifyColumn,
     Reload,
     Renamed,
     SchemaDropped,
@@ -28,6 +29,7 @@ _OTHER_OBJECTS = {
     "USER", "ROLE", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "SERVER", "TABLESPACE", "UNDO", "LOGFILE",
     "INSTANCE", "RESOURCE", "PACKAGE", "SEQUENCE", "DEFINER", "REFERENCE", "LIBRARY",
 }  # fmt: skip
+_PAD_CHAR = 1 << 31
 _FAR = 8
 """Tokens in which the kind of object must come."""
 
@@ -133,8 +135,11 @@ class _Reader:
             # Another table can be named in what could not be read.
             several = {"RENAME", "TABLE"} & {token.word for token in cursor.tokens[start:]}
             return (Unreadable(None if several else table, str(error)),)
-        ignored = (Reload("ALTER IGNORE may drop rows"),) if "IGNORE" in before else ()
-        return (Altered(table, ignored + actions), *others)
+        if "IGNORE" in before:
+            actions = (Reload("ALTER IGNORE may drop rows"), *actions)
+        if self.sql_mode & _PAD_CHAR and any(isinstance(action, ModifyColumn) for action in actions):
+            actions = (Reload("sql_mode PAD_CHAR_TO_FULL_LENGTH fills a CHAR that becomes another type"), *actions)
+        return (Altered(table, actions), *others)
 
     def _dropped(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor

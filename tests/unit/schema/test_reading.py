@@ -225,6 +225,12 @@ def test_json_of_mariadb_is_a_text() -> None:
     assert actions("ADD x JSON", mariadb=True) == (AddColumn(column("longtext", charset="utf8mb4")),)
 
 
+def test_padded_texts_are_others() -> None:
+    (padded, modified) = actions("MODIFY x INT", 1 << 31)
+    assert (type(padded), modified) == (Reload, ModifyColumn("x", INT))
+    assert actions("ADD x INT", 1 << 31) == (AddColumn(INT),)
+
+
 def test_real_can_be_float() -> None:
     assert actions("ADD x REAL", 1) == (AddColumn(column("float")),)
 
