@@ -62,6 +62,10 @@ bench-codec: setup ## measure the codec against other readers of the log; QUICK=
 	@infra/uv.sh sync --frozen --all-extras --group bench --quiet
 	@.venv/bin/python -m tests.bench.codec $(if $(QUICK),--quick)
 
+.PHONY: bench-merge
+bench-merge: setup ## measure merges by the size of the table and where the changes are; QUICK=1 with a tenth of the rows
+	@.venv/bin/python -m tests.bench.merge $(if $(QUICK),--quick)
+
 .PHONY: lint
 lint: $(SYNCED) ## check style, formatting, types and layers
 	@.venv/bin/ruff check .

@@ -6,13 +6,14 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Self
 
 from py4j.java_gateway import JavaObject
 
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
-from loader.materialise.history import RUN, Snapshot, TableHistory
+from loader.materialise.history import RUN, Snapshot, TableHistory, append_nothing
 from loader.materialise.quoting import identifier
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
@@ -22,6 +23,10 @@ PREFIX = "loader_"
 """How the names of the branches begin that attempts work on."""
 _TRIES = 5  # to publish
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
+
+
+Finish = Callable[[JavaObject], None]
+"""Adds operations to a transaction of Iceberg."""
 
 
 class LostError(Exception):
@@ -98,14 +103,18 @@ class Branch:
 
     def mark(self, properties: Mapping[str, str]) -> None:
         """Commit the properties alone: the rows stay as they are."""
-        self._load().append_nothing(self.name, {RUN: self.name, **properties})
+        append_nothing(self._load().append(self.name), {RUN: self.name, **properties})
 
-    def publish(self, steps: int, finish: Callable[[JavaObject], None] | None = None) -> list[Snapshot]:
+    def publish(
+        self, steps: int, finish: Finish | None = None, signature: Mapping[str, str] | None = None
+    ) -> list[Snapshot]:
         """Make the branch main, if main is still where the branch began; this attempt's commits, newest first.
 
         Args:
             steps: how many commits this attempt made.
             finish: adds to the transaction of Iceberg that does so what is to be seen with the rows, and not before.
+            signature: of a last commit in that transaction, after `finish`: a snapshot shows the columns that the
+                table had when it was made.
 
         Raises:
             LostError: somebody else moved main, or the branch is not what was built. Nothing was published.
@@ -117,10 +126,10 @@ class Branch:
         failpoint("publish.before")
         for _ in range(_TRIES):
             try:
-                self._forward(finish)
+                self._forward(finish, signature)
                 break
             except Exception as error:
-                if self._published(made[0], error):
+                if self._published(error):
                     break
                 failed = error
         else:
@@ -128,9 +137,9 @@ class Branch:
                 "the catalog did not publish the table", why=str(failed), hint="run again", table=self._table
             ) from failed
         failpoint("publish.after")
-        return made
+        return self._in_main(self._load()) if signature else made
 
-    def _forward(self, finish: Callable[[JavaObject], None] | None) -> None:
+    def _forward(self, finish: Finish | None, signature: Mapping[str, str] | None) -> None:
         """One commit of the catalog. It is a compare-and-swap: on other metadata than was read here it fails."""
         history = self._load()
         if history.head != self.base:
@@ -139,16 +148,18 @@ class Branch:
         if finish:
             finish(change)
         change.manageSnapshots().fastForwardBranch("main", self.name).commit()
+        if signature:
+            append_nothing(change.newAppend(), {RUN: self.name, **signature})
         change.commitTransaction()
 
-    def _published(self, head: Snapshot, error: Exception) -> bool:
+    def _published(self, error: Exception) -> bool:
         """After a failure: whether it happened all the same is read from main, never assumed.
 
         Raises:
             LostError: it did not, and cannot any more.
         """
         history = self._load()
-        if history.descends(history.head, head.id):
+        if self._in_main(history):
             _LOG.warning("%s: the reply of the publication was lost, its effect was not", self._table)
             return True
         if history.head != self.base:
@@ -156,6 +167,11 @@ class Branch:
         # Not the table's rows but something else of it was changed in between, or the catalog failed.
         _LOG.info("%s: not published yet: %s", self._table, error)
         return False
+
+    def _in_main(self, history: TableHistory) -> list[Snapshot]:
+        """This attempt's commits in main, newest first."""
+        since = takewhile(lambda snapshot: snapshot.id != self.base, history.ancestry(history.head))
+        return [snapshot for snapshot in since if snapshot.summary.get(RUN) == self.name]
 
     def _load(self) -> TableHistory:
         history = self._warehouse.history(self._table)

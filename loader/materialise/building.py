@@ -20,9 +20,13 @@ from loader.typemap import Form, form, spark_type
 
 
 def build(
-    warehouse: Warehouse, branch: Branch, merge: Merge, changes: Mapping[int, Changes], signature: Mapping[str, str]
+    warehouse: Warehouse,
+    branch: Branch,
+    merge: Merge,
+    changes: Mapping[int, Changes],
+    signature: Mapping[str, str] | None,
 ) -> int:
-    """Run all stages; the number of commits made, of which the last one carries the signature.
+    """Run all stages; the number of commits made, of which the last one carries the signature, if there is one.
 
     Args:
         warehouse: the branch's.
@@ -42,11 +46,11 @@ def build(
         else:
             todo = list(_others(warehouse, branch, merge, stage))
         for statement in todo:
-            with branch.signed(signature if alone and statement is todo[-1] else {}):
+            with branch.signed(signature if alone and statement is todo[-1] else None):
                 warehouse.session.sql(statement.sql)
             failpoint(statement.point)
         steps += len(todo)
-    if not (alone and steps):
+    if signature and not (alone and steps):
         branch.mark(signature)
         steps += 1
     return steps

@@ -7,13 +7,14 @@ the order of the source: readers see rows and columns change at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from py4j.java_gateway import JavaObject
 
 from loader.errors import UnsupportedError
 from loader.failpoints import failpoint
+from loader.materialise.branch import Finish
 from loader.materialise.columns import COMING
 from loader.materialise.layout import Layout
 from loader.materialise.quoting import identifier, identifiers
@@ -23,9 +24,6 @@ from loader.typemap import promoted
 
 Types = Mapping[str, str]
 """Spark types by name in the table."""
-
-
-Finish = Callable[[JavaObject], None]
 
 
 def changed(warehouse: Warehouse, table: TableName, before: Layout, layouts: Sequence[Layout]) -> Finish | None:

@@ -166,12 +166,16 @@ class TableHistory:
         """A transaction of Iceberg on this version of the metadata: its commit fails if there is a newer one."""
         return self._table.newTransaction()
 
-    def append_nothing(self, branch: str, properties: Mapping[str, str]) -> None:
-        """Commit to a branch that its rows are as they are, with `properties` in the summary."""
-        append = self._table.newAppend().toBranch(branch)
-        for name, value in properties.items():
-            append = append.set(name, value)
-        append.commit()
+    def append(self, branch: str) -> JavaObject:
+        """An append to a branch."""
+        return self._table.newAppend().toBranch(branch)
+
+
+def append_nothing(append: JavaObject, properties: Mapping[str, str]) -> None:
+    """Commit an append without files: the rows are as they are, with `properties` in the summary."""
+    for name, value in properties.items():
+        append.set(name, value)
+    append.commit()
 
 
 def load_history(session: SparkSession, name: str) -> TableHistory | None:

@@ -94,7 +94,8 @@ def _attempt(
     verify_files(warehouse.session, store, work.files)
     finish = changed(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
     with Branch(warehouse, work.name, history.head) as branch:
-        misfits = _build(warehouse, store, branch, manifest, work)
+        signature = _signature(manifest, work)
+        misfits = _build(warehouse, store, branch, work, None if finish else signature)
         added = branch.commits()[0].count("added-records")
         if added != work.rows:
             raise StagedDataError(
@@ -103,7 +104,7 @@ def _attempt(
                 hint="load the table again",
                 table=work.name,
             )
-        head = branch.publish(1, finish)[0]
+        head = branch.publish(1, finish, signature if finish else None)[0]
     drop_superseded(warehouse, work.name)
     return TableResult(
         table=str(work.name),
@@ -126,7 +127,9 @@ def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory
     return history
 
 
-def _build(warehouse: Warehouse, store: Store, branch: Branch, manifest: Manifest, work: Work) -> dict[str, int]:
+def _build(
+    warehouse: Warehouse, store: Store, branch: Branch, work: Work, signature: dict[str, str] | None
+) -> dict[str, int]:
     """Insert the rows on the branch; how many values did not fit, by column."""
     records = read_records(warehouse.session, store, work).select(record(work).alias("last"))
     _rows(records, work).createOrReplaceTempView("loader_rows")
@@ -136,7 +139,7 @@ def _build(warehouse: Warehouse, store: Store, branch: Branch, manifest: Manifes
         columns=work.layout.names,
         values=work.layout.values,
     )
-    with branch.signed(_signature(manifest, work)):
+    with branch.signed(signature):
         try:
             misfits = _misfits(records, work)
             warehouse.session.sql(insert)

@@ -101,8 +101,9 @@ def _merge(
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
     finish = changed(warehouse, merge.name, before, layouts)
     with Branch(warehouse, merge.name, history.head) as branch:
-        steps = build(warehouse, branch, merge, changes, _signature(merge, chain, history))
-        commits = branch.publish(steps, finish)
+        signature = _signature(merge, chain, history)
+        steps = build(warehouse, branch, merge, changes, None if finish else signature)
+        commits = branch.publish(steps, finish, signature if finish else None)
     drop_superseded(warehouse, merge.name)
     collapsed = changes.values()
     return TableResult(

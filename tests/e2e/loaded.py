@@ -94,10 +94,10 @@ chunk_rows = 500
             for statement in statements:
                 cursor.execute(statement)
 
-    def differences(self) -> dict[str, int]:
+    def differences(self, tables: tuple[str, ...] = TABLES) -> dict[str, int]:
         """Rows that differ, by table; every table is compared whole."""
         settings = load_config(str(self.config)).source()
-        spec = CompareSpec(server=self.address, catalog=settings.catalog, tables=TABLES)
+        spec = CompareSpec(server=self.address, catalog=settings.catalog, tables=tables)
         result = CompareResult.model_validate(submit(_ROOT / "loader/verify/job.py", spec, settings.spark))
         return {table.table: table.differences for table in result.tables}
 
