@@ -19,6 +19,11 @@ RESERVED = frozenset(
 _PREFIX = "loader."
 _META = ("seqno_column", "committed_at_column", "deleted_column", "op_column", "row_offset_column")
 
+_NEEDED = {
+    "soft_delete": ("deleted_column",),
+    "history": ("seqno_column", "op_column", "row_offset_column"),
+}
+
 
 class TableRule(BaseModel):
     """What becomes of the rows of some tables.
@@ -29,7 +34,7 @@ class TableRule(BaseModel):
         on_misfit: of a value that its warehouse column cannot hold, `error` stops the table, `null` makes it NULL, and
             `text` keeps its text in a column `<name>__text` besides.
         seqno_column, committed_at_column: names of the columns with seqno and commit time of the transaction that a
-            row comes from; empty: there is none. A history has always a seqno.
+            row comes from; empty: there is none. A history has a seqno.
         deleted_column: of `soft_delete`.
         op_column, row_offset_column: of `history`: `I`, `U` or `D`, and what orders the changes of one transaction.
     """
@@ -47,7 +52,7 @@ class TableRule(BaseModel):
 
     @model_validator(mode="after")
     def _columns_can_be(self) -> TableRule:
-        for field in {"soft_delete": ("deleted_column",), "history": ("seqno_column", "op_column")}.get(self.mode, ()):
+        for field in _NEEDED.get(self.mode, ()):
             if not getattr(self, field):
                 raise ValueError(f"{self.mode} needs a name for {field}")
         names = [name.lower() for name in self.meta.values() if name]
