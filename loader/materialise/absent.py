@@ -200,7 +200,9 @@ def _followed(filled: DataFrame, work: Work) -> DataFrame:
         sf.max_by(sf.struct(*names), sf.struct("_seqno", "_row_offset")).alias("row"),
         sf.first("origin").alias("origin"),
     )
-    lives = lives.select(sf.struct(*keys, "life").alias("id"), "row.*", "origin").localCheckpoint()
+    lives = lives.select(sf.struct(*keys, "life").alias("id"), "row.*", "origin")
+    # One that knows all of its row needs no other.
+    lives = lives.withColumn("origin", sf.when(_open(work), sf.col("origin"))).localCheckpoint()
     while not lives.where(sf.col("origin").isNotNull()).isEmpty():
         older = lives.select(*(sf.col(name).alias(f"o_{name}") for name in ("id", *names, "origin")))
         joined = lives.join(older, lives["origin"] == older["o_id"], "left")
