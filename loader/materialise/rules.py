@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from loader.errors import UnsupportedError
+from loader.errors import UsageError
 from loader.model.table import TableName
 
 RESERVED = frozenset(
@@ -89,14 +89,14 @@ def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName)
     """Refuse to write to a table that was made by another rule; one that records none is a plain mirror.
 
     Raises:
-        UnsupportedError: naming what the table has, and what the configuration says.
+        UsageError: naming what the table has, and what the configuration says.
     """
     wanted = rule.properties
     made = {name: properties.get(name, DEFAULT.properties.get(name, "")) for name in wanted}
     if properties.get(_PREFIX + "mode", DEFAULT.mode) == rule.mode and made == wanted:
         return
     names = [name for name in wanted if made[name] != wanted[name]]
-    raise UnsupportedError(
+    raise UsageError(
         "the table was made by another rule than the configuration has for it",
         why="; ".join(f"{name.removeprefix(_PREFIX)} is {made[name]!r}, to be {wanted[name]!r}" for name in names),
         hint=f"take the rule back; or drop the table in the warehouse and: loader initial-load --table {table} --again",
