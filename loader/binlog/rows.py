@@ -183,18 +183,24 @@ def _put_words(out: Bytes, at: int, head: Bytes, start: int, end: int) -> int:
 
 
 @part
-def _put_left_out(out: Bytes, at: int, ends: Ints) -> int:
-    """Hex of the bitmap of columns that are left out, the first column in the lowest bit; nothing for a whole image."""
+def _put_left_out(out: Bytes, at: int, ends: Ints, follows: bool) -> int:
+    """Hex of the bitmap of columns that are left out, the first column in the lowest bit; nothing for a whole image.
+
+    The bit after the last column's says that the row is that of the record before it (`follows`), and so are its values
+    of these columns.
+    """
     whole = True
     for i in range(len(ends)):
         whole = whole and ends[i] != _LEFT_OUT
     if whole:
         return at
-    for first in range(0, len(ends), 8):
+    for first in range(0, len(ends) + follows, 8):
         byte = np.uint8(0)
         for i in range(first, min(first + 8, len(ends))):
             if ends[i] == _LEFT_OUT:
                 byte |= np.uint8(1) << np.uint8(i - first)
+        if follows and len(ends) - first < 8:
+            byte |= np.uint8(1) << np.uint8(len(ends) - first)
         at = put_hex(out, at, byte)
     return at
 
@@ -204,6 +210,7 @@ def _put_row(
     out: Bytes,
     at: int,
     letter: np.uint8,
+    follows: bool,
     row_offset: np.int64,
     head: Bytes,
     middle: int,
@@ -225,7 +232,7 @@ def _put_row(
     at = _put_words(out, at, head, 0, middle)
     at = put_unsigned(out, at, np.uint64(row_offset))
     at = _put_words(out, at, head, middle, tail)
-    at = _put_left_out(out, at, ends)
+    at = _put_left_out(out, at, ends, follows)
     for i in range(len(columns)):
         out[at] = _COMMA
         at += 1
@@ -316,12 +323,12 @@ def stage_rows(
             line = at
             if split or not update:
                 line = _put_row(
-                    out, line, _I if insert else _D, first - origin, head, middle, tail,
+                    out, line, _I if insert else _D, False, first - origin, head, middle, tail,
                     buf, spans[0], spans[1], columns, label_ends, labels, tables, stack, limit, state,
                 )  # fmt: skip
             if update and line >= 0:
                 line = _put_row(
-                    out, line, _I if split else _U, second - origin, head, middle, tail,
+                    out, line, _I if split else _U, split, second - origin, head, middle, tail,
                     buf, spans[2], spans[3], columns, label_ends, labels, tables, stack, limit, state,
                 )  # fmt: skip
             if line < 0:

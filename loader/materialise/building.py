@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
 from pyspark.sql import functions as sf
 
@@ -18,12 +18,16 @@ from loader.model.table import Column
 from loader.resources import sql
 from loader.typemap import Form, form, spark_type
 
+Complete = Callable[[Work, Changes, str], Changes]
+"""Gives changes the columns that their row images leave out, from the table of that name in SQL."""
+
 
 def build(
     warehouse: Warehouse,
     branch: Branch,
     merge: Merge,
-    changes: Mapping[int, Changes],
+    changes: MutableMapping[int, Changes],
+    complete: Complete,
     signature: Mapping[str, str] | None,
 ) -> int:
     """Run all stages; the number of commits made, of which the last one carries the signature, if there is one.
@@ -32,7 +36,9 @@ def build(
         warehouse: the branch's.
         branch: to write to.
         merge: what is to be done.
-        changes: the collapsed records by the place of their work among the stages; there are none of others.
+        changes: the collapsed records by the place of their work among the stages, there are none of others; partial
+            ones are completed.
+        complete: does so.
         signature: of the merge.
 
     Raises:
@@ -42,7 +48,9 @@ def build(
     for place, stage in enumerate(merge.stages):
         if isinstance(stage, Work):
             found = changes.get(place)
-            todo = list(statements(warehouse.session, found, stage, branch.target)) if found else []
+            if found and found.partial:
+                found = changes[place] = complete(stage, found, branch.target)
+            todo = list(statements(warehouse.session, found, stage, branch.target)) if found and found.keys else []
         else:
             todo = list(_others(warehouse, branch, merge, stage))
         for statement in todo:

@@ -41,6 +41,7 @@ class Chain:
         self.generation = generation
         self._plans = PlanChain(store, source)
         lineage = self._plans.lineage(generation)
+        self.identity = lineage[-1].identity
         self.generations = tuple(one.name for one in lineage)
         self.joins = tuple(
             Join(new.follows.name, new.follows.stop_seqno, new.start_position.seqno(new.shift))

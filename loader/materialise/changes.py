@@ -19,6 +19,7 @@ class Changes:
             columns, so that files are pruned.
         inserts, updates, deletes: staged records newer than the applied position.
         misfits: values that did not fit and were let go by the rule, by column.
+        partial: records lack columns, which have to be known before anything is done.
         kept: what `release` lets go.
     """
 
@@ -31,6 +32,7 @@ class Changes:
     updates: int
     deletes: int
     misfits: dict[str, int]
+    partial: bool
     kept: list[DataFrame]
 
     def keep(self, frame: DataFrame) -> DataFrame:

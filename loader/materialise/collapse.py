@@ -12,37 +12,57 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.errors import StagedDataError, UnsupportedError
+from loader.materialise.absent import Base, completed, incomplete
 from loader.materialise.changes import Changes
 from loader.materialise.multiset import netted
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier, literal
 from loader.materialise.reading import key_places, places, unreadable
 from loader.materialise.records import read_records
-from loader.materialise.values import bad_value, lost, misfit, record, row, typed_frame
+from loader.materialise.values import bad_value, lost, misfit, partial, record, row, typed_frame
 from loader.model.table import TableSchema
 from loader.store.base import Store
 from loader.typemap import spark_type
 
-_COUNTS = ("all", "absent", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
+_COUNTS = ("all", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
 
 
 def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
     """Read the files of `work`, check them against their manifest, and collapse them.
 
+    Where that leaves records that lack columns the changes are `partial`: see `complete`.
+
     Raises:
         StagedDataError: lines that are not in the format, or not those that the manifest counts.
-        UnsupportedError: an incomplete row image.
         DataError: a value that does not fit its type.
     """
-    last = grouped(read_records(session, store, work), work)
+    return _collapsed(read_records(session, store, work), work, None)
+
+
+def complete(session: SparkSession, store: Store, work: Work, changes: Changes, base: Base) -> Changes:
+    """The changes with the columns that row images leave out, once the table is as they are to be applied to it.
+
+    Raises:
+        UnsupportedError: a row image that leaves out what cannot be known.
+        DataError: a value that does not fit its type.
+    """
+    records = read_records(session, store, work)
+    if not work.schema.key:
+        raise incomplete(grouped(records, work).where(partial(work) & sf.col("last._new")), work)
+    return _collapsed(completed(session, records, work, base, changes.within), work, changes)
+
+
+def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
+    """The changes that records come to; `read`: what they were before they were completed."""
+    last = grouped(records, work)
     frame = _typed(last, work).persist()
     try:
-        try:
-            found = _counts(frame, work)
-        except Exception as error:
-            raise unreadable(error, work.name) or error from error
-        _check_counts(found, work)
-        if found["bad"]:
+        found = _counted(frame, work)
+        if read is None:
+            _check_counts(found, work)
+        elif found["partial"]:
+            raise incomplete(last.where(partial(work) & sf.col("last._new")), work)
+        if found["bad"] and not found["partial"]:
             raise bad_value(last.where("last._new"), work)
     except BaseException:
         frame.unpersist()
@@ -52,14 +72,16 @@ def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
         keys=found["keys"],
         survivors=found["survivors"],
         leavers=0,
-        within=_within(found["low"], found["high"], work) if work.schema.key else "true",
-        inserts=found["new_I"],
-        updates=found["new_U"],
-        deletes=found["new_D"],
+        within=_within(found, work) if work.schema.key else "true",
+        inserts=read.inserts if read else found["new_I"],
+        updates=read.updates if read else found["new_U"],
+        deletes=read.deletes if read else found["new_D"],
         misfits={name: found[f"lost {name}"] for name in lost(work) if found[f"lost {name}"]},
-        kept=[frame],
+        partial=bool(found["partial"]),
+        kept=[frame, *(read.kept if read else [])],
     )
-    return changes if work.schema.key or work.rule.mode == "history" else netted(changes, work)
+    plain = work.schema.key or work.rule.mode == "history" or changes.partial
+    return changes if plain else netted(changes, work)
 
 
 def grouped(records: DataFrame, work: Work) -> DataFrame:
@@ -69,8 +91,7 @@ def grouped(records: DataFrame, work: Work) -> DataFrame:
     rows, where an insert counts as later than any deletion; a history is not grouped.
     """
     new = sf.col("_new")
-    absent = sf.col("_absent").isNotNull() & (sf.col("_absent") != "")
-    conditions = {"all": sf.lit(True), "absent": absent, "stray": sf.col("_form") < 0}
+    conditions = {"all": sf.lit(True), "stray": sf.col("_form") < 0}
     conditions |= {f"all_{op}": sf.col("_op") == op for op in "IUD"}
     conditions |= {f"new_{op}": (sf.col("_op") == op) & new for op in "IUD"}
     if work.rule.mode == "history":
@@ -87,26 +108,32 @@ def grouped(records: DataFrame, work: Work) -> DataFrame:
 def _typed(last: DataFrame, work: Work) -> DataFrame:
     new = sf.col("last._new")
     losses = (value.alias(f"lost {name}") for name, value in lost(work).items())
-    return typed_frame(last, work).select(*row(work), (misfit(work) & new).alias("bad"), *losses, *_COUNTS)
+    flags = ((misfit(work) & new).alias("bad"), (partial(work) & new).alias("partial"))
+    return typed_frame(last, work).select(*row(work), *flags, *losses, *_COUNTS)
 
 
-def _counts(frame: DataFrame, work: Work) -> dict[str, Any]:
-    """One row of sums over the frame; this is what fills the cache."""
+def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
+    """Sums over the frame; this is what fills the cache."""
     new = sf.col("_new")
     kept = sf.lit(True) if work.rule.mode != "mirror" else sf.col("_op") != "D"
-    row = frame.agg(
+    sums = frame.agg(
         *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in _COUNTS),
         *(sf.count_if(new & sf.col(f"`lost {name}`")).alias(f"lost {name}") for name in lost(work)),
         *_ends(new, work.schema),
         sf.count_if("bad").alias("bad"),
+        sf.count_if("partial").alias("partial"),
         sf.count_if(new).alias("keys"),
         sf.count_if(new & kept).alias("survivors"),
-    ).first()
+    )
+    try:
+        row = sums.first()
+    except Exception as error:
+        raise unreadable(error, work.name) or error from error
     return row.asDict() if row else {}
 
 
 def _check_counts(found: dict[str, Any], work: Work) -> None:
-    """What was read is what the manifests say, and whole row images."""
+    """What was read is what the manifests say."""
     counted = {"all": work.rows} | {f"all_{op}": count for op, count in work.ops.items()}
     for name, expected in counted.items():
         if found[name] != expected:
@@ -121,13 +148,6 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
             "records are of another schema than the statements before them lead to",
             why=f"{found['stray']} records",
             hint=f"loader initial-load --table {work.name} --again",
-            table=work.name,
-        )
-    if found["absent"]:
-        raise UnsupportedError(
-            "incomplete row images are not covered",
-            why=f"{found['absent']} records lack columns that their statement did not touch",
-            hint=f"set binlog_row_image=FULL on the server, then: loader initial-load --table {work.name} --again",
             table=work.name,
         )
 
@@ -145,9 +165,9 @@ def _key_type(schema: TableSchema) -> str:
     return spark_type(schema.column(schema.key[0]))
 
 
-def _within(low: str | None, high: str | None, work: Work) -> str:
-    schema = work.schema
-    return f"{identifier(work.layout.key[0])} BETWEEN {_bound(low, schema)} AND {_bound(high, schema)}"
+def _within(found: dict[str, Any], work: Work) -> str:
+    low, high = (_bound(found[end], work.schema) for end in ("low", "high"))
+    return f"{identifier(work.layout.key[0])} BETWEEN {low} AND {high}"
 
 
 def _bound(text: str | None, schema: TableSchema) -> str:

@@ -23,6 +23,7 @@ SOURCE = "loader.source"
 GENERATION = "loader.generation"
 RUN = "loader.run"
 EXACT_AT = "loader.exact_at"
+EXACT_AT_SEQNO = "loader.exact_at_seqno"
 SCHEMA_ID = "loader.schema_id"
 STATE = "loader.state"
 
@@ -165,6 +166,12 @@ class TableHistory:
     def transaction(self) -> JavaObject:
         """A transaction of Iceberg on this version of the metadata: its commit fails if there is a newer one."""
         return self._table.newTransaction()
+
+    @property
+    def exact_at(self) -> int:
+        """The seqno up to which the initial load may have seen more than its position; 0 when that is not kept."""
+        loads = (found.summary[EXACT_AT_SEQNO] for found in self.ancestry(self.head) if EXACT_AT_SEQNO in found.summary)
+        return int(next(loads, 0))
 
     def append(self, branch: str) -> JavaObject:
         """An append to a branch."""

@@ -14,7 +14,17 @@ from loader.failpoints import failpoint
 from loader.materialise.branch import Branch, LostError, drop_superseded
 from loader.materialise.columns import names_again
 from loader.materialise.evolving import changed
-from loader.materialise.history import APPLIED, EXACT_AT, GENERATION, POSITION, SCHEMA_ID, SOURCE, Applied, TableHistory
+from loader.materialise.history import (
+    APPLIED,
+    EXACT_AT,
+    EXACT_AT_SEQNO,
+    GENERATION,
+    POSITION,
+    SCHEMA_ID,
+    SOURCE,
+    Applied,
+    TableHistory,
+)
 from loader.materialise.layout import Layout
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Source, Window, Work, log_of
@@ -124,6 +134,8 @@ def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory
     history = warehouse.history(work.name)
     if history is None:
         raise LoaderError("the table was dropped while it was loaded", table=work.name)
+    if manifest.unlogged is not None and history.properties.get(SOURCE) == manifest.source:
+        warehouse.note_unlogged(history, work.name, manifest.unlogged)
     return history
 
 
@@ -169,6 +181,7 @@ def _signature(manifest: Manifest, work: Work) -> dict[str, str]:
         APPLIED: str(manifest.start_seqno),
         POSITION: manifest.start,
         EXACT_AT: manifest.exact_at,
+        EXACT_AT_SEQNO: str(manifest.exact_at_seqno),
         SOURCE: manifest.source,
         GENERATION: manifest.generation,
         SCHEMA_ID: work.schema.schema_id,

@@ -8,15 +8,17 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
+from functools import partial
 
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
+from loader.materialise.absent import Base
 from loader.materialise.branch import Branch, LostError, drop_superseded
 from loader.materialise.building import build
 from loader.materialise.chain import Chain
 from loader.materialise.changes import Changes
-from loader.materialise.collapse import collapse
+from loader.materialise.collapse import collapse, complete
 from loader.materialise.evolving import changed
 from loader.materialise.history import APPLIED, GENERATION, POSITION, SCHEMA_ID, SOURCE, STATE, TableHistory
 from loader.materialise.layout import Layout
@@ -25,7 +27,7 @@ from loader.materialise.plan import Merge, Work
 from loader.materialise.spec import TableResult
 from loader.materialise.standing import plan_merge, stands
 from loader.materialise.verifying import verify_files
-from loader.materialise.warehouse import Warehouse, recorded_schema
+from loader.materialise.warehouse import Warehouse, recorded_schema, recorded_unlogged
 from loader.model.table import TableName
 from loader.staging.documents import Published
 
@@ -94,15 +96,16 @@ def _nothing(merge: Merge, changes: Mapping[int, Changes], history: TableHistory
 
 
 def _merge(
-    warehouse: Warehouse, chain: Chain, merge: Merge, changes: Mapping[int, Changes], known: TableHistory | None
+    warehouse: Warehouse, chain: Chain, merge: Merge, changes: MutableMapping[int, Changes], known: TableHistory | None
 ) -> TableResult:
     history = known or _made(warehouse, chain, merge)
     before = Layout(recorded_schema(history, merge.name), merge.rule)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
     finish = changed(warehouse, merge.name, before, layouts)
+    completing = partial(_completed, warehouse, chain, history)
     with Branch(warehouse, merge.name, history.head) as branch:
         signature = _signature(merge, chain, history)
-        steps = build(warehouse, branch, merge, changes, None if finish else signature)
+        steps = build(warehouse, branch, merge, changes, completing, None if finish else signature)
         commits = branch.publish(steps, finish, signature if finish else None)
     drop_superseded(warehouse, merge.name)
     collapsed = changes.values()
@@ -121,6 +124,14 @@ def _merge(
         snapshot=commits[0].id,
         misfits=sum((Counter(found.misfits) for found in collapsed), Counter()),
     )
+
+
+def _completed(
+    warehouse: Warehouse, chain: Chain, history: TableHistory, work: Work, changes: Changes, relation: str
+) -> Changes:
+    unlogged = () if chain.identity.kind == "mysql" else recorded_unlogged(history, work.schema)
+    base = Base(relation, history.exact_at, unlogged)
+    return complete(warehouse.session, chain.store, work, changes, base)
 
 
 def _made(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableHistory:

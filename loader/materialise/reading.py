@@ -101,6 +101,24 @@ def escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0")
 
 
+def as_staged(column: Column, value: Expression) -> Expression:
+    """The staged text of a value, which `typed` gives back."""
+    shape = form(column)
+    if shape is Form.HEX:
+        return sf.lower(sf.hex(value))
+    if shape is Form.TEXT:
+        steps = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\0", "\\0"))
+        return reduce(lambda text, step: sf.replace(text, sf.lit(step[0]), sf.lit(step[1])), steps, value)
+    return value.cast("string")
+
+
+def left_out(index: int) -> Expression:
+    """Whether the bit of a column is set in `_absent`, which is hex."""
+    digits = sf.substring("_absent", index // 8 * 2 + 1, 2)
+    byte = sf.when(digits != "", sf.conv(digits, 16, 10).cast("int")).otherwise(0)
+    return sf.getbit(byte, sf.lit(index % 8)) == 1
+
+
 def unreadable(error: Exception, table: TableName) -> StagedDataError | None:
     """The loader's word for what Spark raises on a line that is not in the dialect; None for any other failure."""
     text = str(error)

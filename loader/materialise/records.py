@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.materialise.plan import Source, Window, Work
-from loader.materialise.reading import escaped, places, read_staged
+from loader.materialise.reading import escaped, left_out, places, read_staged, typed
 from loader.model.table import Column
 from loader.schema.evolution import Kept, Origin
 from loader.store.base import Store
@@ -24,13 +24,19 @@ META = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "_fo
 
 
 def read_records(session: SparkSession, store: Store, work: Work) -> DataFrame:
-    """Every record of the files of `work`. One that is in no window of its source has the form -1.
-
-    Raises:
-        UnsupportedError: incomplete row images of a table whose columns changed meanwhile.
-    """
+    """Every record of the files of `work`. One that is in no window of its source has the form -1."""
     frames = [_read(session, store, work, number) for number in range(len(work.sources))]
     return reduce(DataFrame.unionAll, frames) if frames else _nothing(session, work)
+
+
+def cast(work: Work, place: int, raw: Expression, of_form: Expression) -> Expression:
+    """The value of a column's staged text, by the schema that it was staged with."""
+    column = work.schema.columns[place]
+    value = typed(column, raw, work.name)
+    for old, forms in cast_apart(work, place).items():
+        as_it_was = typed(old, raw, work.name).try_cast(spark_type(column))
+        value = sf.when(of_form.isin(forms), as_it_was).otherwise(value)
+    return value
 
 
 def cast_apart(work: Work, place: int) -> dict[Column, list[int]]:
@@ -55,7 +61,26 @@ def _read(session: SparkSession, store: Store, work: Work, number: int) -> DataF
         _from_origins(source, [window.origins[column.name] for window in source.windows]).alias(place)
         for place, column in zip(places(work.schema), work.schema.columns, strict=True)
     ]
-    return lines.select(*META[:5], inside.alias("_new"), of_form.alias("_form"), *columns)
+    absent = _by_window(source, [_absent(source, window, work) for window in source.windows]).alias("_absent")
+    return lines.select(*META[:4], absent, inside.alias("_new"), of_form.alias("_form"), *columns)
+
+
+def _absent(source: Source, window: Window, work: Work) -> Expression:
+    """The bitmap of the columns that are left out, of those that the table has."""
+    names = [column.name for column in source.schema.columns]
+    origins = [window.origins[column.name] for column in work.schema.columns]
+    olds = [names.index(origin.old) if isinstance(origin, Kept) else None for origin in origins]
+    if olds == list(range(len(names))):
+        return sf.col("_absent")
+    bits = [sf.lit(0) if old is None else left_out(old).cast("int") for old in olds]
+    bits.append(left_out(len(names)).cast("int"))
+    zero = sf.lit(0)
+    octets = [
+        sum((sf.shiftleft(bit, n) for n, bit in enumerate(bits[i : i + 8])), zero) for i in range(0, len(bits), 8)
+    ]
+    bitmap = sf.concat(*(sf.lower(sf.lpad(sf.hex(octet), 2, "0")) for octet in octets))
+    rest = reduce(Expression.__or__, (bit == 1 for bit in bits[:-1]))
+    return sf.when(rest, bitmap).otherwise(sf.lit(""))
 
 
 def _inside(source: Source, work: Work) -> tuple[Expression, Expression]:
@@ -75,10 +100,13 @@ def _within(window: Window) -> Expression:
 def _from_origins(source: Source, origins: Sequence[Origin]) -> Expression:
     """A column's staged text by the window that a record is in."""
     texts = [_text(source, origin) for origin in origins]
-    if len(set(origins)) == 1:
-        return texts[0]
-    cases = zip(source.windows[:-1], texts[:-1], strict=True)
-    return reduce(lambda other, case: sf.when(_within(case[0]), case[1]).otherwise(other), cases, texts[-1])
+    return texts[0] if len(set(origins)) == 1 else _by_window(source, texts)
+
+
+def _by_window(source: Source, values: Sequence[Expression]) -> Expression:
+    """One of the values, by the window that a record is in."""
+    cases = zip(source.windows[:-1], values[:-1], strict=True)
+    return reduce(lambda other, case: sf.when(_within(case[0]), case[1]).otherwise(other), cases, values[-1])
 
 
 def _text(source: Source, origin: Origin) -> Expression:

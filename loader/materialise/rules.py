@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from loader.errors import UnsupportedError
+from loader.errors import UsageError
 from loader.model.table import TableName
 
 RESERVED = frozenset(
@@ -18,6 +18,11 @@ RESERVED = frozenset(
 
 _PREFIX = "loader."
 _META = ("seqno_column", "committed_at_column", "deleted_column", "op_column", "row_offset_column")
+
+_NEEDED = {
+    "soft_delete": ("deleted_column",),
+    "history": ("seqno_column", "op_column", "row_offset_column"),
+}
 
 
 class TableRule(BaseModel):
@@ -29,7 +34,7 @@ class TableRule(BaseModel):
         on_misfit: of a value that its warehouse column cannot hold, `error` stops the table, `null` makes it NULL, and
             `text` keeps its text in a column `<name>__text` besides.
         seqno_column, committed_at_column: names of the columns with seqno and commit time of the transaction that a
-            row comes from; empty: there is none. A history has always a seqno.
+            row comes from; empty: there is none. A history has a seqno.
         deleted_column: of `soft_delete`.
         op_column, row_offset_column: of `history`: `I`, `U` or `D`, and what orders the changes of one transaction.
     """
@@ -47,7 +52,7 @@ class TableRule(BaseModel):
 
     @model_validator(mode="after")
     def _columns_can_be(self) -> TableRule:
-        for field in {"soft_delete": ("deleted_column",), "history": ("seqno_column", "op_column")}.get(self.mode, ()):
+        for field in _NEEDED.get(self.mode, ()):
             if not getattr(self, field):
                 raise ValueError(f"{self.mode} needs a name for {field}")
         names = [name.lower() for name in self.meta.values() if name]
@@ -84,14 +89,14 @@ def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName)
     """Refuse to write to a table that was made by another rule; one that records none is a plain mirror.
 
     Raises:
-        UnsupportedError: naming what the table has, and what the configuration says.
+        UsageError: naming what the table has, and what the configuration says.
     """
     wanted = rule.properties
     made = {name: properties.get(name, DEFAULT.properties.get(name, "")) for name in wanted}
     if properties.get(_PREFIX + "mode", DEFAULT.mode) == rule.mode and made == wanted:
         return
     names = [name for name in wanted if made[name] != wanted[name]]
-    raise UnsupportedError(
+    raise UsageError(
         "the table was made by another rule than the configuration has for it",
         why="; ".join(f"{name.removeprefix(_PREFIX)} is {made[name]!r}, to be {wanted[name]!r}" for name in names),
         hint=f"take the rule back; or drop the table in the warehouse and: loader initial-load --table {table} --again",

@@ -1,7 +1,7 @@
 """Typed values of staged records, and the search for those that do not fit.
 
-Frames here have a column `last`: a struct of a record's `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_new` and
-`_form` (see `loader.materialise.records`), and of its columns `c0`... as staged text. `typed_frame` adds the values as
+Frames here have a column `last`: a struct of a record's `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_absent`, `_new`
+and `_form` (see `loader.materialise.records`), and of its columns `c0`... as staged text. `typed_frame` adds the values as
 `t_c0`....
 """
 
@@ -16,11 +16,11 @@ from pyspark.sql import functions as sf
 
 from loader.errors import DataError
 from loader.materialise.plan import Work
-from loader.materialise.reading import key_places, may_not_fit, places, typed
-from loader.materialise.records import cast_apart
+from loader.materialise.reading import key_places, may_not_fit, places
+from loader.materialise.records import cast
 from loader.typemap import spark_type
 
-_RECORD = ("_op", "_seqno", "_row_offset", "_committed_at", "_new", "_form")
+_RECORD = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "_form")
 
 
 def record(work: Work) -> Expression:
@@ -31,19 +31,10 @@ def record(work: Work) -> Expression:
 def typed_frame(records: DataFrame, work: Work) -> DataFrame:
     """The frame with a typed value for every column of the table."""
     values = {
-        f"t_{place}": _typed(work, number, sf.col(f"last.{place}")) for number, place in enumerate(places(work.schema))
+        f"t_{place}": cast(work, number, sf.col(f"last.{place}"), sf.col("last._form"))
+        for number, place in enumerate(places(work.schema))
     }
     return records.withColumns(values)
-
-
-def _typed(work: Work, number: int, raw: Expression) -> Expression:
-    """The value of a column's staged text, by the schema that it was staged with."""
-    column = work.schema.columns[number]
-    value = typed(column, raw, work.name)
-    for old, forms in cast_apart(work, number).items():
-        as_it_was = typed(old, raw, work.name).try_cast(spark_type(column))
-        value = sf.when(sf.col("last._form").isin(forms), as_it_was).otherwise(value)
-    return value
 
 
 def row(work: Work) -> list[Expression]:
@@ -62,6 +53,11 @@ def row(work: Work) -> list[Expression]:
 def misfit(work: Work) -> Expression:
     """Whether a record of a typed frame has a value that would be used, does not fit, and has to."""
     return reduce(Expression.__or__, (wrong for _, wrong in _wrong(work)), sf.lit(False))
+
+
+def partial(work: Work) -> Expression:
+    """Whether a record that would be used leaves columns out."""
+    return sf.col("last._absent").isNotNull() & (sf.col("last._absent") != "") & _used(work)
 
 
 def lost(work: Work) -> dict[str, Expression]:

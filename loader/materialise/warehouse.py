@@ -19,6 +19,7 @@ from loader.resources import sql
 
 _LOG = logging.getLogger(__name__)
 
+UNLOGGED = "loader.unlogged"
 SCHEMA = "loader.schema."
 
 # Measured on 1 M to 50 M rows: research/merge.md, "Properties used".
@@ -98,6 +99,12 @@ class Warehouse:
         if found is not None and not found.ordered and found.properties.get(SOURCE) == source:
             self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(schema.key)}")
 
+    def note_unlogged(self, history: TableHistory, table: TableName, columns: tuple[str, ...]) -> None:
+        """Record which columns the log leaves out of updates though they change: see `recorded_unlogged`."""
+        text = json.dumps(columns)
+        if history.properties.get(UNLOGGED) != text:
+            self.session.sql(f"ALTER TABLE {self.name(table)} SET TBLPROPERTIES ('{UNLOGGED}' = {literal(text)})")
+
     def _create_namespace(self, namespace: str) -> None:
         statement = f"CREATE NAMESPACE IF NOT EXISTS {namespace}"
         try:
@@ -124,6 +131,14 @@ def recorded_schema(history: TableHistory, table: TableName, schema_id: str = ""
 def schema_property(schema: TableSchema) -> tuple[str, str]:
     """The table property by which `recorded_schema` finds a schema again."""
     return SCHEMA + schema.schema_id, json.dumps(schema.as_dict(), sort_keys=True)
+
+
+def recorded_unlogged(history: TableHistory, schema: TableSchema) -> tuple[str, ...] | None:
+    """Columns that the log leaves out of updates though they change; None when that is not known of this schema."""
+    text = history.properties.get(UNLOGGED)
+    names = None if text is None else tuple(json.loads(text))
+    known = {column.name for column in schema.columns}
+    return names if names is not None and known.issuperset(names) else None
 
 
 def check_ours(history: TableHistory, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:

@@ -17,7 +17,7 @@ from loader.snapshot.spec import SnapshotSpec
 from loader.snapshot.visible import wait_until_visible
 from loader.source.continuity import check_log_holds
 from loader.source.inspect import log_end, query
-from loader.source.schemas import TableKey, read_schemas
+from loader.source.schemas import TableKey, read_schemas, read_unlogged
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,10 +34,9 @@ def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName,
     schema = read_schemas(connection, [table])[0]
     refuse_inexact(table, [schema.column(name) for name in key.names])
     position = log_end(connection)
-    taken_at = query(connection, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0]
     wait_until_visible(connection, position)
     parts = tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts)
-    plan = plan_at(spec, schema, position, str(taken_at)).model_copy(update={"index": key.index, "key": parts})
+    plan = plan_at(connection, spec, schema, position).model_copy(update={"index": key.index, "key": parts})
     # An index on the beginnings of values does not order the values: such a table is one chunk.
     ordered = not any(part.prefix for part in key.parts)
     bounds = tuple(find_bounds(connection, plan, spec.chunk_rows)) if ordered else ()
@@ -47,21 +46,23 @@ def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName,
     return plan.model_copy(update={"bounds": bounds})
 
 
-def plan_at(spec: SnapshotSpec, schema: TableSchema, position: Position, taken_at: str) -> LoadPlan:
+def plan_at(connection: Connection[Any], spec: SnapshotSpec, schema: TableSchema, position: Position) -> LoadPlan:
     """The plan of a load at a position, in one chunk, without a key."""
+    taken_at = query(connection, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0]
     return LoadPlan(
         source=spec.source,
         generation=spec.generation,
         identity=spec.identity,
         position=str(position),
         shift=spec.shift,
-        taken_at=taken_at,
+        taken_at=str(taken_at),
         table_schema=schema.as_dict(),
         index="",
         key=(),
         bounds=(),
         select=tuple(selected(column) for column in schema.columns),
         undecodable=spec.undecodable,
+        unlogged=read_unlogged(connection, schema.name),
     )
 
 

@@ -185,6 +185,7 @@ def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChun
         schemas={plan.definition.schema_id: plan.definition.as_dict()},
         exact_at=str(end),
         exact_at_seqno=end.seqno(plan.shift),
+        unlogged=plan.unlogged,
         loader_version=__version__,
     )
 

@@ -44,9 +44,8 @@ def load_whole(spec: SnapshotSpec, table: TableName, attempt: str) -> str:
         schema = read_schemas(asking, [table])[0]
         if schema.key:
             raise RetryableError("the table has got a key meanwhile", hint="run again", table=table)
-        taken_at = str(query(asking, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0])
         # Another attempt at the same position has seen the same rows; its plan is as good.
-        plan = loads.begin(plan_at(spec, schema, position, taken_at))
+        plan = loads.begin(plan_at(asking, spec, schema, position))
         stage_chunk(reading, store, plan, attempt, 0)
     return plan_key(plan)
 

@@ -100,6 +100,19 @@ def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> lis
     return [found[name] for name in asked]
 
 
+def read_unlogged(connection: Connection[Any], name: TableName) -> tuple[str, ...]:
+    """The generated columns of a table of MariaDB, which row images leave out where they can, changed or not.
+
+    MySQL logs those that change; MariaDB leaves virtual ones out of MINIMAL images of updates, and from 11 on all
+    generated ones, and out of FULL images too (seen on both servers, of several versions).
+    """
+    if "mariadb" not in connection.get_server_info().lower():
+        return ()
+    with connection.cursor() as cursor:
+        cursor.execute(sql("source/schemas_generated"), (name.schema, name.table))
+        return tuple(str(column) for (column,) in cursor.fetchall())
+
+
 def read_untold(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableSchema]:
     """The captured tables of which the log of this server does not tell everything, as they are now, without keys.
 

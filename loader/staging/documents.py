@@ -261,7 +261,8 @@ class Manifest(Document):
     `held`: XA transactions without an outcome at the stop: should one commit in the next interval, its rows are read
     from where it was prepared. `gtids`: the set of everything before the stop. `mark`: of the stop. `committed_at`: the
     newest time of commit of a transaction in the interval, as staged lines have it; empty when there is none. An
-    initial load has `start == stop == ` its position P0, and `exact_at` the log position after its last read.
+    initial load has `start == stop == ` its position P0, `exact_at` the log position after its last read, and
+    `unlogged`, columns that the log leaves out of updates though they change (None: it is not known of which).
     """
 
     source: str
@@ -281,6 +282,7 @@ class Manifest(Document):
     committed_at: str = ""
     exact_at: str = ""
     exact_at_seqno: int = 0
+    unlogged: tuple[str, ...] | None = None
     loader_version: str
 
     def schema_of(self, schema_id: str) -> TableSchema:

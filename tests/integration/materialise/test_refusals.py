@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,10 +150,55 @@ def test_lines_of_another_form_in_an_initial_load(lake: Lake, wrong: None) -> No
     assert lake.rows(ORDERS) == {}
 
 
-def test_an_incomplete_row_image(both: Lake) -> None:
-    partial = Change("U", number(1, 1100), 5, (1, None), absent="02")
+INSERT = Change("I", number(1, 1100), 5, (7, None), absent="02")
+OF_NO_ROW = Change("U", number(1, 1100), 5, (7, None), absent="02")
+MOVED = [
+    Change("D", number(1, 1100), 5, (7, None), absent="02"),
+    Change("I", number(1, 1100), 9, (8, None), absent="06"),
+]
+
+
+@pytest.mark.parametrize(
+    ("records", "what"),
+    [
+        ([INSERT], "an insert leaves columns out"),
+        ([OF_NO_ROW], "a change leaves columns out, and its row is not there"),
+        ([Change("D", number(1, 1050), 5, (1, "one")), replace(OF_NO_ROW, values=(1, None))], "a change leaves"),
+        (MOVED, "a change leaves columns out, and its row is not there"),
+        ([MOVED[0], replace(MOVED[1], absent="02")], "an insert leaves columns out"),
+    ],
+)
+def test_an_incomplete_row_image(both: Lake, records: list[Change], what: str) -> None:
+    both.staging.interval(P0, position(1, 2000), [(ORDERS, records), (ITEMS, [insert(2)])])
+    error = stopped(both, both.merged(), "shop.orders", "UnsupportedError")
+    assert error["what"].startswith(what)
+    assert error["why"].startswith(f"columns name of the row with {{'id': '{records[-1].values[0]}'}}")
+    assert error["where"] == {"table": "shop.orders", "position": position(1, 1100)}
+    assert unchanged(both)
+
+
+@pytest.mark.parametrize(
+    ("unlogged", "what"),
+    [
+        ('["name"]', "the log leaves a generated column out of changes"),
+        ("", "it is not known which of them are generated"),
+    ],
+)
+def test_a_column_that_the_log_may_leave_out_though_it_changes(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, unlogged: str, what: str
+) -> None:
+    monkeypatch.setattr(staged_writer, "IDENTITY", staged_writer.IDENTITY.model_copy(update={"kind": "mariadb"}))
+    both = Lake(lake.spark, lake.folder / "mariadb")
+    assert both.loaded(*(both.staging.load(schema, [(1, "one")], P0) for schema in (ORDERS, ITEMS))).exit_code == 0
+    change = (
+        f"SET TBLPROPERTIES ('loader.unlogged' = '{unlogged}')"
+        if unlogged
+        else "UNSET TBLPROPERTIES ('loader.unlogged')"
+    )
+    both.sql(f"ALTER TABLE {both.warehouse.name(ORDERS.name)} {change}")
+    partial = replace(OF_NO_ROW, values=(1, None))
     both.staging.interval(P0, position(1, 2000), [(ORDERS, [partial]), (ITEMS, [insert(2)])])
-    stopped(both, both.merged(), "shop.orders", "UnsupportedError")
+    assert what in stopped(both, both.merged(), "shop.orders", "UnsupportedError")["what"]
     assert unchanged(both)
 
 

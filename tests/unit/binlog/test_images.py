@@ -34,9 +34,10 @@ def record(kind: int, *images: dict[int, Any], every_update: bool = False) -> li
     return [[line[0], line[4], *line[5:]] for line in found]
 
 
-def shown(op: str, image: dict[int, Any]) -> list[str | None]:
+def shown(op: str, image: dict[int, Any], *, follows: bool = False) -> list[str | None]:
+    """A record; one that `follows` has the row of the record before it, which the bit after the last column's says."""
     left_out = [index for index in range(COUNT) if index not in image]
-    absent = bitmap(left_out).hex() if left_out else ""
+    absent = bitmap([*left_out, COUNT] if follows else left_out).hex() if left_out else ""
     values = [None if image.get(index) is None else str(image[index]) for index in range(COUNT)]
     return [op, absent, *values]
 
@@ -52,8 +53,19 @@ def test_an_update_takes_from_the_image_before_what_the_one_after_leaves_out() -
 
 
 def test_a_changed_key_is_two_records() -> None:
-    assert record(UPDATE, {1: 7}, {1: 8}) == [shown("D", {1: 7}), shown("I", {1: 8})]
-    assert record(UPDATE, {1: 7}, {3: 8}, every_update=True) == [shown("D", {1: 7}), shown("I", {1: 7, 3: 8})]
+    assert record(UPDATE, {1: 7}, {1: 8}) == [shown("D", {1: 7}), shown("I", {1: 8}, follows=True)]
+    both = [shown("D", {1: 7}), shown("I", {1: 7, 3: 8}, follows=True)]
+    assert record(UPDATE, {1: 7}, {3: 8}, every_update=True) == both
+
+
+def test_the_bit_of_a_row_that_follows_takes_another_byte_behind_eight_columns() -> None:
+    table = Table("shop", "eight", tuple(integer(f"c{n}") for n in range(8)), key=(0,))
+    log = LogBuilder().begin()
+    log.table_map(table)
+    log.rows(UPDATE, table, [table.image([1], [0]), table.image([2, 5], [0, 1])], present=b"\x01\x03")
+    log.xid()
+    found = staged(bytes(log.data)).of("shop.eight")
+    assert [[line[0], *line[4:8]] for line in found] == [["D", "fe", "1", None, None], ["I", "fc01", "2", "5", None]]
 
 
 VALUES = st.one_of(st.none(), st.integers(-(2**31), 2**31 - 1))
@@ -71,7 +83,9 @@ def test_any_images(before: dict[int, Any], after: dict[int, Any], with_key: boo
         after = {index: value for index, value in after.items() if index != 1}
     after = after or {8: "x"}
     whole = before | after
-    expected = [shown("U", whole)] if whole[1] == before[1] else [shown("D", before), shown("I", whole)]
+    expected = [shown("U", whole)] if whole[1] == before[1] else [
+        shown("D", before), shown("I", whole, follows=True)
+    ]  # fmt: skip
     assert record(UPDATE, before, after) == expected
     assert record(DELETE, before) == [shown("D", before)]
     assert record(WRITE, whole) == [shown("I", whole)]
