@@ -33,7 +33,8 @@ WHOLE := tests/e2e tests/dags tests/infra
 # One is with the others, so that both halves take as long.
 APART := tests/e2e/test_remote_staging.py
 PARTS := $(filter-out $(WHOLE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
-SWEEP := tests/memory tests/integration/materialise/test_renames.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py) $(APART)
+SWEEP := tests/memory tests/integration/materialise/test_renames.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py) $(APART) \
+	tests/contract/test_catalogs.py tests/integration/materialise/test_kill.py
 
 .PHONY: test-whole
 test-whole:
