@@ -43,8 +43,12 @@ def _java_says() -> str:
 
 
 def installed() -> dict[str, str]:
-    """Versions of the installed distributions."""
-    return {one.name.lower(): one.version for one in importlib.metadata.distributions() if one.name}
+    """Versions of the installed distributions; of several with one name the first on the path, which is imported."""
+    found: dict[str, str] = {}
+    for one in importlib.metadata.distributions():
+        if one.name:
+            found.setdefault(one.name.lower(), one.version)
+    return found
 
 
 def _requirements() -> list[str]:

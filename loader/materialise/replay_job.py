@@ -14,7 +14,7 @@ from loader.materialise.chain import Chain
 from loader.materialise.replay import replay_table
 from loader.materialise.run import AT_ONCE, known_tables
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
-from loader.materialise.warehouse import Warehouse
+from loader.materialise.warehouse import Warehouses
 from loader.model.table import TableName
 from loader.store.opening import open_store
 
@@ -27,7 +27,7 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     Raises:
         UsageError: no table that the warehouse has is meant.
     """
-    Warehouse(spark, spec.catalog, spec.rules)
+    warehouses = Warehouses(spark, spec.catalog, spec.rules)
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     known = sorted(known_tables(chain, chain.newest_published()))
     meant = [name for name in known if not spec.tables or any(fnmatchcase(str(name), one) for one in spec.tables)]
@@ -40,8 +40,8 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
 
     def one(table: TableName) -> TableReplay:
         try:
-            warehouse = Warehouse(spark, spec.catalog, spec.rules)
-            return replay_table(warehouse, chain, table, spec.since_seqno, publish=spec.publish)
+            with warehouses.one() as warehouse:
+                return replay_table(warehouse, chain, table, spec.since_seqno, publish=spec.publish)
         except Exception as error:
             _LOG.error("table %s failed", table, exc_info=error)
             return TableReplay(table=str(table), status="failed", error=failure(error))

@@ -19,7 +19,7 @@ from loader.materialise.plan import Merge
 from loader.materialise.published import publish
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
 from loader.materialise.standing import plan_merge
-from loader.materialise.warehouse import Warehouse
+from loader.materialise.warehouse import Warehouse, Warehouses
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
@@ -50,8 +50,11 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     isolation = Isolation(warehouse, Quarantines(chain.store, spec.source), last)
     changed = _changed(chain, record, stop)
 
+    warehouses = Warehouses(spark, spec.catalog, spec.rules)
+
     def bring(table: TableName, target: int) -> TableResult:
-        return merge_table(Warehouse(spark, spec.catalog, spec.rules), chain, table, target, record)
+        with warehouses.one() as mine:
+            return merge_table(mine, chain, table, target, record)
 
     before = _renamed(warehouse, chain, isolation, record, stop, bring)
     done: list[TableResult] = []
@@ -85,7 +88,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     Raises:
         LoaderError: a manifest cannot be read.
     """
-    Warehouse(spark, spec.catalog)
+    warehouses = Warehouses(spark, spec.catalog, spec.rules)
     store = open_store(spec.staging_root)
     lineage = [one.name for one in PlanChain(store, spec.source).lineage(spec.generation)]
     read = [read_load(store, key, spec.source, lineage) for key in spec.manifests]
@@ -94,7 +97,8 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     biggest_first = sorted(manifests, key=lambda table: -sum(file.bytes for file in manifests[table].files))
 
     def load_one(table: TableName) -> TableResult:
-        return load_table(Warehouse(spark, spec.catalog, spec.rules), store, manifests[table], lineage)
+        with warehouses.one() as mine:
+            return load_table(mine, store, manifests[table], lineage)
 
     done = _all(biggest_first, load_one)
     quarantines = Quarantines(store, spec.source)

@@ -1,8 +1,8 @@
 """Typed values of staged records, and the search for those that do not fit.
 
-Frames here have a column `last`: a struct of a record's `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_absent`, `_new`
-and `_form` (see `loader.materialise.records`), and of its columns `c0`... as staged text. `typed_frame` adds the values as
-`t_c0`....
+Frames here have a column `last`: a struct of a record's `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_absent`,
+`_new` and `_form` (see `loader.materialise.records`), and of its columns `c0`... as staged text. `typed_frame` adds the
+values as `t_c0`....
 """
 
 from __future__ import annotations

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from queue import Empty, SimpleQueue
 
 from pyspark.sql import SparkSession
 
@@ -113,6 +116,33 @@ class Warehouse:
             # A JDBC catalog looks first and inserts then: of two at once, one fails, and finds it the second time.
             _LOG.info("creating %s once more", namespace, exc_info=True)
             self.session.sql(statement)
+
+
+class Warehouses:
+    """Warehouses for work side by side, each used by one thread at a time and then by the next.
+
+    A session has a catalog of its own, and one of a database keeps its connections as long as the process lives.
+
+    Raises:
+        UsageError: see Warehouse.
+    """
+
+    def __init__(self, spark: SparkSession, catalog: CatalogSettings, rules: Sequence[TableRule] = ()) -> None:
+        self._make = partial(Warehouse, spark, catalog, rules)
+        self._idle: SimpleQueue[Warehouse] = SimpleQueue()
+        self._idle.put(self._make())
+
+    @contextmanager
+    def one(self) -> Iterator[Warehouse]:
+        """One that nobody else uses meanwhile."""
+        try:
+            warehouse = self._idle.get_nowait()
+        except Empty:
+            warehouse = self._make()
+        try:
+            yield warehouse
+        finally:
+            self._idle.put(warehouse)
 
 
 def recorded_schema(history: TableHistory, table: TableName, schema_id: str = "") -> TableSchema:

@@ -13,6 +13,9 @@ import pytest
 from infra.hdfs import HdfsServer
 from infra.s3server import S3Server
 from loader.s3 import open_client
+from tests.spark import jars, new_lake, postgres, settings, spark
+
+__all__ = ["jars", "new_lake", "postgres", "settings", "spark"]
 
 REAL = ["local", pytest.param("s3", marks=pytest.mark.integration), pytest.param("hdfs", marks=pytest.mark.integration)]
 NewRoot = Callable[[str], str]

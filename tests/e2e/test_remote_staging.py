@@ -26,6 +26,8 @@ from tests.contract.conftest import hdfs_user
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
+_LOCK = Path(__file__).resolve().parents[1] / "jars.lock"
+
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 
@@ -51,7 +53,7 @@ class Remote:
 def both_jars(jars: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of the loader's jars and of the catalog's database."""
     folder = tmp_path_factory.mktemp("jars")
-    for place in (Path(jars), jars_folder(Path(__file__).with_name("jars.lock"))):
+    for place in (Path(jars), jars_folder(_LOCK)):
         for jar in place.glob("*.jar"):
             (folder / jar.name).symlink_to(jar)
     return str(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -23,8 +24,15 @@ def test_a_second_initial_load_changes_nothing(loaded: Loaded) -> None:
 
 
 def test_a_delta_makes_the_tables_equal_and_again_changes_nothing(loaded: Loaded) -> None:
-    loaded.execute(*changes(1))
-    first = loaded.json("run")
+    # Moments around the hour that this zone has twice, made and read where it is another time than in UTC.
+    twice = [
+        f"UPDATE shop.orders SET updated_at = FROM_UNIXTIME({1775312100 + n * 900}) WHERE id = {n}" for n in range(9)
+    ]
+    loaded.execute("SET GLOBAL time_zone = '+05:45'", *changes(1), *twice)
+    done = loaded.loader("--json", "run", TZ="Australia/Lord_Howe")
+    loaded.execute("SET GLOBAL time_zone = 'SYSTEM'")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    first = json.loads(done.stdout)
     assert [one["status"] for one in first["extracts"]] == ["staged"]
     assert loaded.differences() == NOTHING_DIFFERS
     staged, snapshots = loaded.staged(), loaded.snapshots()

@@ -71,9 +71,10 @@ def findings(
     needed: str = "",
     min_hours: float = 0,
     marker: str = "",
+    host: str = "",
 ) -> list[Finding]:
     """What is not well."""
-    address = ServerAddress(host=server.host, port=server.port, user=user, tls_ca=tls_ca)
+    address = ServerAddress(host=host or server.host, port=server.port, user=user, tls_ca=tls_ca)
     found = server_findings(
         address,
         TableFilter(include=include or ("shop.*",)),
@@ -248,6 +249,19 @@ def test_a_replica_that_does_not_log_what_it_replicates(server: Server) -> None:
         change, reset = "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 1", "RESET REPLICA ALL"
     with having(server, change, after=(reset,)):
         assert "is a replica" in only(findings(server), "error", "replica")
+
+
+def test_a_server_that_is_too_old() -> None:
+    # MariaDB says the version that it is told: no server that old is to be had.
+    with running("mariadb", {"version": "10.4.34-MariaDB-log"}) as server:
+        text = only([one for one in findings(server) if one.severity == "error"], "error", "server")
+        assert text == "mariadb 10.4.34-MariaDB-log does not log column names"
+
+
+def test_rows_that_go_over_the_network_in_clear(mysql: Server) -> None:
+    # Another name of this machine, which nothing but its resolver knows to be one.
+    text = only(findings(mysql, host="127.1"), "warning", "tls")
+    assert text == "none: passwords and rows go over the network in clear"
 
 
 def test_no_log_at_all() -> None:

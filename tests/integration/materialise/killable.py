@@ -29,16 +29,19 @@ def run_until(spark: SparkSession, point: str, spec: MaterialiseSpec | LoadSpec 
     """Run the spec with the failpoint armed; the exit code of its process, negative for a signal."""
     file = folder / f"{point}.json"
     file.write_text(spec.model_dump_json())
-    parameters = spark.sparkContext._gateway.gateway_parameters
-    variables = {
-        "LOADER_FAILPOINT": point,
-        "PYSPARK_GATEWAY_PORT": str(parameters.port),
-        "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
-    }
     kind = next(kind for kind, (_, of) in _KINDS.items() if isinstance(spec, of))
     argv = [sys.executable, "-m", "tests.integration.materialise.killable", kind, str(file)]
     checkout = Path(__file__).resolve().parents[3]
-    return subprocess.run(argv, cwd=checkout, env={**os.environ, **variables}, check=False, timeout=120).returncode
+    return subprocess.run(
+        argv, cwd=checkout, env={**on_the_jvm(spark), "LOADER_FAILPOINT": point}, check=False, timeout=120
+    ).returncode
+
+
+def on_the_jvm(spark: SparkSession) -> dict[str, str]:
+    """The environment of a process that uses the JVM of this one."""
+    parameters = spark.sparkContext._gateway.gateway_parameters
+    gateway = {"PYSPARK_GATEWAY_PORT": str(parameters.port), "PYSPARK_GATEWAY_SECRET": parameters.auth_token}
+    return {**os.environ, **gateway}
 
 
 def _main() -> None:

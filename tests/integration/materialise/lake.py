@@ -27,11 +27,11 @@ from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Stag
 class Lake:
     """Everything one test needs; `folder` is its own."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, catalog: CatalogSettings | None = None) -> None:
         self.spark = spark
         self.folder = folder
         self.staging = Staging(folder / "staging")
-        self.catalog = CatalogSettings(type="hadoop", warehouse=f"file://{folder / 'warehouse'}")
+        self.catalog = catalog or CatalogSettings(type="hadoop", warehouse=f"file://{folder / 'warehouse'}")
         self.rules: tuple[TableRule, ...] = ()
         self.warehouse = Warehouse(spark, self.catalog)
 

@@ -82,6 +82,19 @@ def test_key_change_is_a_delete_and_an_insert(lake: Lake) -> None:
         == fold(NUMBERED, rows, 0, chain)
         == {(k,): v for k, v in zip((2, 3, 4), ((2, "one"), (3, "two"), (4, "three")), strict=True)}
     )
+    swap = [  # 2 <-> 3 by way of a key that is free, and 4 takes its place
+        Change("D", number(1, 2100), 10, (2, "one")),
+        Change("I", number(1, 2100), 20, (9, "one")),
+        Change("D", number(1, 2100), 30, (3, "two")),
+        Change("I", number(1, 2100), 40, (2, "two")),
+        Change("D", number(1, 2100), 50, (9, "one")),
+        Change("I", number(1, 2100), 60, (3, "one")),
+        Change("D", number(1, 2100), 70, (4, "three")),
+        Change("I", number(1, 2100), 80, (9, "three")),
+    ]
+    lake.staging.interval(position(1, 2000), position(1, 3000), [(NUMBERED, swap)])
+    lake.one(lake.merged())
+    assert lake.rows(NUMBERED) == {(2,): (2, "two"), (3,): (3, "one"), (9,): (9, "three")}
 
 
 def test_order_of_records_is_a_number_not_a_text(lake: Lake) -> None:

@@ -1,0 +1,74 @@
+"""A PostgreSQL on this machine, for the tests of JDBC catalogs: programs of a Debian package, data that is thrown away.
+
+with start_postgres() as uri:
+    CatalogSettings(type="jdbc", uri=uri, properties={"jdbc.user": "postgres"}, ...)
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from infra.servers.errors import ServerError, tail
+from infra.servers.process import HOST, free_port, wait_until
+
+_START_SECONDS = 60
+_OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "unix_socket_directories=")
+
+
+@contextmanager
+def start_postgres() -> Iterator[str]:
+    """The JDBC address of a server, whose user `postgres` needs no password, until the end of the block.
+
+    Raises:
+        ServerError: it is not installed, or did not come up.
+    """
+    programs = _programs()
+    with TemporaryDirectory(prefix="loader-postgres-") as folder:
+        user = _hand_over(Path(folder))
+        data, log, port = Path(folder, "data"), Path(folder, "log"), free_port()
+        argv = [str(programs / "initdb"), "--pgdata", str(data), "--username=postgres", "--auth=trust", "--no-sync"]
+        made = subprocess.run(argv, user=user, cwd=folder, check=False, capture_output=True, text=True)
+        if made.returncode:
+            raise ServerError(f"initdb failed:\n{tail(made.stdout + made.stderr)}")
+        argv = [str(programs / "postgres"), "-D", str(data), "-h", HOST, "-p", str(port)]
+        argv += [part for option in _OPTIONS for part in ("-c", option)]
+        with log.open("wb") as output:
+            server = subprocess.Popen(argv, user=user, cwd=folder, stdout=output, stderr=output)
+        try:
+            ready = [str(programs / "pg_isready"), "-h", HOST, "-p", str(port), "-q"]
+            if not wait_until(lambda: _is_ready(server, ready), _START_SECONDS) or server.poll() is not None:
+                raise ServerError(f"PostgreSQL did not come up:\n{tail(log.read_text())}")
+            yield f"jdbc:postgresql://{HOST}:{port}/postgres"
+        finally:
+            server.kill()  # its data is thrown away
+            server.wait()
+
+
+def _is_ready(server: subprocess.Popen[bytes], ready: list[str]) -> bool:
+    return server.poll() is not None or subprocess.run(ready, check=False).returncode == 0
+
+
+def _programs() -> Path:
+    """The folder of the newest version that is installed; Debian keeps it off the PATH."""
+    versions = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    found = max(versions, key=lambda path: int(path.parents[1].name), default=None)
+    on_path = shutil.which("initdb")
+    if found is None and on_path is None:
+        raise ServerError("PostgreSQL is not installed; apt-get install postgresql, or infra/apt.sh does")
+    return (found or Path(str(on_path)).resolve()).parent
+
+
+def _hand_over(folder: Path) -> str | None:
+    """Whose server it will be: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    owner = next(one for one in ("postgres", "nobody") if any(one == user.pw_name for user in pwd.getpwall()))
+    shutil.chown(folder, owner)
+    return owner
