@@ -64,8 +64,9 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
     """The columns after a statement.
 
     Raises:
-        UntoldError: a column is not there, or there already.
+        UntoldError: a column is not there, or there already; or it depends on the server whether it is.
     """
+    _refuse_doubtful(actions)
     effective = [action for action in actions if not _without_effect(action, columns)]
     dropped = {a.name.lower() for a in effective if isinstance(a, DropColumn)}
     renamed = {a.old.lower(): a.new for a in effective if isinstance(a, RenameColumn)}
@@ -118,6 +119,30 @@ def _without_effect(action: Action, columns: Sequence[Column]) -> bool:
         case RenameColumn(old, _, True) | ModifyColumn(old, _, _, True):
             return old.lower() not in names
     return False
+
+
+def _refuse_doubtful(actions: Sequence[Action]) -> None:
+    """Refuse a column that is to be added if it is not there, by a statement that has another action with its name.
+
+    Which of them MariaDB leaves out then is told by no manual.
+    """
+    added = {a.definition.name.lower() for a in actions if isinstance(a, AddColumn) and a.if_not_exists}
+    names = [name.lower() for action in actions for name in _names(action)]
+    if twice := [name for name in sorted(added) if names.count(name) > 1]:
+        raise UntoldError(f"several actions are about column {twice[0]}, and one depends on whether it is there")
+
+
+def _names(action: Action) -> set[str]:
+    match action:
+        case AddColumn(definition):
+            return {definition.name}
+        case ModifyColumn(old, definition):
+            return {old, definition.name}
+        case RenameColumn(old, new):
+            return {old, new}
+        case DropColumn(old):
+            return {old}
+    return set()
 
 
 def _require(columns: Sequence[Column], names: Sequence[str]) -> None:

@@ -41,15 +41,17 @@ def read_default(cursor: TokenCursor) -> Default:
     start = cursor.at
     skip_expression(cursor)
     found = cursor.tokens[start : cursor.at]
-    while _in_parentheses(found):
-        found = found[1:-1]
+    around = _parentheses(found)
+    found = found[around : len(found) - around]
     return _literal(found) or Default("expression", " ".join(token.text for token in found)[:80])
 
 
-def _in_parentheses(found: list[Token]) -> bool:
-    """Whether the first of the tokens opens what the last one closes."""
-    depths = list(accumulate({"(": 1, ")": -1}.get(token.word, 0) for token in found))
-    return len(found) > 2 and depths[-1] == 0 and 0 not in depths[:-1]
+def _parentheses(found: list[Token]) -> int:
+    """How many pairs of parentheses are around all the tokens."""
+    steps = [{"(": 1, ")": -1}.get(token.word, 0) for token in found]
+    opening = next((at for at, step in enumerate(steps) if step != 1), 0)
+    closing = next((at for at, step in enumerate(reversed(steps)) if step != -1), 0)
+    return min(opening, closing, *list(accumulate(steps))[opening : len(steps) - closing])
 
 
 def _literal(found: list[Token]) -> Default | None:

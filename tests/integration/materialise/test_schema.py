@@ -280,3 +280,28 @@ def test_every_snapshot_of_the_loader_shows_the_columns_of_then(followed: Lake) 
             if "loader.applied" in snapshot.summary:
                 frame = followed.warehouse.session.sql(f"SELECT * FROM {name} VERSION AS OF {snapshot.id}")
                 assert [column for column in frame.columns if column.startswith("_loader")] == []
+
+
+STAMP = Column("at", "timestamp")
+DOUBTFUL = {
+    "MODIFY name VARCHAR(5)": (NAME, "longer     ", "shorter"),
+    "MODIFY at TIMESTAMP NOT NULL": (STAMP, None, "2024-01-02 03:04:05"),
+    "MODIFY size INT AUTO_INCREMENT": (SIZE, 0, 7),
+}
+
+
+def test_rows_that_the_server_may_have_changed_without_a_word_stop_their_table(lake: Lake) -> None:
+    stories, keys = [], []
+    for place, (text, (column, changed, kept)) in enumerate(DOUBTFUL.items()):
+        for name, value in ((f"changed{place}", changed), (f"kept{place}", kept)):
+            there = schema(name, ID, column)
+            stories.append(Story(there, (), ((1100, f"ALTER TABLE {name} {text}"),), (), ()))
+            keys.append(lake.staging.load(there, [(1, value)], P0))
+    lake.loaded(*keys)
+    staged(lake, stories, [END])
+    found = {one.table: one for one in lake.merged().tables}
+    assert {name for name, one in found.items() if one.error} == {f"shop.changed{n}" for n in range(3)}
+    for place, what in enumerate(("cut spaces off", "filled rows", "filled rows")):
+        error = found[f"shop.changed{place}"].error
+        assert error is not None
+        assert what in error["what"]

@@ -133,6 +133,7 @@ UNTOLD = {
     "ADD a INT": "the table had a column a there",
     "DROP x": "the table had no column x there",
     "ADD x INT AFTER y": "the table had no column y there",
+    "CHANGE IF EXISTS x y INT, ADD COLUMN IF NOT EXISTS Y INT": "several actions are about column y",
     "ADD PRIMARY KEY (x)": "the table had no column x there",
 }
 

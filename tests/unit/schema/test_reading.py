@@ -244,13 +244,15 @@ DEFAULTS = {
     "b'01'": Default("bits", "01"), "NULL": Default("null"), "('a')": Default("string", "a"), "((5))": Default("number", "5"),
     "CURRENT_TIMESTAMP(3) ON UPDATE NOW(3)": Default("expression", "CURRENT_TIMESTAMP ( 3 )"),
     "(UUID())": Default("expression", "UUID ( )"), "1 + 1": Default("expression", "1 + 1"),
-    "(1 + 1)": Default("expression", "1 + 1"), "NOW() + INTERVAL 1 DAY": Default("expression", "NOW ( ) + INTERVAL 1 DAY"),
+    "(1 + 1)": Default("expression", "1 + 1"), "(1) + (1)": Default("expression", "( 1 ) + ( 1 )"),
+    "((1) + (1))": Default("expression", "( 1 ) + ( 1 )"), "(-5)": Default("number", "-5"),
+    "(" * 9000 + "7" + ")" * 9000: Default("number", "7"), "NOW() + INTERVAL 1 DAY": Default("expression", "NOW ( ) + INTERVAL 1 DAY"),
     "concat('a', `b`)": Default("expression", "concat ( a , b )"),
     "NEXT VALUE FOR o.s": Default("expression", "NEXT VALUE FOR o . s"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", list(DEFAULTS))
+@pytest.mark.parametrize("text", list(DEFAULTS), ids=lambda text: text[:30])
 def test_defaults(text: str) -> None:
     expected = AddColumn(column("int", default=DEFAULTS[text], nullable=False), "a")
     for form in (f"NOT NULL DEFAULT {text}", f"DEFAULT {text} NOT NULL COMMENT 'x'"):
