@@ -67,6 +67,10 @@ bench-codec: setup ## measure the codec against other readers of the log; QUICK=
 bench-merge: setup ## measure merges by the size of the table and where the changes are; QUICK=1 with a tenth of the rows
 	@.venv/bin/python -m tests.bench.merge $(if $(QUICK),--quick)
 
+.PHONY: bench-e2e
+bench-e2e: setup ## measure whole deltas beside mysqlbinlog -v of the same log; QUICK=1 with a tenth of the log
+	@.venv/bin/python -m tests.bench.e2e $(if $(QUICK),--quick)
+
 .PHONY: lint
 lint: $(SYNCED) ## check style, formatting, types and layers
 	@.venv/bin/ruff check .

@@ -52,14 +52,43 @@ def live(kind: Literal["bulk", "small"], size: int) -> Iterator[tuple[Server, Lo
         yield server, Log(*_written(server, lambda cursor: fill(cursor, size)))
 
 
-def _fill_bulk(cursor: Cursor, rows: int) -> int:
-    step = 50_000
+@contextmanager
+def empty() -> Iterator[Server]:
+    """A running server with a schema `bench` and no table."""
+    with TemporaryDirectory(prefix="loader-bench-") as folder, start_server("mysql", Path(folder), _OPTIONS) as server:
+        with _connected(server) as cursor:
+            cursor.execute("CREATE DATABASE bench")
+        yield server
+
+
+def fill(server: Server, kind: Literal["bulk", "small"], size: int) -> Log:
+    """Make a table there and change it, in a log file of its own; of bulk in three transactions."""
+    with _connected(server) as cursor:
+        cursor.execute("USE bench")
+        cursor.execute("DROP TABLE IF EXISTS orders, events")
+        cursor.execute("DROP PROCEDURE IF EXISTS work")
+        cursor.execute("FLUSH BINARY LOGS")
+        cursor.execute("SHOW BINARY LOGS")
+        name = cursor.fetchall()[-1][0]
+        changes = _fill_bulk(cursor, size, step=2 * size) if kind == "bulk" else _fill_small(cursor, size)
+        cursor.execute("FLUSH BINARY LOGS")
+    return Log(server.log_dir / name, changes)
+
+
+@contextmanager
+def _connected(server: Server) -> Iterator[Cursor]:
+    connection = pymysql.connect(host=server.host, port=server.port, user=server.user, autocommit=True)
+    with connection, connection.cursor() as cursor:
+        yield cursor
+
+
+def _fill_bulk(cursor: Cursor, rows: int, step: int = 50_000) -> int:
     cursor.execute(
         "CREATE TABLE orders (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, customer INT, sku VARCHAR(40),"
         " title VARCHAR(120), price DECIMAL(12,2), weight DOUBLE, created DATETIME(6), changed TIMESTAMP(3),"
         " state ENUM('new','paid','sent','lost'))"
     )
-    cursor.execute("SET cte_max_recursion_depth = 1000000")
+    cursor.execute("SET cte_max_recursion_depth = 10000000")
     changes = 0
     for first in range(0, rows, step):
         changes += cursor.execute(
@@ -110,8 +139,7 @@ def _made(name: str, fill: Callable[[Cursor], int]) -> Log:
 
 
 def _written(server: Server, fill: Callable[[Cursor], int]) -> tuple[Path, int]:
-    connection = pymysql.connect(host=server.host, port=server.port, user=server.user, autocommit=True)
-    with connection, connection.cursor() as cursor:
+    with _connected(server) as cursor:
         for statement in ("CREATE DATABASE bench", "USE bench", "RESET BINARY LOGS AND GTIDS"):
             cursor.execute(statement)
         changes = fill(cursor)

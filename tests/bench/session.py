@@ -14,11 +14,15 @@ from loader.submit import SparkSettings, configuration, environment
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+def jars() -> str:
+    """The folder with Iceberg's jar."""
+    argv = [sys.executable, str(_CHECKOUT / "infra" / "jars.py")]
+    return subprocess.check_output(argv, cwd=_CHECKOUT, text=True).splitlines()[-1]
+
+
 def spark_session() -> SparkSession:
     """A session on two cores; one and the same for all who ask in a process."""
-    argv = [sys.executable, str(_CHECKOUT / "infra" / "jars.py")]
-    jars = subprocess.check_output(argv, cwd=_CHECKOUT, text=True).splitlines()[-1]
-    settings = SparkSettings(jars=jars, master="local[2]", conf={"spark.driver.memory": "4g"})
+    settings = SparkSettings(jars=jars(), master="local[2]", conf={"spark.driver.memory": "4g"})
     os.environ.update(environment(settings))
     builder = SparkSession.builder.master(settings.master)
     for name, value in configuration(settings).items():

@@ -1,0 +1,89 @@
+"""What a whole delta costs beside printing the same log: position, extraction and merge, every process start included.
+
+    python -m tests.bench.e2e [--quick] [--json FILE]
+
+The ratio is to `mysqlbinlog -v` over the same file in the same call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+from infra.servers import Server
+from tests.bench.logs import empty, fill
+from tests.bench.peers import Program, mysqlbinlog
+from tests.bench.session import jars
+
+Kind = Literal["bulk", "small"]
+_CASES: tuple[tuple[Kind, int], ...] = (("bulk", 500_000), ("bulk", 5_000_000), ("small", 200_000))
+
+
+def configured(folder: Path, server: Server) -> Path:
+    """A configuration for the server, reading its log files."""
+    file = folder / "loader.toml"
+    file.write_text(
+        f"""
+[staging]
+root = "file://{folder}/staging"
+[warehouse]
+path = "{folder}/warehouse"
+[spark]
+master = "local[2]"
+jars = "{jars()}"
+[sources.bench]
+host = "{server.host}"
+port = {server.port}
+user = "{server.user}"
+tables.include = ["bench.*"]
+transport = "file"
+log_files = "{server.log_dir}"
+"""
+    )
+    return file
+
+
+def loader(config: Path, *arguments: str) -> Program:
+    """The command, whole."""
+    argv = [sys.executable, "-m", "loader", "--config", str(config), "--json", *arguments]
+    return Program("loader", lambda _file, _folder: argv)
+
+
+def measured(quick: bool) -> Iterator[dict[str, Any]]:
+    """A figure for each log."""
+    with TemporaryDirectory(prefix="loader-bench-") as folder, empty() as server:
+        config = configured(Path(folder), server)
+        loader(config, "initial-load").run(config)
+        for kind, size in _CASES:
+            log = fill(server, kind, size // 10 if quick else size)
+            ours, theirs = loader(config, "run").run(log.file), mysqlbinlog().run(log.file)
+            yield {
+                "log": f"{kind}, {log.changes:,} changes, {log.file.stat().st_size >> 20} MB",
+                "ratio": round(ours.seconds / theirs.seconds, 2),
+                "seconds": round(ours.seconds, 1),
+                "of mysqlbinlog -v": round(theirs.seconds, 1),
+                "MB of the largest process": round(ours.megabytes),
+            }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print each figure as it comes."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="logs of a tenth of the size")
+    parser.add_argument("--json", type=Path, help="write all figures there")
+    given = parser.parse_args(arguments)
+    figures = []
+    for figure in measured(given.quick):
+        figures.append(figure)
+        print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
