@@ -118,7 +118,7 @@ def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
     kept = sf.lit(True) if work.rule.mode != "mirror" else sf.col("_op") != "D"
     sums = frame.agg(
         *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in _COUNTS),
-        *(sf.count_if(new & sf.col(f"`lost {name}`")).alias(f"lost {name}") for name in lost(work)),
+        *(_rows_with(new & sf.col(f"`lost {name}`"), work).alias(f"lost {name}") for name in lost(work)),
         *_ends(new, work.schema),
         sf.count_if("bad").alias("bad"),
         sf.count_if("partial").alias("partial"),
@@ -130,6 +130,14 @@ def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
     except Exception as error:
         raise unreadable(error, work.name) or error from error
     return row.asDict() if row else {}
+
+
+def _rows_with(condition: Expression, work: Work) -> Expression:
+    """How many rows of those to be written have it; without a key an image is written more or less often."""
+    if work.schema.key or work.rule.mode == "history":
+        return sf.count_if(condition)
+    more = sf.greatest(sf.col("new_I") - sf.col("new_D"), sf.lit(0))
+    return sf.coalesce(sf.sum(sf.when(condition, more)), sf.lit(0))
 
 
 def _check_counts(found: dict[str, Any], work: Work) -> None:
