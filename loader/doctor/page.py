@@ -8,6 +8,7 @@ from loader.doctor.server import server_findings
 from loader.model.identity import Identity
 from loader.pipeline import chain_of
 from loader.pipeline.following import prove
+from loader.pipeline.releasing import quarantines_of
 from loader.pipeline.retention import needed_from
 from loader.reader.uri import resolve, server_of
 from loader.settings import SourceSettings
@@ -37,6 +38,7 @@ def of_source(settings: SourceSettings) -> list[Finding]:
         [
             *(files.checks(transport.files, transport.path) if transport.kind == "file" else []),
             *here.checks(),
+            ("quarantine", lambda: quarantined(settings)),
             ("store", lambda: lake.store_works(open_store(settings.staging_root))),
             ("spark", lambda: lake.by_spark(open_store(settings.staging_root), settings.catalog, settings.spark, run)),
         ]
@@ -70,6 +72,16 @@ def continues(settings: SourceSettings) -> Finding:
         cure = "nothing, if it took over: the next run follows it by its GTIDs; else point the source at the old server"
         return warning("chain", other.what, cure)
     return ok("chain", f"staged up to {known.position}, and the log goes on there")
+
+
+def quarantined(settings: SourceSettings) -> list[Finding]:
+    """A warning for each table that is not attempted until it is released."""
+    return [
+        warning(
+            "quarantine", f"{one.table} stands still since {one.since:%F %T}: {one.error['what']}", one.told()["hint"]
+        )
+        for one in quarantines_of(settings).all().values()
+    ]
 
 
 def _needed(settings: SourceSettings, identity: Identity) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import cast
 
 from loader.errors import DataError
@@ -36,14 +37,18 @@ class Isolation:
         found = self._quarantines.still(table, self._stood[table])
         return _report(found) if found else None
 
-    def judged(self, result: TableResult) -> TableResult:
-        """A table's result: of one that failed, and that no retry can help, its quarantine.
+    def judged(self, results: Sequence[TableResult]) -> list[TableResult]:
+        """The results of all tables: of those that failed, and that no retry can help, their quarantine.
 
         One that has moved since the run looked at it was overtaken by another run, and so is only failed: the files
-        it missed may have been purged because the other one had done with them.
+        it missed may have been purged because the other one had done with them. One that waits for a quarantined table,
+        whose rows it is to take, waits as long as that.
         """
-        if not hopeless(result):
-            return result
+        first = [self._quarantined(one) if hopeless(one) else one for one in results]
+        stopped = {one.table for one in first if one.status == "quarantined"}
+        return [self._quarantined(waiting) if (waiting := _waiting(one, stopped)) else one for one in first]
+
+    def _quarantined(self, result: TableResult) -> TableResult:
         table = TableName.parse(result.table)
         stands = self._stands(table)
         if self._stood.get(table) != (stands.seqno if stands else None):
@@ -69,6 +74,20 @@ class Isolation:
 def hopeless(result: TableResult) -> bool:
     """Whether a table failed for what is in the data: anything else may be better the next time."""
     return result.status == "failed" and result.error is not None and result.error["exit_code"] == DataError.exit_code
+
+
+def _waiting(result: TableResult, stopped: set[str]) -> TableResult | None:
+    """A table that failed because of one of those that are stopped, with that as its error."""
+    other = result.error["where"].get("table", result.table) if result.error else result.table
+    if result.status != "failed" or result.error is None or other == result.table or other not in stopped:
+        return None
+    waits = DataError(
+        f"table {result.table} waits for table {other}, which is quarantined",
+        why=result.error["what"],
+        hint=f"mend the cause, then: loader release {other}",
+        table=result.table,
+    )
+    return result.model_copy(update={"error": waits.as_dict()})
 
 
 def standing(history: TableHistory | None) -> Applied | None:

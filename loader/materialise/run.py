@@ -72,7 +72,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     done += _all(biggest_first, lambda table: bring(table, stop))
     earlier = {str(table): result for table, result in before.items()}
     done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
-    done = sorted(map(isolation.judged, done), key=lambda result: result.table)
+    done = sorted(isolation.judged(done), key=lambda result: result.table)
     failed = any(result.status == "failed" for result in done)
     return MaterialiseResult(
         tables=tuple(done),
@@ -140,7 +140,9 @@ def _renamed(
     that fails here fails again, and is reported, when it is brought further.
     """
     done: dict[TableName, TableResult] = {}
-    for seqno, named in chain.renames(record.stop_seqno if record else 0, stop):
+    # Tables that were quarantined have not come as far as the record.
+    known = min((record.stop_seqno, *record.behind.values())) if record else 0
+    for seqno, named in chain.renames(known, stop):
         tables = [table for table in named if not isolation.stopped(table, warehouse.history(table))]
         for target in (seqno - 1, seqno):
             there = [table for table in tables if warehouse.history(table) or chain.born(table, target) is not None]

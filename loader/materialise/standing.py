@@ -66,9 +66,11 @@ def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) ->
             hint="load the table that has the name now: loader initial-load --again; or capture both from the start",
             table=table,
         )
-    manifests = chain.covering(since, seqno - 1) if since < seqno - 1 else ()
-    files = (file for manifest in manifests for file in manifest.of_table(table) if file.rows)
-    if any(file.max_seqno > since and file.min_seqno < seqno for file in files):
+    newest = history.applied if history else None
+    # Where it stands beyond that place, it was brought to right before it first.
+    if (newest is None or newest.seqno < seqno) and isinstance(
+        plan_merge(warehouse, history, chain, table, seqno - 1, None), Merge
+    ):
         raise RetryableError(
             f"table {table} is not as far as where another one takes its rows",
             hint="run again",

@@ -328,6 +328,12 @@ def test_of_several_sources_one_must_be_named(write: Path) -> None:
     assert config.source("crm").name == "crm"
 
 
+def test_how_long_snapshots_are_kept(write: Path) -> None:
+    assert loaded(write, GOOD).source().maintain.keep_days == 7
+    assert loaded(write, GOOD + "maintain = { keep_days = 0.5 }\n").source().maintain.keep_days == 0.5
+    assert "maintain.keep_days" in complaint(write, GOOD + "maintain = { keep_days = -1 }\n")
+
+
 def test_limits_of_an_interval(write: Path) -> None:
     assert loaded(write, GOOD).source().interval == IntervalLimits(bytes=1024**3, transactions=0, seconds=0)
     given = loaded(write, GOOD + "interval = { bytes = 0, transactions = 7, seconds = 60 }\n").source().interval

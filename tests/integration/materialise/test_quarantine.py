@@ -17,7 +17,7 @@ from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column
 from loader.pipeline import intervals, purge, snapshots_job, view
 from loader.pipeline.releasing import quarantines_of, release
-from loader.staging.documents import Manifest, Published
+from loader.staging.documents import Barrier, Manifest, Published
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
@@ -177,3 +177,37 @@ def test_a_run_killed_while_it_quarantines_heals(both: Lake, point: str) -> None
     result = both.merged()
     assert statuses(result) == {"items": "already", "orders": "quarantined"}
     assert record(both, result).behind == {"shop.orders": number(1, 1000)}
+
+
+def barrier(offset: int, statement: str, *names: str) -> Barrier:
+    return Barrier(
+        seqno=number(1, offset), position=position(1, offset), statement=statement, database="shop",
+        sql_mode=1 << 21, mariadb=False, tables=tuple(f"shop.{name}" for name in names),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", ["lost file", "statement"])
+def test_a_table_that_takes_the_rows_of_a_quarantined_one_waits_for_it(lake: Lake, cause: str) -> None:
+    lake.staging.interval(position(1, 4), P0)
+    lake.loaded(*(lake.staging.load(schema, [(1, "one")], P0) for schema in (ORDERS, ITEMS)))
+    moved = table("moved", COLUMNS, ["id"])
+    unread = [barrier(1200, "ALTER TABLE orders ADD KEY (", "orders")] if cause == "statement" else []
+    before = [(ORDERS, [insert(1100)])] if cause == "lost file" else []
+    lake.first = lake.staging.interval(
+        P0,
+        position(1, 2000),
+        [*before, (moved, [insert(1600)]), (ITEMS, [insert(1700)])],
+        [*unread, barrier(1500, "RENAME TABLE orders TO moved", "orders", "moved")],
+    )
+    kept, place = without_its_file(lake) if cause == "lost file" else (None, None)
+    result = lake.merged()
+    assert statuses(result) == {"items": "applied", "moved": "quarantined", "orders": "quarantined"}
+    assert set(record(lake, result).behind) == {"shop.orders", "shop.moved"}
+    assert lake.warehouse.history(moved.name) is None
+    assert statuses(lake.merged()) == {"items": "already", "moved": "quarantined", "orders": "quarantined"}
+    if kept:
+        kept.rename(place)
+        assert len(release(settings(lake))) == 2
+        assert lake.merged().exit_code == 0
+        assert set(lake.rows(moved)) == {(1,), (1100,), (1600,)}
+        assert quarantines_of(settings(lake)).all() == {}
