@@ -44,7 +44,8 @@ def completed(session: SparkSession, records: DataFrame, work: Work, base: Base,
     """
     known = _in_lives(_alike(records.where("_new"), work), work).localCheckpoint()
     _check_logged(known, work, base)
-    rows = _standing_rows(session, known, work, base, within)
+    # Not a plan: Spark would read the table again, without these rows, as soon as they are deleted.
+    rows = _standing_rows(session, known, work, base, within).localCheckpoint()
     by = [*key_places(work.schema)]
     filled = known.join(rows, by, "left")
     first = sf.col("life") == 0

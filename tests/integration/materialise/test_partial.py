@@ -1,0 +1,51 @@
+"""Row images that leave columns out, of a table that is altered in between: each record by its own columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from loader.model.table import Column
+from loader.staging.documents import Barrier
+from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.staged_writer import Change, number, position, table
+
+pytestmark = pytest.mark.integration
+
+ID, NAME = Column("id", "int"), Column("name", "varchar", charset="utf8mb4")
+SIZE, WIDE, DAY = Column("size", "int"), Column("size", "bigint"), Column("day", "datetime", size=1)
+BEFORE = table("orders", [ID, NAME, SIZE], ["id"])
+AFTER = table("orders", [DAY, ID, WIDE, NAME], ["id"])
+P0 = position(1, 1000)
+ALTER = "ALTER TABLE orders ADD day DATETIME(1) DEFAULT '2024-01-02 03:04:05.5' FIRST, MODIFY size BIGINT AFTER id"
+
+
+def test_columns_that_come_between_records(lake: Lake) -> None:
+    rows = [(key, f"{key}\\\n", key * 10) for key in range(1, 6)]
+    lake.one(lake.loaded(lake.staging.load(BEFORE, rows, P0)))
+    early = [
+        Change("U", number(1, 1100), 1, (1, None, 11), "02"),
+        Change("U", number(1, 1100), 2, (2, "two", None), "04"),
+        Change("D", number(1, 1100), 3, (3, None, None), "06"),
+        Change("I", number(1, 1100), 4, (6, None, None), "0e"),
+        Change("D", number(1, 1100), 5, (4, None, None), "06"),
+    ]
+    late = [
+        Change("U", number(1, 1300), 1, (None, 2, 22, None), "09"),
+        Change("D", number(1, 1300), 2, (None, 6, None, None), "0d"),
+        Change("I", number(1, 1300), 3, (None, 7, None, "seven"), "15"),
+        Change("U", number(1, 1300), 4, ("2025-01-01 00:00:00.0", 5, None, None), "0c"),
+    ]
+    barrier = Barrier(
+        seqno=number(1, 1200), position=position(1, 1200), statement=ALTER, tables=("shop.orders",),
+        database="shop", sql_mode=1 << 21, mariadb=False,
+    )  # fmt: skip
+    lake.staging.interval(P0, position(1, 2000), [(BEFORE, early), (AFTER, late)], barriers=[barrier])
+    lake.one(lake.merged())
+    default = "2024-01-02 03:04:05.500000"
+    assert sorted((str(day), *rest) for day, *rest in lake.rows(AFTER).values()) == [
+        (default, 1, 11, "1\\\n"),
+        (default, 2, 22, "two"),
+        (default, 7, 30, "seven"),
+        ("2025-01-01 00:00:00", 5, 50, "5\\\n"),
+    ]
+    assert lake.one(lake.merged()).status == "already"
