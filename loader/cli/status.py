@@ -45,6 +45,7 @@ def _tables(out: Output, found: pipeline.SourceStatus) -> None:
         if t.table not in stopped
     ]
     rows += [(one.table, str(one.applied_seqno or ""), "", "quarantined") for one in found.quarantined]
+    rows += [(name, "", "", "released") for name in found.released]
     out.rows(("table", "applied_seqno", "snapshot", "state"), sorted(rows))
     for one in found.quarantined:
         out.line(str(job.rebuild(one.told())))

@@ -33,7 +33,7 @@ class SourceStatus(BaseModel):
 
     `behind` counts bytes of log after the last applied position, over the files between; `runway` is of the oldest log
     file that is not staged. Neither is known of another server than the one that was read so far. `quarantined`: tables
-    that stopped and are not attempted until they are released.
+    that stopped and are not attempted until they are released. `released`: those that no run has brought on since.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -48,6 +48,7 @@ class SourceStatus(BaseModel):
     runway: Runway | None
     tables: tuple[TableState, ...]
     quarantined: tuple[Quarantine, ...]
+    released: tuple[str, ...]
 
 
 def status(settings: SourceSettings) -> SourceStatus:
@@ -66,6 +67,7 @@ def status(settings: SourceSettings) -> SourceStatus:
         Position.parse(newest.stop) if newest and newest.generation == generation.name else generation.start_position
     )
     same = identity.same_server(generation.identity)
+    stopped = quarantines_of(settings).all()
     return SourceStatus(
         source=settings.name,
         server=f"{identity.kind} {identity.version} at {settings.server}",
@@ -86,7 +88,8 @@ def status(settings: SourceSettings) -> SourceStatus:
         )
         if newest
         else (),
-        quarantined=tuple(quarantines_of(settings).all().values()),
+        quarantined=tuple(stopped.values()),
+        released=tuple(sorted(set(newest.behind if newest else ()) - {one.table for one in stopped.values()})),
     )
 
 

@@ -162,5 +162,6 @@ def test_a_deleted_staged_file(source: Loaded, tmp_path: Path) -> None:
     assert f"{stopped['table']} " in source.loader("status").stdout
     (released,) = source.json("release", stopped["table"])
     assert released == stopped
+    assert source.json("status")["released"] == [stopped["table"]]
     _refused(source, "release", stopped["table"], code=2, says="is not quarantined")
     source.json("materialise")
