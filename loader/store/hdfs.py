@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from loader.errors import LoaderError, StoreUnavailable, UsageError
 from loader.store.address import HdfsOptions, split_address
-from loader.store.base import BLOCK_BYTES, UNFINISHED, ObjectInfo, ObjectNotFound, Sink, require_key
+from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, require_key
 
 _WEB_PORT = 9870
 _TIMEOUT_SECONDS = 60
@@ -74,13 +74,16 @@ class HdfsRemote:
         except _Failed:
             raise ObjectNotFound("no such object", key=self.uri(key)) from None
 
-    def fetch(self, key: str, sink: Sink) -> None:
+    def get_range(self, key: str, start: int, stop: int) -> bytes:
         """See Remote."""
         path = self._path(key)
         try:
-            with self._errors(path, _MISSING), self._client.read(path, chunk_size=BLOCK_BYTES) as blocks:
-                for block in blocks:
-                    sink.write(block)
+            with self._errors(path, _MISSING):
+                # An offset at the end of the file is an error of WebHDFS.
+                if start and start >= int(self._client.status(path)["length"]):
+                    return b""
+                with self._client.read(path, offset=start, length=stop - start, chunk_size=1 << 20) as blocks:
+                    return b"".join(blocks)
         except _Failed:
             raise ObjectNotFound("no such object", key=self.uri(key)) from None
 

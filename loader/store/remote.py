@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import SEEK_END, SEEK_SET, BufferedReader, RawIOBase, UnsupportedOperation
 from tempfile import SpooledTemporaryFile
-from typing import IO, BinaryIO, Protocol, TypeVar, cast
+from typing import IO, Any, BinaryIO, Protocol, TypeVar, cast
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from loader.errors import StoreUnavailable
-from loader.store.base import ObjectInfo, Sink, require_key
+from loader.store.base import ObjectInfo, require_key
 
 _ATTEMPTS = 9
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 20
 _IN_MEMORY = 64 * 1024  # of an object being written, before it goes to disk; an interval may have many tables
+_RANGE_BYTES = 8 * 1024 * 1024
 _Result = TypeVar("_Result")
 
 
@@ -36,8 +38,8 @@ class Remote(Protocol):
     def get(self, key: str) -> bytes:
         """See Store."""
 
-    def fetch(self, key: str, sink: Sink) -> None:
-        """Read an object into an empty file. Raises ObjectNotFound."""
+    def get_range(self, key: str, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop` of an object; fewer where it ends before. Raises ObjectNotFound."""
 
     def list(self, prefix: str) -> tuple[ObjectInfo, ...]:
         """See Store."""
@@ -59,8 +61,8 @@ class RemoteStore:
     """The store at a remote place.
 
     A call is tried nine times, with pauses of half a minute in all, before its StoreUnavailable is raised. An object
-    that is written in blocks waits on local disk until it is whole: so it can be sent again, and memory does not grow
-    with the number of tables that are written at once.
+    is read range by range, of which one is in memory. One that is written in blocks waits on local disk until it is
+    whole: so it can be sent again, and memory does not grow with the number of tables that are written at once.
     """
 
     def __init__(self, remote: Remote, attempts: int = _ATTEMPTS) -> None:
@@ -89,18 +91,14 @@ class RemoteStore:
 
     @contextmanager
     def reading(self, key: str) -> Iterator[BinaryIO]:
-        """See Store: by way of local disk, so that a reading that breaks can begin anew."""
+        """See Store: a range after the other, each tried again by itself."""
         require_key(key)
-        with SpooledTemporaryFile(_IN_MEMORY) as file:
-
-            def attempt() -> None:
-                file.seek(0)
-                file.truncate()
-                self._remote.fetch(key, _Spool(file, key))
-
-            self._repeated(attempt)
-            file.seek(0)
+        with BufferedReader(_Ranges(lambda start, stop: self._range(key, start, stop)), _RANGE_BYTES) as file:
+            file.peek(1)  # so that an object that is not there is told now
             yield cast("BinaryIO", file)
+
+    def _range(self, key: str, start: int, stop: int) -> bytes:
+        return self._repeated(lambda: self._remote.get_range(key, start, stop))
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """See Store."""
@@ -136,8 +134,38 @@ class RemoteStore:
         return retrying(attempt)
 
 
+class _Ranges(RawIOBase):
+    """The bytes of an object, got range by range where they are read. It is read forward, and can be sought in."""
+
+    def __init__(self, get: Callable[[int, int], bytes]) -> None:
+        self._get = get
+        self._at = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is, but not from its end, which is not known."""
+        return True
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        """Go to a place from the beginning or from here."""
+        if whence == SEEK_END:
+            raise UnsupportedOperation("the size of the object is not known")
+        self._at = offset if whence == SEEK_SET else self._at + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer, or less of it at the end."""
+        found = self._get(self._at, self._at + len(buffer))
+        buffer[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+
 class _Spool:
-    """An object on local disk, on its way to the store or from it."""
+    """An object on local disk, on its way to the store."""
 
     def __init__(self, file: IO[bytes], key: str) -> None:
         self._file = file
@@ -159,7 +187,7 @@ class _Spool:
             yield
         except OSError as error:
             raise StoreUnavailable(
-                "the local disk does not take what goes to the staging store or comes from it",
+                "the local disk does not take what goes to the staging store",
                 why=str(error),
                 hint="free space in the folder for temporary files (TMPDIR), then run again",
                 key=self._key,

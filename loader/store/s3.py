@@ -14,7 +14,7 @@ from typing import IO, Any
 from loader.errors import StoreUnavailable, UsageError
 from loader.s3 import S3Address, S3ObjectChanged, S3ObjectMissing, S3Unavailable, open_client, s3_errors
 from loader.store.address import S3Options, split_address
-from loader.store.base import BLOCK_BYTES, ObjectInfo, ObjectNotFound, Sink, require_key
+from loader.store.base import ObjectInfo, ObjectNotFound, require_key
 
 PART_BYTES = 16 * 1024 * 1024
 """Objects that are longer go in parts of that size; see put."""
@@ -78,13 +78,18 @@ class S3Remote:
             found = self._client.get_object(Bucket=place.bucket, Key=place.key, **self._paying)
             return bytes(found["Body"].read())
 
-    def fetch(self, key: str, sink: Sink) -> None:
+    def get_range(self, key: str, start: int, stop: int) -> bytes:
         """See Remote."""
         place = self._place / key
-        with self._errors(key):
-            found = self._client.get_object(Bucket=place.bucket, Key=place.key, **self._paying)
-            for block in found["Body"].iter_chunks(BLOCK_BYTES):
-                sink.write(block)
+        wanted = {"Range": f"bytes={start}-{stop - 1}", **self._paying}
+        try:
+            with self._errors(key):
+                found = self._client.get_object(Bucket=place.bucket, Key=place.key, **wanted)
+                return bytes(found["Body"].read())
+        except StoreUnavailable as error:
+            if "InvalidRange" in error.why:  # how S3 says that the object ends there
+                return b""
+            raise
 
     def list(self, prefix: str) -> tuple[ObjectInfo, ...]:
         """See Store."""

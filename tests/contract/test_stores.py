@@ -119,6 +119,23 @@ def test_an_object_is_read_as_a_file(store: Store) -> None:
             pass
 
 
+def test_ranges_of_an_object_join_up(real: Store) -> None:
+    """Also where one ends exactly with the object, and where one begins behind another that was never read."""
+    block = bytes(range(256)) * 4096
+    for size in (8 * len(block), 8 * len(block) + 5):
+        whole = (block * 9)[:size]
+        with real.writing(f"ranges/{size}.csv") as sink:
+            sink.write(whole)
+        with real.reading(f"ranges/{size}.csv") as file:
+            assert file.read() == whole
+        with real.reading(f"ranges/{size}.csv") as file:
+            file.seek(size - 7)
+            assert file.read(100) == whole[-7:]
+            assert file.read(1) == b""
+            file.seek(1000)
+            assert file.read(6) == whole[1000:1006]
+
+
 def test_a_listing_tells_when_objects_were_written(store: Store) -> None:
     before = datetime.now(UTC) - timedelta(seconds=2)  # some stores count seconds
     store.create("a/one", b"x")
