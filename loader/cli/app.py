@@ -290,7 +290,7 @@ def _report_tables(output: Output, result: dict[str, Any]) -> None:
         output.rows(columns, [[table[name] for name in columns] for table in result["tables"]])
         for table in result["tables"]:
             for column, count in table["misfits"].items():
-                output.line(f"{table['table']}.{column}: {count:,} values that no date or time can hold are NULL now")
+                output.line(f"{table['table']}.{column}: values that are no date or time, and NULL now: {count:,}")
     _fail_on_tables(result, output)
 
 
