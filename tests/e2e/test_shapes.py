@@ -123,5 +123,5 @@ def test_the_warehouse_follows(shop: Loaded) -> None:
     snapshots = shop.snapshots()
     shop.json("run")
     assert shop.snapshots() == snapshots
-    replayed = shop.json("replay", "--from", "binlog.000001:4", "--table", "shop.stale")
+    replayed = shop.json("replay", "--from", "binlog.000001:4", "--table", "shop.old")
     assert [table["status"] for table in replayed["tables"]] == ["same"]
