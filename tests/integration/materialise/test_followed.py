@@ -78,13 +78,13 @@ def followed(lake: Lake) -> TwoServers:
 def test_a_table_that_was_loaded_beyond_the_place_is_refused_and_loaded_again(followed: TwoServers) -> None:
     for _ in range(2):
         result = followed.merged()
-        assert (result.exit_code, result.published) == (4, "")
+        assert result.exit_code == 4
         errors = {one.table: one.error for one in result.tables if one.error}
         assert set(errors) == {"shop.behind", "shop.inexact"}
         for name, error in errors.items():
             assert (error["error"], error["where"]) == ("GapError", {"table": name})
             assert "loaded from another server" in error["what"]
-            assert error["hint"] == f"loader initial-load --table {name}"
+            assert error["hint"].startswith(f"loader initial-load --table {name}")
         assert followed.rows(ORDERS) == {1: "old", 2: "1:1500", 3: "5:500"}
         assert followed.rows(BEHIND) == followed.rows(INEXACT) == {1: "old", 2: "lost"}
 
