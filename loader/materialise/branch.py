@@ -33,6 +33,14 @@ class LostError(Exception):
     """The branch cannot become main: main moved, or the branch is no longer what this attempt built."""
 
 
+def conflicting(error: Exception) -> bool:
+    """Whether it came of somebody else's commit, so that another attempt can do better.
+
+    Iceberg repeats a commit by itself only where it can tell that the other one does not touch it.
+    """
+    return isinstance(error, LostError) or "CommitFailedException" in str(error)
+
+
 class Branch:
     """The branch of one attempt; its name is the attempt's and never used again, unless it is given one.
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from loader.errors import LoaderError, RetryableError, StagedDataError
 from loader.failpoints import failpoint
-from loader.materialise.branch import Branch, LostError, drop_superseded
+from loader.materialise.branch import Branch, conflicting, drop_superseded
 from loader.materialise.columns import names_again
 from loader.materialise.evolving import changed
 from loader.materialise.history import (
@@ -59,7 +59,9 @@ def load_table(warehouse: Warehouse, store: Store, manifest: Manifest, generatio
         for _ in range(_ATTEMPTS):
             try:
                 result = _attempt(warehouse, store, manifest, work, generations)
-            except LostError:
+            except Exception as error:
+                if not conflicting(error):
+                    raise
                 continue
             return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
     raise RetryableError("others committed to the table during each attempt", hint="run again", table=work.name)

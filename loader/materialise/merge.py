@@ -14,7 +14,7 @@ from functools import partial
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
 from loader.materialise.absent import Base
-from loader.materialise.branch import Branch, LostError, drop_superseded
+from loader.materialise.branch import Branch, conflicting, drop_superseded
 from loader.materialise.building import build
 from loader.materialise.chain import Chain
 from loader.materialise.changes import Changes
@@ -53,7 +53,9 @@ def merge_table(
         while lost < _ATTEMPTS:
             try:
                 result = _attempt(warehouse, chain, table, target, record)
-            except LostError as error:
+            except Exception as error:
+                if not conflicting(error):
+                    raise
                 _LOG.info("%s: starting over: %s", table, error)
                 lost += 1
                 continue

@@ -1,7 +1,7 @@
 """SIGKILL before and after each outside effect of a delta run, then a run that is left alone: the tables are equal.
 
-By default the kills follow one another and one clean run ends them all, which is harder and faster. In a sweep
-(LOADER_SWEEP=1) a clean run and a comparison follow each kill.
+By default some kills follow one another and one clean run ends them all, which is harder and faster. In a sweep
+(LOADER_SWEEP=1) it is killed at every point, and a clean run and a comparison follow each kill.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 pytestmark = pytest.mark.e2e
 
 _SWEEP = os.environ.get("LOADER_SWEEP") == "1"
+_ELSEWHERE = {"quarantine.before", "quarantine.after", "expire.after"}  # no delta that succeeds comes there
+_SOME = ("plan.after", "part.after", "manifest.before", "columns.after", "stage.after", "insert.after", "publish.after")
+_POINTS = [point for point in POINTS if point not in _ELSEWHERE and (_SWEEP or point in _SOME)]
 
 
 @pytest.mark.timeout(1800)
 def test_a_delta_killed_anywhere_is_healed_by_a_run(loaded: Loaded) -> None:
     died = {}
-    for number, point in enumerate(POINTS):
-        loaded.execute(*changes(10 + number))
+    for number, point in enumerate(_POINTS):
+        altered = f"ALTER TABLE shop.inventory ADD extra{number} VARCHAR(9) DEFAULT 'x'"
+        loaded.execute(*changes(10 + number), altered)
         done = loaded.loader("run", LOADER_FAILPOINT=point)
         died[point] = done.returncode
         if _SWEEP:
             loaded.json("run")
             assert loaded.differences() == NOTHING_DIFFERS, point
     # The process itself dies at its own points; at those of a Spark job it reports an error that a retry can heal.
-    assert {point: code in (-9, 3) for point, code in died.items()} == dict.fromkeys(POINTS, True), died
+    assert {point: code in (-9, 3) for point, code in died.items()} == dict.fromkeys(_POINTS, True), died
     loaded.json("run")
     loaded.json("run")
     assert loaded.differences() == NOTHING_DIFFERS

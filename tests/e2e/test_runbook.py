@@ -26,7 +26,7 @@ def test_the_commands_of_the_runbook_run(loaded: Loaded) -> None:
     found = commands()
     assert len(found) >= 5
     for number, line in enumerate(found):
-        loaded.execute(*changes(30 + number))
+        loaded.execute(*changes(300 + number))
         program, *arguments = shlex.split(line, comments=True)
         assert program == "loader", line
         done = loaded.loader(*arguments)

@@ -12,6 +12,7 @@ from loader.snapshot.documents import LoadPlan
 from loader.snapshot.loads import Loads, plan_key
 from loader.snapshot.planning import can_go_on, plan_load
 from loader.snapshot.task import load_chunk
+from loader.source.schemas import read_key
 from loader.store.opening import open_store
 from tests.conftest import StartServer
 from tests.integration.snapshot.loading import spec_of
@@ -25,7 +26,9 @@ def begun(source: SourceServer, root: Path) -> tuple[Loads, LoadPlan]:
     spec = spec_of(source, root, chunk_rows=2)
     loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
     with source.connected() as connection:
-        return loads, loads.begin(plan_load(connection, spec, source.name("t")))
+        key = read_key(connection, source.name("t"))
+        assert key is not None
+        return loads, loads.begin(plan_load(connection, spec, source.name("t"), key))
 
 
 def test_a_chunk_read_twice_is_the_first(mysql: SourceServer, tmp_path: Path) -> None:
