@@ -237,9 +237,9 @@ def plan_table(
         first = timeline.epochs[group[0]]
         if there and group[0] > at:
             stages += _check(first, names[group[0] - 1])
-        last = max((place for place in group if timeline.epochs[place].files), default=None)
-        if last is None:
+        if not any(timeline.epochs[place].files for place in group):
             continue
+        last = group[-1]
         if there and last > at:
             stages += _fill(timeline.epochs[at : last + 1], names[last])
         epochs = timeline.epochs[group[0] : last + 1]

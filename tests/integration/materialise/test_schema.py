@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -240,7 +241,7 @@ def rows_of(lake: Lake, name: TableName) -> tuple[tuple[str, ...], tuple[tuple[A
     return tuple(frame.columns), tuple(sorted((tuple(row) for row in frame.collect()), key=repr))
 
 
-@pytest.fixture(scope="module", params=["at once", "one by one"])
+@pytest.fixture(scope="module", params=["at once", "one by one"] if "LOADER_SWEEP" in os.environ else ["at once"])
 def followed(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """All stories, merged in one run or interval by interval."""
     folder: Path = tmp_path_factory.mktemp("lake")
