@@ -149,7 +149,7 @@ def beside_merge_into(base: Base, median: dict[tuple[int, str], float]) -> Itera
     name = base.lake.warehouse.name(base.schema.name)
     for where in ("local", "random"):
         low = base.rows * 99 // 100 if where == "local" else 0
-        keys = f"SELECT DISTINCT CAST({low} + rand(7) * {base.rows - low} AS bigint) AS id FROM range({_CHANGES})"
+        keys = f"SELECT DISTINCT {low} + pmod(xxhash64(id), {base.rows - low}) AS id FROM range({_CHANGES})"
         session.sql(f"SELECT id, id % 5 = 0 AS gone FROM ({keys})").persist().createOrReplaceTempView("merging")
         session.table("merging").count()
         statement = (
@@ -179,7 +179,7 @@ def many_tables(folder: Path, tables: int, rows: int) -> Iterator[Figures]:
         lake.staging.interval(low, high, [(schema, records) for schema in schemas])
         seconds = timed(lake.merged)
     quiet = staged.position(1, 1000 + 3 * _STEP)
-    lake.staging.interval(staged.position(1, 1000 + 2 * _STEP), quiet, [(schemas[0], [])])
+    lake.staging.interval(staged.position(1, 1000 + 2 * _STEP), quiet, [])
     yield {
         "tables": tables,
         "changes of each": rows,
