@@ -25,12 +25,12 @@ from loader.errors import LoaderError, UsageError
 from loader.model.position import Position
 
 if TYPE_CHECKING:
-    from loader import job, pipeline
+    from loader import pipeline
     from loader.cli import jobs
     from loader.materialise import spec
     from loader.settings import SourceSettings
 else:
-    job, pipeline = lazily("loader.job"), lazily("loader.pipeline")
+    pipeline = lazily("loader.pipeline")
     jobs, spec = lazily("loader.cli.jobs"), lazily("loader.materialise.spec")
 
 app = typer.Typer(
@@ -191,7 +191,7 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
     elif not failed:
         found = [interval.model_dump() for interval in todo]
         session.output.document({"intervals": found, "extracts": extracted, "materialise": merged})
-        _fail_on_tables(merged)
+        jobs.fail_on_tables(merged)
     if failed:
         raise failed
 
@@ -291,17 +291,7 @@ def _report_tables(output: Output, result: dict[str, Any]) -> None:
         for table in result["tables"]:
             for column, count in table["misfits"].items():
                 output.line(f"{table['table']}.{column}: values that are no date or time, and NULL now: {count:,}")
-    _fail_on_tables(result, output)
-
-
-def _fail_on_tables(result: dict[str, Any], output: Output | None = None) -> None:
-    errors = [job.rebuild(table["error"]) for table in result["tables"] if table["error"]]
-    if not errors:
-        return
-    if output and not output.as_json:
-        for error in errors:
-            output.error(error)
-    raise typer.Exit(max(error.exit_code for error in errors))
+    jobs.fail_on_tables(result, output)
 
 
 def main() -> NoReturn:

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from loader.cli.output import Output
 from loader.errors import LoaderError
+from loader.job import rebuild
 from loader.pipeline.jobs import extract_job
 from loader.settings import SourceSettings
 from loader.submit import run
@@ -56,6 +59,17 @@ def extract_all(
         except LoaderError as error:
             return results, error
     return results, None
+
+
+def fail_on_tables(result: dict[str, Any], output: Output | None = None) -> None:
+    """Print the errors of a result's tables, unless it is printed as JSON, then exit with the worst of their codes."""
+    errors = [rebuild(table["error"]) for table in result["tables"] if table["error"]]
+    if not errors:
+        return
+    if output and not output.as_json:
+        for error in errors:
+            output.error(error)
+    raise typer.Exit(max(error.exit_code for error in errors))
 
 
 @contextmanager

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loader.cli import jobs
 from loader.cli.lazy import lazily
 from loader.cli.output import Output
 from loader.cli.session import Session, SourceOption, TablesOption
 
 if TYPE_CHECKING:
-    from loader import job, pipeline
+    from loader import pipeline
+    from loader.cli import jobs
 else:
-    pipeline, job = lazily("loader.pipeline"), lazily("loader.job")
+    pipeline, jobs = lazily("loader.pipeline"), lazily("loader.cli.jobs")
 
 
 def replay(
@@ -46,11 +46,7 @@ def replay(
         output.document(result)
     else:
         _report(output, result)
-    errors = [job.rebuild(one["error"]) for one in result["tables"] if one["error"]]
-    if errors:
-        for error in errors if not output.as_json else ():
-            output.error(error)
-        raise typer.Exit(max(error.exit_code for error in errors))
+    jobs.fail_on_tables(result, output)
 
 
 def _report(output: Output, result: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 
 from pyspark.sql import functions as sf
 
@@ -53,15 +53,20 @@ def build(
             todo = list(statements(warehouse.session, found, stage, branch.target)) if found and found.keys else []
         else:
             todo = list(_others(warehouse, branch, merge, stage))
-        for statement in todo:
-            with branch.signed(signature if alone and statement is todo[-1] else None):
-                warehouse.session.sql(statement.sql)
-            failpoint(statement.point)
-        steps += len(todo)
+        steps += run(warehouse, branch, todo, signature if alone else None)
     if signature and not (alone and steps):
         branch.mark(signature)
         steps += 1
     return steps
+
+
+def run(warehouse: Warehouse, branch: Branch, todo: Sequence[Statement], signature: Mapping[str, str] | None) -> int:
+    """Run statements on the branch, the last one signed; how many these were."""
+    for statement in todo:
+        with branch.signed(signature if statement is todo[-1] else None):
+            warehouse.session.sql(statement.sql)
+        failpoint(statement.point)
+    return len(todo)
 
 
 def _others(

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from loader.materialise.changes import Changes
 from loader.materialise.layout import TableColumn
+from loader.materialise.multiset import comparable
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier
 from loader.materialise.reading import key_places
@@ -95,11 +96,9 @@ def _only(changes: Changes, frame: DataFrame, work: Work, places: dict[str, str]
 
 
 def _equal(column: TableColumn, place: str) -> Expression:
-    """Whether the value is the one in the table; a floating-point number by its text, which alone tells -0.0."""
-    new, old = sf.expr(column.value), sf.col(place)
-    if column.type in {"float", "double"}:
-        new, old = new.cast("string"), old.cast("string")
-    return new.cast(column.type if column.type not in {"float", "double"} else "string").eqNullSafe(old)
+    """Whether the value is the one in the table."""
+    new = sf.expr(column.value).cast(column.type)
+    return comparable(column, new).eqNullSafe(comparable(column, place))
 
 
 def _samples(frame: DataFrame, columns: Iterable[TableColumn], places: dict[str, str]) -> tuple[Sample, ...]:

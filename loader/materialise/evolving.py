@@ -37,11 +37,11 @@ def changed(warehouse: Warehouse, table: TableName, before: Layout, layouts: Seq
     if all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts):
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
-    prepare(warehouse, table, _needed(layouts, table))
+    _prepare(warehouse, table, _needed(layouts, table))
     if before.key != layouts[-1].key:
-        reorder(warehouse, table, layouts[-1].key)
+        _reorder(warehouse, table, layouts[-1].key)
     failpoint("columns.after")
-    return partial(_finish, warehouse, table, before, layouts[-1])
+    return partial(_finishing, warehouse, table, before, layouts[-1])
 
 
 def _needed(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
@@ -52,21 +52,21 @@ def _needed(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
     return found
 
 
-def _finish(warehouse: Warehouse, table: TableName, before: Layout, after: Layout, change: JavaObject) -> None:
+def _finishing(warehouse: Warehouse, table: TableName, before: Layout, after: Layout, change: JavaObject) -> None:
     final = Layout(after.schema, after.rule)
     names = {now.name: then.name for now, then in zip(after.columns, final.columns, strict=True)}
-    finish(change, list(columns_of(warehouse, table)), [column.name for column in before.columns], names)
+    _finish(change, list(_columns_of(warehouse, table)), [column.name for column in before.columns], names)
     change.updateProperties().set(*schema_property(after.schema)).commit()
 
 
-def prepare(warehouse: Warehouse, table: TableName, needed: Types) -> None:
+def _prepare(warehouse: Warehouse, table: TableName, needed: Types) -> None:
     """Give the table all columns that are needed, each of a type that holds what it is needed for.
 
     Raises:
         UnsupportedError: a column whose type would have to become one that Iceberg cannot widen it to.
     """
     name = warehouse.name(table)
-    there = columns_of(warehouse, table)
+    there = _columns_of(warehouse, table)
     wider = {column: _wider(there[column], kind, table, column) for column, kind in needed.items() if column in there}
     for column, kind in wider.items():
         if kind != there[column]:
@@ -76,12 +76,12 @@ def prepare(warehouse: Warehouse, table: TableName, needed: Types) -> None:
         warehouse.session.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(missing)})")
 
 
-def columns_of(warehouse: Warehouse, table: TableName) -> dict[str, str]:
+def _columns_of(warehouse: Warehouse, table: TableName) -> dict[str, str]:
     """Spark types of the table's columns as it is now, in their order."""
     return dict(warehouse.session.table(warehouse.name(table)).dtypes)
 
 
-def finish(change: JavaObject, there: Sequence[str], before: Sequence[str], after: Mapping[str, str]) -> None:
+def _finish(change: JavaObject, there: Sequence[str], before: Sequence[str], after: Mapping[str, str]) -> None:
     """Add to a transaction of Iceberg what the table's columns need to be those of the source again.
 
     Args:
@@ -106,7 +106,7 @@ def finish(change: JavaObject, there: Sequence[str], before: Sequence[str], afte
     update.commit()
 
 
-def reorder(warehouse: Warehouse, table: TableName, key: Sequence[str]) -> None:
+def _reorder(warehouse: Warehouse, table: TableName, key: Sequence[str]) -> None:
     """Have rows that are written from now on sorted by these columns."""
     order = f"ORDERED BY {identifiers(tuple(key))}" if key else "UNORDERED"
     warehouse.session.sql(f"ALTER TABLE {warehouse.name(table)} WRITE {order}")

@@ -28,6 +28,20 @@ SCHEMA_ID = "loader.schema_id"
 STATE = "loader.state"
 
 
+def signature(
+    *, seqno: int, position: str, source: str, generation: str, schema_id: str, state: str = ""
+) -> dict[str, str]:
+    """What the summary of a commit says of where the table stands; `Applied` is what is read from it."""
+    return {
+        APPLIED: str(seqno),
+        POSITION: position,
+        SOURCE: source,
+        GENERATION: generation,
+        SCHEMA_ID: schema_id,
+        **({STATE: state} if state else {}),
+    }
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A commit: its id, its parent's (None: the first), and its summary."""
@@ -55,6 +69,18 @@ class Applied:
     snapshot: int
     schema_id: str
     state: str = ""
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """Of another commit that leaves the table where it stands."""
+        return signature(
+            seqno=self.seqno,
+            position=self.position,
+            source=self.source,
+            generation=self.generation,
+            schema_id=self.schema_id,
+            state=self.state,
+        )
 
 
 class TableHistory:

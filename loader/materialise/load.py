@@ -14,17 +14,7 @@ from loader.failpoints import failpoint
 from loader.materialise.branch import Branch, conflicting, drop_superseded
 from loader.materialise.columns import names_again
 from loader.materialise.evolving import changed
-from loader.materialise.history import (
-    APPLIED,
-    EXACT_AT,
-    EXACT_AT_SEQNO,
-    GENERATION,
-    POSITION,
-    SCHEMA_ID,
-    SOURCE,
-    Applied,
-    TableHistory,
-)
+from loader.materialise.history import EXACT_AT, EXACT_AT_SEQNO, SOURCE, TableHistory, signature
 from loader.materialise.layout import Layout
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Source, Window, Work, log_of
@@ -32,10 +22,11 @@ from loader.materialise.reading import unreadable
 from loader.materialise.records import read_records
 from loader.materialise.rules import DEFAULT, check_rule
 from loader.materialise.spec import TableResult
+from loader.materialise.standing import stands
 from loader.materialise.values import bad_value, lost, misfit, record, row, typed_frame
 from loader.materialise.verifying import verify_files
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
-from loader.model.table import TableName, TableSchema
+from loader.model.table import TableSchema
 from loader.resources import sql
 from loader.schema.evolution import Kept
 from loader.staging.documents import Manifest
@@ -100,14 +91,14 @@ def _attempt(
     applied = check_ours(history, work.name, manifest.source, generations)
     check_rule(history.properties, work.rule, work.name)
     if applied is not None and applied.seqno >= work.target:
-        return _standing(work.name, applied)
+        return stands(work.name, applied, "already")
     recorded = recorded_schema(history, work.name)
     work = replace(work, names=names_again(recorded, work.schema))
     verify_files(warehouse.session, store, work.files)
     finish = changed(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
     with Branch(warehouse, work.name, history.head) as branch:
-        signature = _signature(manifest, work)
-        misfits = _build(warehouse, store, branch, work, None if finish else signature)
+        signed = _signature(manifest, work)
+        misfits = _build(warehouse, store, branch, work, None if finish else signed)
         added = branch.commits()[0].count("added-records")
         if added != work.rows:
             raise StagedDataError(
@@ -116,7 +107,7 @@ def _attempt(
                 hint="load the table again",
                 table=work.name,
             )
-        head = branch.publish(1, finish, signature if finish else None)[0]
+        head = branch.publish(1, finish, signed if finish else None)[0]
     drop_superseded(warehouse, work.name)
     return TableResult(
         table=str(work.name),
@@ -142,7 +133,7 @@ def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory
 
 
 def _build(
-    warehouse: Warehouse, store: Store, branch: Branch, work: Work, signature: dict[str, str] | None
+    warehouse: Warehouse, store: Store, branch: Branch, work: Work, signed: dict[str, str] | None
 ) -> dict[str, int]:
     """Insert the rows on the branch; how many values did not fit, by column."""
     records = read_records(warehouse.session, store, work).select(record(work).alias("last"))
@@ -153,7 +144,7 @@ def _build(
         columns=work.layout.names,
         values=work.layout.values,
     )
-    with branch.signed(signature):
+    with branch.signed(signed):
         try:
             misfits = _misfits(records, work)
             warehouse.session.sql(insert)
@@ -179,22 +170,11 @@ def _misfits(records: DataFrame, work: Work) -> dict[str, int]:
 
 
 def _signature(manifest: Manifest, work: Work) -> dict[str, str]:
-    return {
-        APPLIED: str(manifest.start_seqno),
-        POSITION: manifest.start,
-        EXACT_AT: manifest.exact_at,
-        EXACT_AT_SEQNO: str(manifest.exact_at_seqno),
-        SOURCE: manifest.source,
-        GENERATION: manifest.generation,
-        SCHEMA_ID: work.schema.schema_id,
-    }
-
-
-def _standing(table: TableName, applied: Applied) -> TableResult:
-    return TableResult(
-        table=str(table),
-        status="already",
-        applied_seqno=applied.seqno,
-        position=applied.position,
-        snapshot=applied.snapshot,
+    stands_at = signature(
+        seqno=manifest.start_seqno,
+        position=manifest.start,
+        source=manifest.source,
+        generation=manifest.generation,
+        schema_id=work.schema.schema_id,
     )
+    return {**stands_at, EXACT_AT: manifest.exact_at, EXACT_AT_SEQNO: str(manifest.exact_at_seqno)}

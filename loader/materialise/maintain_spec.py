@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import BaseModel, ConfigDict
 
-from loader.materialise.spec import CatalogSettings
+from loader.materialise.spec import CatalogSettings, TablesResult
 
 
 class MaintainSpec(BaseModel):
@@ -64,16 +64,8 @@ class TableMaintained(BaseModel):
     error: dict[str, Any] | None = None
 
 
-class MaintainResult(BaseModel):
+class MaintainResult(TablesResult):
     """All tables, by name."""
-
-    model_config = ConfigDict(frozen=True)
 
     tables: tuple[TableMaintained, ...]
     dry_run: bool = False
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def exit_code(self) -> int:
-        """0, or the worst code of a table that failed."""
-        return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)

@@ -20,7 +20,7 @@ from loader.materialise.chain import Chain
 from loader.materialise.changes import Changes
 from loader.materialise.collapse import collapse, complete
 from loader.materialise.evolving import changed
-from loader.materialise.history import APPLIED, GENERATION, POSITION, SCHEMA_ID, SOURCE, STATE, TableHistory
+from loader.materialise.history import TableHistory, signature
 from loader.materialise.layout import Layout
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Merge, Work
@@ -106,9 +106,16 @@ def _merge(
     finish = changed(warehouse, merge.name, before, layouts)
     completing = partial(_completed, warehouse, chain, history)
     with Branch(warehouse, merge.name, history.head) as branch:
-        signature = _signature(merge, chain, history)
-        steps = build(warehouse, branch, merge, changes, completing, None if finish else signature)
-        commits = branch.publish(steps, finish, signature if finish else None)
+        signed = signature(
+            seqno=merge.target,
+            position=merge.position,
+            source=chain.source,
+            generation=chain.generation,
+            schema_id=(merge.schema or before.schema).schema_id,
+            state=merge.state,
+        )
+        steps = build(warehouse, branch, merge, changes, completing, None if finish else signed)
+        commits = branch.publish(steps, finish, signed if finish else None)
     drop_superseded(warehouse, merge.name)
     collapsed = changes.values()
     return TableResult(
@@ -145,15 +152,3 @@ def _made(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableHistory:
     if history is None:
         raise LoaderError("the table was dropped while it was merged", table=merge.name)
     return history
-
-
-def _signature(merge: Merge, chain: Chain, history: TableHistory) -> dict[str, str]:
-    schema = merge.schema or recorded_schema(history, merge.name)
-    return {
-        APPLIED: str(merge.target),
-        POSITION: merge.position,
-        SOURCE: chain.source,
-        GENERATION: chain.generation,
-        SCHEMA_ID: schema.schema_id,
-        **({STATE: merge.state} if merge.state else {}),
-    }

@@ -35,7 +35,7 @@ def netted(changes: Changes, work: Work) -> Changes:
     """
     image = work.layout.image
     meta = sf.struct("_op", "_seqno", "_row_offset", "_committed_at")
-    by_image = changes.frame.groupBy(*(_compared(column, column.value).alias(column.value) for column in image)).agg(
+    by_image = changes.frame.groupBy(*(comparable(column, column.value).alias(column.value) for column in image)).agg(
         sf.max_by(meta, meta).alias("meta"), sf.sum(sf.col("new_I") - sf.col("new_D")).alias("net")
     )
     values = (sf.col(column.value).cast(column.type).alias(column.value) for column in image)
@@ -60,10 +60,10 @@ def places_of_gone(session: SparkSession, changes: Changes, work: Work, branch: 
     image = work.layout.image
     named = (sf.col(identifier(column.name)).alias(f"b_{column.value}") for column in image)
     there = session.table(branch).where(changes.within).select(*named, "_file", "_pos")
-    equal = (_compared(column, f"b_{column.value}").eqNullSafe(_compared(column, column.value)) for column in image)
+    equal = (comparable(column, f"b_{column.value}").eqNullSafe(comparable(column, column.value)) for column in image)
     gone = changes.frame.where("net < 0")
     found = there.join(sf.broadcast(gone), reduce(Expression.__and__, equal)).drop(*(f"b_{c.value}" for c in image))
-    equals = Window.partitionBy(*(_compared(column, column.value) for column in image))
+    equals = Window.partitionBy(*(comparable(column, column.value) for column in image))
     nth = sf.row_number().over(equals.orderBy("_file", "_pos"))
     # Not cached: Spark would look for the rows again as soon as they are deleted.
     places = found.withColumn("nth", nth).where("nth <= -net").withColumnsRenamed(_PLACE).localCheckpoint()
@@ -72,9 +72,10 @@ def places_of_gone(session: SparkSession, changes: Changes, work: Work, branch: 
     return places
 
 
-def _compared(column: TableColumn, name: str) -> Expression:
-    """A value as it is compared: a floating-point number by its text, which alone tells -0.0."""
-    return sf.col(name).cast("string") if column.type in {"float", "double"} else sf.col(name)
+def comparable(column: TableColumn, value: Expression | str) -> Expression:
+    """A value, or that of a column, as it is compared: a floating-point number by its text, which alone tells -0.0."""
+    found = sf.col(value) if isinstance(value, str) else value
+    return found.cast("string") if column.type in {"float", "double"} else found
 
 
 def _counted(frame: DataFrame, image: Iterable[TableColumn]) -> dict[str, Any]:
@@ -103,8 +104,8 @@ def _not_there(gone: DataFrame, places: DataFrame, work: Work) -> DataError:
     """The error that shows one of the rows that should go and are not there."""
     image = work.layout.image
     names = [f"n_{column.value}" for column in image]
-    found = places.groupBy(*(_compared(c, c.value).alias(name) for c, name in zip(image, names, strict=True))).count()
-    equal = (_compared(c, c.value).eqNullSafe(sf.col(name)) for c, name in zip(image, names, strict=True))
+    found = places.groupBy(*(comparable(c, c.value).alias(name) for c, name in zip(image, names, strict=True))).count()
+    equal = (comparable(c, c.value).eqNullSafe(sf.col(name)) for c, name in zip(image, names, strict=True))
     there = sf.coalesce("count", sf.lit(0))
     short = gone.join(found, reduce(Expression.__and__, equal), "left").where(there < -sf.col("net"))
     shown = sf.to_json(sf.struct(*(sf.col(c.value).alias(c.name) for c in image)), {"ignoreNullFields": "false"})

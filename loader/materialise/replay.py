@@ -6,19 +6,18 @@ differs, and nothing is written. What differs is brought in order on a branch, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from loader.errors import DataError, UnsupportedError
 from loader.materialise.applying import statements
 from loader.materialise.branch import Branch, drop_superseded
+from loader.materialise.building import run
 from loader.materialise.chain import Chain
-from loader.materialise.changes import Changes
 from loader.materialise.collapse import collapse
 from loader.materialise.differing import Difference, compared
 from loader.materialise.events import events_of
-from loader.materialise.history import APPLIED, GENERATION, POSITION, SCHEMA_ID, SOURCE, STATE, Applied, TableHistory
+from loader.materialise.history import Applied, TableHistory
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Merge, Work, plan_table
 from loader.materialise.spec import TableReplay
@@ -126,7 +125,8 @@ def _mended(
     if not found.rows:
         return _same(work.name, applied)
     with Branch(warehouse, work.name, history.head, f"replay_{since}") as branch:
-        steps = _build(warehouse, branch, work, found.changes, applied)
+        todo = statements(warehouse.session, found.changes, work, branch.target)
+        steps = run(warehouse, branch, todo, applied.signature)
         if publish:
             branch.publish(steps)
     if publish:
@@ -142,23 +142,6 @@ def _mended(
         samples=found.samples,
         branch="" if publish else branch.name,
     )
-
-
-def _build(warehouse: Warehouse, branch: Branch, work: Work, changes: Changes, applied: Applied) -> int:
-    """Run the statements; the table stands where it stood."""
-    signature = {
-        APPLIED: str(applied.seqno),
-        POSITION: applied.position,
-        SOURCE: applied.source,
-        GENERATION: applied.generation,
-        SCHEMA_ID: applied.schema_id,
-        **({STATE: applied.state} if applied.state else {}),
-    }
-    todo: Sequence[tuple[str, str]] = statements(warehouse.session, changes, work, branch.target)
-    for text, _ in todo:
-        with branch.signed(signature if text is todo[-1][0] else {}):
-            warehouse.session.sql(text)
-    return len(todo)
 
 
 def _same(table: TableName, applied: Applied) -> TableReplay:

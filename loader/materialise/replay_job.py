@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from fnmatch import fnmatchcase
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +15,8 @@ from loader.materialise.run import AT_ONCE, known_tables
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
 from loader.materialise.warehouse import Warehouses
 from loader.model.table import TableName
+from loader.staging.documents import TableFilter
+from loader.staging.filters import Captured
 from loader.store.opening import open_store
 
 _LOG = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     warehouses = Warehouses(spark, spec.catalog, spec.rules)
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     known = sorted(known_tables(chain, chain.newest_published()))
-    meant = [name for name in known if not spec.tables or any(fnmatchcase(str(name), one) for one in spec.tables)]
+    meant = list(filter(Captured(TableFilter(include=spec.tables or ("*",))), known))
     if not meant:
         raise UsageError(
             "there is no such table in the warehouse",

@@ -25,8 +25,8 @@ class CatalogSettings(BaseModel):
     properties: dict[str, str] = {}
 
 
-class MaterialiseSpec(BaseModel):
-    """Bring every table of a source up to the interval that stops at `through_seqno` (none: the last extracted one)."""
+class TablesSpec(BaseModel):
+    """Which tables a job is about, and where they are staged and kept."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,20 +35,32 @@ class MaterialiseSpec(BaseModel):
     staging_root: str
     catalog: CatalogSettings
     rules: tuple[TableRule, ...] = ()
+
+
+class MaterialiseSpec(TablesSpec):
+    """Bring every table of a source up to the interval that stops at `through_seqno` (none: the last extracted one)."""
+
     through_seqno: int | None = None
 
 
-class LoadSpec(BaseModel):
+class LoadSpec(TablesSpec):
     """Make tables from initial loads; `manifests` are keys of load manifests, relative to the staging root."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
-    generation: str
-    staging_root: str
-    catalog: CatalogSettings
-    rules: tuple[TableRule, ...] = ()
     manifests: tuple[str, ...]
+
+
+class TablesResult(BaseModel):
+    """What a job reports of each table; one that failed has an `error`, in the form of `LoaderError.as_dict()`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tables: tuple[Any, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        """0, or the worst code of a failed table."""
+        return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)
 
 
 class SnapshotsSpec(BaseModel):
@@ -60,16 +72,9 @@ class SnapshotsSpec(BaseModel):
     snapshots: dict[str, int]
 
 
-class ReplaySpec(BaseModel):
+class ReplaySpec(TablesSpec):
     """Compare tables with their changes after `since_seqno`: all, or those of these patterns over `schema.table`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
-    generation: str
-    staging_root: str
-    catalog: CatalogSettings
-    rules: tuple[TableRule, ...] = ()
     since_seqno: int
     tables: tuple[str, ...] = ()
     publish: bool = False
@@ -109,19 +114,11 @@ class TableReplay(BaseModel):
     error: dict[str, Any] | None = None
 
 
-class ReplayResult(BaseModel):
+class ReplayResult(TablesResult):
     """All tables of a replay, by name, and the seqno from which they were replayed."""
-
-    model_config = ConfigDict(frozen=True)
 
     since_seqno: int
     tables: tuple[TableReplay, ...]
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def exit_code(self) -> int:
-        """0, or the worst code of a failed table."""
-        return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)
 
 
 class TableResult(BaseModel):
@@ -165,18 +162,10 @@ class TableResult(BaseModel):
 _COUNTED = ("inserts", "updates", "deletes", "rows_deleted", "rows_inserted", "seconds")
 
 
-class MaterialiseResult(BaseModel):
+class MaterialiseResult(TablesResult):
     """All tables of a run, by name, and the key of the published record when none failed but quarantined ones."""
-
-    model_config = ConfigDict(frozen=True)
 
     tables: tuple[TableResult, ...]
     stop: str = ""
     stop_seqno: int | None = None
     published: str = ""
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def exit_code(self) -> int:
-        """0, or the worst code of a failed table."""
-        return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)

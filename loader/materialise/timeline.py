@@ -176,7 +176,6 @@ def _close(fold: _Fold, seqno: int) -> None:
 def _take(fold: _Fold, event: Came, copied: Copied | None) -> None:
     """Take over another table's rows and columns."""
     fold.empty()
-    fold.steps = list(event.steps)
     if copied is None:
         fold.state, fold.steps = "fresh", []
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -50,11 +50,7 @@ def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (
     """The comparison of tables with their changes after a position, or since the generation began; or their mending."""
     generation = chain_of(settings).require_generation()
     spec = ReplaySpec(
-        source=settings.name,
-        generation=generation.name,
-        staging_root=settings.staging_root,
-        catalog=settings.catalog,
-        rules=settings.rules,
+        **_tables(settings, generation),
         since_seqno=_seqno_of(generation, since),
         tables=tables,
         publish=publish,
@@ -86,11 +82,7 @@ def materialise_job(settings: SourceSettings, through_seqno: int | None = None) 
     """The materialisation of everything staged up to that stop (None: all that is staged)."""
     generation = chain_of(settings).require_generation()
     spec = MaterialiseSpec(
-        source=settings.name,
-        generation=generation.name,
-        staging_root=settings.staging_root,
-        catalog=settings.catalog,
-        rules=settings.rules,
+        **_tables(settings, generation),
         through_seqno=through_seqno,
     )
     return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
@@ -140,14 +132,21 @@ def load_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
     """The materialisation of initial loads, by the keys of their manifests."""
     generation = chain_of(settings).require_generation()
     spec = LoadSpec(
-        source=settings.name,
-        generation=generation.name,
-        staging_root=settings.staging_root,
-        catalog=settings.catalog,
-        rules=settings.rules,
+        **_tables(settings, generation),
         manifests=manifests,
     )
     return Job("load", _PACKAGE / "materialise" / "load_job.py", spec)
+
+
+def _tables(settings: SourceSettings, generation: Generation) -> dict[str, Any]:
+    """See TablesSpec."""
+    return {
+        "source": settings.name,
+        "generation": generation.name,
+        "staging_root": settings.staging_root,
+        "catalog": settings.catalog,
+        "rules": settings.rules,
+    }
 
 
 def _extract_spec(settings: SourceSettings, start_seqno: int) -> ExtractSpec:

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from loader.materialise.branch import Branch
-from loader.materialise.history import APPLIED, GENERATION, POSITION, SCHEMA_ID, SOURCE
+from loader.materialise.history import signature
 from loader.model.table import Column
 from tests.bench.session import spark_session
 from tests.integration.materialise import staged_writer as staged
@@ -60,16 +60,16 @@ class Base:
             "0L",
             "TIMESTAMP'2026-01-01 00:00:00'",
         )
-        signature = {
-            APPLIED: str(self._seqno()),
-            POSITION: self._position(),
-            SOURCE: staged.SOURCE,
-            GENERATION: staged.GENERATION,
-            SCHEMA_ID: self.schema.schema_id,
-        }
+        stands_at = signature(
+            seqno=self._seqno(),
+            position=self._position(),
+            source=staged.SOURCE,
+            generation=staged.GENERATION,
+            schema_id=self.schema.schema_id,
+        )
         with Branch(warehouse, self.schema.name, None) as branch:
             rows.createOrReplaceTempView("base")
-            with branch.signed(signature):
+            with branch.signed(stands_at):
                 session.sql(f"INSERT INTO {branch.target} SELECT * FROM base")
             branch.publish(1)
 
