@@ -178,20 +178,18 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
         _report_nothing(session.output)
         return
     todo = pipeline.unfinished(settings) or [chosen]
-    console = session.output.console
-    extracted, failed = jobs.extract_all(todo, settings, console)
-    if failed and not extracted:
-        raise failed
-    # What was staged before an interval that cannot be is applied all the same.
-    merged = jobs.submit(pipeline.materialise_job(settings, extracted[-1]["stop_seqno"]), settings, console)
+    starts = [interval.start_seqno for interval in todo]
+    result = jobs.submit(pipeline.delta_job(settings, starts), settings, session.output.console)
+    failed = jobs.error_of(result["failed"])
     if not session.output.as_json:
-        for result in extracted:
-            _report_extract(session.output, result)
-        _report_tables(session.output, merged)
+        for extracted in result["extracts"]:
+            _report_extract(session.output, extracted)
+        _report_tables(session.output, result["materialise"])
     elif not failed:
         found = [interval.model_dump() for interval in todo]
-        session.output.document({"intervals": found, "extracts": extracted, "materialise": merged})
-        jobs.fail_on_tables(merged)
+        document = {"intervals": found, "extracts": result["extracts"], "materialise": result["materialise"]}
+        session.output.document(document)
+        jobs.fail_on_tables(result["materialise"])
     if failed:
         raise failed
 

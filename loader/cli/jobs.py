@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,11 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from loader.cli.output import Output
 from loader.errors import LoaderError
 from loader.job import rebuild
-from loader.pipeline.jobs import extract_job
 from loader.settings import SourceSettings
 from loader.submit import run
 
 if TYPE_CHECKING:
-    from loader.pipeline import IntervalChosen, Job
+    from loader.pipeline import Job
 
 _SUBMIT = logging.getLogger("loader.submit")
 
@@ -48,17 +47,9 @@ def submit(job: Job, settings: SourceSettings, console: Console) -> dict[str, An
         return run(job.file, job.spec, settings.spark)
 
 
-def extract_all(
-    intervals: Sequence[IntervalChosen], settings: SourceSettings, console: Console
-) -> tuple[list[dict[str, Any]], LoaderError | None]:
-    """Extract intervals in their order; the results up to the first that fails, and its error."""
-    results: list[dict[str, Any]] = []
-    for interval in intervals:
-        try:
-            results.append(submit(extract_job(settings, interval.start_seqno), settings, console))
-        except LoaderError as error:
-            return results, error
-    return results, None
+def error_of(told: dict[str, Any] | None) -> LoaderError | None:
+    """The error that a result tells of, if it does."""
+    return rebuild(told) if told else None
 
 
 def fail_on_tables(result: dict[str, Any], output: Output | None = None) -> None:

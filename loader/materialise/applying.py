@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from loader.materialise.branch import Branch
 from loader.materialise.changes import Changes
 from loader.materialise.multiset import places_of_gone
 from loader.materialise.plan import Work
@@ -25,21 +26,21 @@ class Statement(NamedTuple):
     point: str
 
 
-def statements(session: SparkSession, changes: Changes, work: Work, branch: str) -> tuple[Statement, ...]:
-    """What is to be run for `changes`, in order; `branch` in SQL.
+def statements(session: SparkSession, changes: Changes, work: Work, branch: Branch) -> tuple[Statement, ...]:
+    """What is to be run for `changes`, in order.
 
     Raises:
         DataError: a row of a table without a key is not there to be deleted.
     """
     mode, key = work.rule.mode, work.schema.key
     if not key and mode == "mirror":
-        return _of_a_multiset(session, changes, work, branch)
+        return _of_a_multiset(session, changes, work, branch.target)
     changes.frame.createOrReplaceTempView("loader_changes")
     if mode == "history":
-        return (_insert(work, branch, "true"),)
-    delete = Statement(_delete_keys(changes, work, branch), "delete.after")
-    insert = _insert(work, branch, "_op <> 'D'" if mode == "mirror" else "true")
-    return (delete, insert) if changes.survivors else (delete,)
+        return (_insert(work, branch.target, "true"),)
+    delete = Statement(_delete_keys(changes, work, branch.target), "delete.after")
+    insert = _insert(work, branch.target, "_op <> 'D'" if mode == "mirror" else "true")
+    return (*((delete,) if branch.has_rows() else ()), *((insert,) if changes.survivors else ()))
 
 
 def _of_a_multiset(session: SparkSession, changes: Changes, work: Work, branch: str) -> tuple[Statement, ...]:

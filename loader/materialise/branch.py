@@ -91,6 +91,12 @@ class Branch:
             for name in entries:
                 conf.unset(name)
 
+    def has_rows(self) -> bool:
+        """Whether it may have any: what is to be deleted from one that has none is not there."""
+        history = self._load()
+        head = next(history.ancestry(history.branches.get(self.name)), None)
+        return head is None or head.summary.get("total-records") != "0"
+
     def commits(self) -> list[Snapshot]:
         """This attempt's commits, newest first.
 

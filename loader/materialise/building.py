@@ -50,7 +50,7 @@ def build(
             found = changes.get(place)
             if found and found.partial:
                 found = changes[place] = complete(stage, found, branch.target)
-            todo = list(statements(warehouse.session, found, stage, branch.target)) if found and found.keys else []
+            todo = list(statements(warehouse.session, found, stage, branch)) if found and found.keys else []
         else:
             todo = list(_others(warehouse, branch, merge, stage))
         steps += run(warehouse, branch, todo, signature if alone else None)

@@ -125,7 +125,7 @@ def _mended(
     if not found.rows:
         return _same(work.name, applied)
     with Branch(warehouse, work.name, history.head, f"replay_{since}") as branch:
-        todo = statements(warehouse.session, found.changes, work, branch.target)
+        todo = statements(warehouse.session, found.changes, work, branch)
         steps = run(warehouse, branch, todo, applied.signature)
         if publish:
             branch.publish(steps)

@@ -1,7 +1,7 @@
 """The use cases, and the only package that knows the order of the stages.
 
     initial load:  begin -> snapshot job -> load job
-    delta:         snapshot position -> extract job -> materialise job
+    delta:         snapshot position -> extract job -> materialise job; or both as one delta job
 
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
@@ -19,6 +19,7 @@ from loader.pipeline.interval_states import (
 from loader.pipeline.jobs import (
     Job,
     again_job,
+    delta_job,
     extract_job,
     intervals_since,
     load_job,
@@ -51,6 +52,7 @@ __all__ = [
     "again_job",
     "begin",
     "chain_of",
+    "delta_job",
     "extract_job",
     "follow_to",
     "interval",

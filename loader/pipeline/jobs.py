@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from loader.delta.spec import DeltaSpec
 from loader.extract.spec import ExtractSpec
 from loader.materialise.maintain_spec import MaintainSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
@@ -26,7 +28,9 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 class Job:
     """A Spark application of the loader: its file and what it is told."""
 
-    name: Literal["snapshot", "load", "extract", "again", "restore", "materialise", "maintain", "replay", "snapshots"]
+    name: Literal[
+        "snapshot", "load", "extract", "again", "restore", "materialise", "delta", "maintain", "replay", "snapshots"
+    ]
     file: Path
     spec: BaseModel
 
@@ -80,12 +84,15 @@ def _seqno_of(generation: Generation, since: str) -> int:
 
 def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:
     """The materialisation of everything staged up to that stop (None: all that is staged)."""
-    generation = chain_of(settings).require_generation()
-    spec = MaterialiseSpec(
-        **_tables(settings, generation),
-        through_seqno=through_seqno,
-    )
+    spec = _materialise_spec(settings, through_seqno)
     return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
+
+
+def delta_job(settings: SourceSettings, start_seqnos: Sequence[int]) -> Job:
+    """The extraction of the intervals that start there, in this order, then the materialisation."""
+    extracts = tuple(_extract_spec(settings, start) for start in start_seqnos)
+    spec = DeltaSpec(extracts=extracts, materialise=_materialise_spec(settings, None))
+    return Job("delta", _PACKAGE / "delta" / "job.py", spec)
 
 
 def maintain_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, dry_run: bool = False) -> Job:
@@ -147,6 +154,11 @@ def _tables(settings: SourceSettings, generation: Generation) -> dict[str, Any]:
         "catalog": settings.catalog,
         "rules": settings.rules,
     }
+
+
+def _materialise_spec(settings: SourceSettings, through_seqno: int | None) -> MaterialiseSpec:
+    generation = chain_of(settings).require_generation()
+    return MaterialiseSpec(**_tables(settings, generation), through_seqno=through_seqno)
 
 
 def _extract_spec(settings: SourceSettings, start_seqno: int) -> ExtractSpec:

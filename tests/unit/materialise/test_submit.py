@@ -71,6 +71,16 @@ def test_settings_win_and_options_of_the_jvm_are_joined(jars: Path) -> None:
     assert "log4j2" in conf["spark.driver.extraJavaOptions"]
 
 
+def test_two_cores_have_none_to_spare_for_the_collector(jars: Path) -> None:
+    def options(master: str, chosen: str = "") -> str:
+        conf = {"spark.driver.extraJavaOptions": chosen} if chosen else {}
+        return configuration(SparkSettings(jars=str(jars), master=master, conf=conf))["spark.driver.extraJavaOptions"]
+
+    assert "-XX:+UseSerialGC" in options("local[2]")
+    assert "GC" not in options("local[3]")
+    assert "Serial" not in options("local[2]", "-XX:+UseParallelGC")
+
+
 def test_a_folder_without_jars_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no jar"):
         command(JOB, [], SparkSettings(jars=str(tmp_path)))

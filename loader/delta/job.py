@@ -1,0 +1,10 @@
+"""The Spark job of a whole delta: `spark-submit job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+from loader.delta.run import delta
+from loader.delta.spec import DeltaSpec
+from loader.job import job_main
+
+if __name__ == "__main__":
+    job_main(delta, DeltaSpec)
