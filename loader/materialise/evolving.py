@@ -7,8 +7,9 @@ the order of the source: readers see rows and columns change at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 
 from py4j.java_gateway import JavaObject
 
@@ -55,7 +56,11 @@ def _needed(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
 def _finishing(warehouse: Warehouse, table: TableName, before: Layout, after: Layout, change: JavaObject) -> None:
     final = Layout(after.schema, after.rule)
     names = {now.name: then.name for now, then in zip(after.columns, final.columns, strict=True)}
-    _finish(change, list(_columns_of(warehouse, table)), [column.name for column in before.columns], names)
+    there = list(_columns_of(warehouse, table))
+    kept = [column.name for column in before.schema.columns] if after.rule.on_drop == "keep" else []
+    gone = {name for name in there if name not in names and name.startswith(COMING)}
+    gone |= {column.name for column in before.columns} - {*names, *kept}
+    _finish(change, there, gone, names)
     change.updateProperties().set(*schema_property(after.schema)).commit()
 
 
@@ -81,22 +86,23 @@ def _columns_of(warehouse: Warehouse, table: TableName) -> dict[str, str]:
     return dict(warehouse.session.table(warehouse.name(table)).dtypes)
 
 
-def _finish(change: JavaObject, there: Sequence[str], before: Sequence[str], after: Mapping[str, str]) -> None:
+def _finish(change: JavaObject, there: Sequence[str], gone: Container[str], after: Mapping[str, str]) -> None:
     """Add to a transaction of Iceberg what the table's columns need to be those of the source again.
 
     Args:
         change: the transaction.
         there: names of all columns of the table, in their order.
-        before: names of the columns that the table had of the loader before the merge.
+        gone: names of those that are to go.
         after: by name during the merge the name of each column of the loader, in their order.
     """
-    gone = [name for name in there if name not in after and (name in before or name.startswith(COMING))]
     left = [name for name in there if name not in gone]
-    order = [*after, *(name for name in left if name not in after)]
+    others = [name for name in left if name not in after]
+    order = [*after, *others]
     update = change.updateSchema()
-    for name in gone:
-        update.deleteColumn(name)
-    for name, final in after.items():
+    for name in there:
+        if name in gone:
+            update.deleteColumn(name)
+    for name, final in (dict(after) | _out_of_the_way(others, after.values())).items():
         if name != final:
             update.renameColumn(name, final)
     if order != left:
@@ -104,6 +110,18 @@ def _finish(change: JavaObject, there: Sequence[str], before: Sequence[str], aft
         for name, previous in zip(order[1:], order, strict=False):
             update.moveAfter(name, previous)
     update.commit()
+
+
+def _out_of_the_way(others: Sequence[str], finals: Iterable[str]) -> dict[str, str]:
+    """New names for columns that the source has no more, where one that it has now needs the name."""
+    taken = {name.lower() for name in (*others, *finals)}
+    needed = {name.lower() for name in finals}
+    found: dict[str, str] = {}
+    for name in (name for name in others if name.lower() in needed):
+        free = (f"{name}__dropped{number or ''}" for number in count())
+        found[name] = next(new for new in free if new.lower() not in taken)
+        taken.add(found[name].lower())
+    return found
 
 
 def _reorder(warehouse: Warehouse, table: TableName, key: Sequence[str]) -> None:

@@ -33,6 +33,9 @@ class TableRule(BaseModel):
         mode: `mirror`: the rows that the source has. `soft_delete`: those it had too, marked. `history`: every change.
         on_misfit: of a value that its warehouse column cannot hold, `error` stops the table, `null` makes it NULL, and
             `text` keeps its text in a column `<name>__text` besides.
+        on_drop: of a column that the source has no more, `drop` takes it away, and `keep` leaves it, with NULL in rows
+            that change in the merge that brings it, or later. When a column of its name comes, it becomes
+            `<name>__dropped`.
         seqno_column, committed_at_column: names of the columns with seqno and commit time of the transaction that a
             row comes from; empty: there is none. A history has a seqno.
         deleted_column: of `soft_delete`.
@@ -44,6 +47,7 @@ class TableRule(BaseModel):
     tables: tuple[str, ...] = ()
     mode: Literal["mirror", "soft_delete", "history"] = "mirror"
     on_misfit: Literal["error", "null", "text"] = "error"
+    on_drop: Literal["drop", "keep"] = "drop"
     seqno_column: str = "_seqno"
     committed_at_column: str = "_committed_at"
     deleted_column: str = "_is_deleted"

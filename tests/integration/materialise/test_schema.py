@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
 from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
@@ -281,6 +282,41 @@ def test_every_snapshot_of_the_loader_shows_the_columns_of_then(followed: Lake) 
             if "loader.applied" in snapshot.summary:
                 frame = followed.warehouse.session.sql(f"SELECT * FROM {name} VERSION AS OF {snapshot.id}")
                 assert [column for column in frame.columns if column.startswith("_loader")] == []
+
+
+KEPT = [
+    story(
+        "keeps",
+        (ID, NAME, SIZE),
+        ((1, "one", 1), (2, "two", 2), (3, "three", 3)),
+        ((ID, NAME, SIZE), "U", (1, "uno", 1)),
+        "ALTER TABLE keeps DROP name",
+        ((ID, SIZE), "U", (2, 9)),
+        columns=("id", "size", "name"),
+        expected=((1, 1, None), (2, 9, None), (3, 3, "three")),
+    ),
+    story(
+        "keeps_two",
+        (ID, NAME, SIZE),
+        ((1, "one", 1), (2, "two", 2)),
+        "ALTER TABLE keeps_two DROP name",
+        "ALTER TABLE keeps_two ADD name VARCHAR(9) DEFAULT 'new'",
+        ((ID, SIZE, NAME), "I", (3, 3, "three")),
+        "ALTER TABLE keeps_two DROP name, CHANGE size Name INT",
+        columns=("id", "Name", "name__dropped"),
+        expected=((1, 1, "one"), (2, 2, "two"), (3, 3, None)),
+    ),
+]
+
+
+def test_columns_that_went_are_kept_by_rule(lake: Lake) -> None:
+    lake.rules = (TableRule(tables=("shop.keeps*",), on_drop="keep"),)
+    lake.loaded(*[lake.staging.load(told.schema, told.rows, P0) for told in KEPT])
+    staged(lake, KEPT, [END])
+    assert [one.error for one in lake.merged().tables] == [None, None]
+    for told in KEPT:
+        assert rows_of(lake, told.schema.name) == (told.columns, tuple(sorted(told.expected, key=repr)))
+    assert {one.status for one in lake.merged().tables} == {"already"}
 
 
 STAMP = Column("at", "timestamp")
