@@ -13,7 +13,7 @@ from py4j.java_gateway import JavaObject
 
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
-from loader.materialise.history import RUN, Snapshot, TableHistory, append_nothing
+from loader.materialise.history import RUN, Applied, Snapshot, TableHistory, append_nothing
 from loader.materialise.quoting import identifier
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
@@ -50,20 +50,29 @@ class Branch:
     Attributes:
         base: main's head when the branch was made, None for a table without any commit.
         target: the branch's name in SQL, to write to.
+
+    Args:
+        there: it is not made: see `standing_branch`.
     """
 
-    def __init__(self, warehouse: Warehouse, table: TableName, base: int | None, name: str = "") -> None:
+    def __init__(
+        self, warehouse: Warehouse, table: TableName, base: int | None, name: str = "", *, there: bool = False
+    ) -> None:
         self._warehouse = warehouse
         self._table = table
         self.base = base
         self.name = PREFIX + (name or uuid.uuid4().hex)
         self.target = warehouse.branch_name(table, self.name)
-        create = "CREATE OR REPLACE" if name else "CREATE"
-        at = f" AS OF VERSION {base}" if base is not None else ""
-        self._sql(f"ALTER TABLE {warehouse.name(table)} {create} BRANCH {identifier(self.name)}{at}")
-        # On a table without commits Iceberg makes an empty one for the branch to point to.
-        self._root = self._load().branches[self.name]
+        self._root = base if there else self._made(anew=bool(name))
+
+    def _made(self, *, anew: bool) -> int:
+        """Make the branch; the snapshot that it begins at: on a table without commits Iceberg makes an empty one."""
+        create = "CREATE OR REPLACE" if anew else "CREATE"
+        at = f" AS OF VERSION {self.base}" if self.base is not None else ""
+        self._sql(f"ALTER TABLE {self._warehouse.name(self._table)} {create} BRANCH {identifier(self.name)}{at}")
+        root = self._load().branches[self.name]
         failpoint("branch.after")
+        return root
 
     def __enter__(self) -> Self:
         return self
@@ -195,6 +204,21 @@ class Branch:
 
     def _sql(self, statement: str) -> None:
         self._warehouse.session.sql(statement)
+
+
+def standing_branch(warehouse: Warehouse, table: TableName, name: str, applied: Applied) -> Branch | None:
+    """The branch of that name, if an attempt built it whole from main as it is now, for a table that stands there."""
+    history = warehouse.history(table)
+    tip = history.branches.get(PREFIX + name) if history else None
+    if history is None or tip is None:
+        return None
+    found = Branch(warehouse, table, history.head, name, there=True)
+    try:
+        made = found.commits()
+    except LostError:
+        return None
+    # Only the last commit of an attempt is signed.
+    return found if made and applied.signature.items() <= made[0].summary.items() else None
 
 
 def drop_superseded(warehouse: Warehouse, table: TableName) -> None:

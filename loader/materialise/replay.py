@@ -11,7 +11,7 @@ from functools import partial
 
 from loader.errors import DataError, UnsupportedError
 from loader.materialise.applying import statements
-from loader.materialise.branch import Branch, drop_superseded
+from loader.materialise.branch import Branch, drop_superseded, standing_branch
 from loader.materialise.building import run
 from loader.materialise.chain import Chain
 from loader.materialise.collapse import collapse
@@ -124,9 +124,14 @@ def _mended(
 ) -> TableReplay:
     if not found.rows:
         return _same(work.name, applied)
-    with Branch(warehouse, work.name, history.head, f"replay_{since}") as branch:
-        todo = statements(warehouse.session, found.changes, work, branch)
-        steps = run(warehouse, branch, todo, applied.signature)
+    name = f"replay_{since}"
+    shown = standing_branch(warehouse, work.name, name, applied)  # by a replay before, with what differs still
+    with shown or Branch(warehouse, work.name, history.head, name) as branch:
+        if shown:
+            steps = len(shown.commits())
+        else:
+            todo = statements(warehouse.session, found.changes, work, branch)
+            steps = run(warehouse, branch, todo, applied.signature)
         if publish:
             branch.publish(steps)
     if publish:

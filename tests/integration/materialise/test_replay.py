@@ -79,14 +79,27 @@ def test_planted_damage_is_shown_then_mended(ready: Lake) -> None:
     assert ready.rows(ORDERS) == damaged
     branch = f"{name}.`branch_{shown.branch}`"
     assert {row.id for row in ready.sql(f"SELECT id FROM {branch}")} == {row[0] for row in before.values()}
+    built = ready.history(ORDERS).branches[shown.branch]
     assert one(ready, number(1, 1000)).branch == shown.branch
     assert one(ready, number(1, 1000), publish=True).status == "published"
     assert ready.rows(ORDERS) == before
+    assert ready.history(ORDERS).head == built  # what was looked at is what is published
     stands = ready.history(ORDERS).applied
     assert applied and stands and (stands.seqno, stands.position) == (applied.seqno, applied.position)
     assert list(ready.history(ORDERS).branches) == ["main"]
     assert one(ready, number(1, 1000), publish=True).status == "same"
     assert {found.status for found in ready.merged().tables} <= {"already", "unchanged"}
+
+
+def test_a_branch_that_was_looked_at_is_built_anew_when_the_table_moved(ready: Lake) -> None:
+    before, name = ready.rows(ORDERS), ready.warehouse.name(ORDERS.name)
+    ready.sql(f"DELETE FROM {name} WHERE id = 1")
+    shown = one(ready, number(1, 1000))
+    built = ready.history(ORDERS).branches[shown.branch]
+    ready.sql(f"DELETE FROM {name} WHERE id = 5")
+    assert one(ready, number(1, 1000), publish=True).inserts == 2
+    assert ready.rows(ORDERS) == before
+    assert not ready.history(ORDERS).descends(ready.history(ORDERS).head, built)
 
 
 def test_only_what_changed_since_then_is_mended(ready: Lake) -> None:
