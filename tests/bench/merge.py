@@ -10,113 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from loader.materialise.branch import Branch
-from loader.materialise.history import signature
-from loader.model.table import Column
+from tests.bench.base import CHANGES, COLUMNS, STEP, Base, Figures, timed
+from tests.bench.reading import csv_rate, read_penalty
 from tests.bench.session import spark_session
 from tests.integration.materialise import staged_writer as staged
 from tests.integration.materialise.lake import Lake
-
-_CHANGES = 100_000
-_COLUMNS = (
-    Column("id", "bigint"),
-    Column("name", "varchar", charset="utf8mb4"),
-    Column("price", "decimal", size=10, scale=2),
-    Column("at", "datetime"),
-    Column("note", "varchar", charset="utf8mb4"),
-)
-_STEP = 1_000_000  # of positions, from one interval to the next
-Figures = dict[str, Any]
-
-
-class Base:
-    """A table of so many rows, sorted by key, and the intervals that are staged for it, one after the other."""
-
-    def __init__(self, lake: Lake, name: str, rows: int) -> None:
-        self.lake, self.rows = lake, rows
-        self.schema = staged.table(name, _COLUMNS, ["id"])
-        self._intervals = 0
-        self._fill()
-
-    def _fill(self) -> None:
-        warehouse, session = self.lake.warehouse, self.lake.warehouse.session
-        warehouse.create(self.schema, staged.SOURCE, staged.GENERATION)
-        session.conf.set("spark.sql.iceberg.distribution-mode", "none")
-        rows = session.range(0, self.rows, 1, max(1, self.rows // 1_000_000)).selectExpr(
-            "id",
-            "concat('name ', id % 100003)",
-            "CAST(id % 1000000 / 100 AS decimal(10,2))",
-            "TIMESTAMP_NTZ'2026-01-01 00:00:00' + make_dt_interval(0, 0, 0, id % 1000000)",
-            "sha2(CAST(id AS string), 224)",
-            "0L",
-            "TIMESTAMP'2026-01-01 00:00:00'",
-        )
-        stands_at = signature(
-            seqno=self._seqno(),
-            position=self._position(),
-            source=staged.SOURCE,
-            generation=staged.GENERATION,
-            schema_id=self.schema.schema_id,
-        )
-        with Branch(warehouse, self.schema.name, None) as branch:
-            rows.createOrReplaceTempView("base")
-            with branch.signed(stands_at):
-                session.sql(f"INSERT INTO {branch.target} SELECT * FROM base")
-            branch.publish(1)
-
-    def _position(self, ahead: int = 0) -> str:
-        return staged.position(1, 1000 + (self._intervals + ahead) * _STEP)
-
-    def _seqno(self) -> int:
-        return staged.seqno(self._position())
-
-    def stage(self, where: str, changes: int = _CHANGES) -> None:
-        """An interval with 60% updates, 20% deletes and 20% inserts, in the newest 1% of the keys or anywhere."""
-        pick = random.Random(f"{self.schema.name} {where} {self._intervals}")
-        old = changes * 8 // 10
-        span = range(self.rows - max(old * 2, self.rows // 100), self.rows) if where == "local" else range(self.rows)
-        keys = pick.sample(span, old)
-        new = range(self.rows + self._intervals * changes, self.rows + self._intervals * changes + changes - old)
-        seqno = staged.seqno(self._position(1))
-        row = (
-            "another name",
-            "12.25",
-            "2026-02-02 02:02:02",
-            "a note that is as long as those of most rows are, or more",
-        )
-        ops = ["U"] * (changes * 6 // 10) + ["D"] * (old - changes * 6 // 10) + ["I"] * (changes - old)
-        records = [
-            staged.Change(op, seqno, number, (key, *row))
-            for number, (op, key) in enumerate(zip(ops, (*keys, *new), strict=True))
-        ]
-        self.lake.staging.interval(self._position(), self._position(1), [(self.schema, records)], parts=4)
-        self._intervals += 1
-
-    def merged(self) -> float:
-        """Seconds of a merge of what is staged."""
-        return timed(self._merge)
-
-    def _merge(self) -> None:
-        result = self.lake.merged()
-        errors = [one.error for one in result.tables if one.error]
-        if errors:
-            raise SystemExit(str(errors[0]))
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Seconds that it takes."""
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
 
 
 def by_size(folder: Path, small: int, large: int, rounds: int) -> Iterator[Figures]:
@@ -140,6 +44,7 @@ def by_size(folder: Path, small: int, large: int, rounds: int) -> Iterator[Figur
             "seconds": round(median[large, where], 2),
             "seconds of the smaller": round(median[small, where], 2),
         }
+    yield csv_rate(bases[small], rounds)
     yield from beside_merge_into(bases[small], median)
 
 
@@ -149,7 +54,7 @@ def beside_merge_into(base: Base, median: dict[tuple[int, str], float]) -> Itera
     name = base.lake.warehouse.name(base.schema.name)
     for where in ("local", "random"):
         low = base.rows * 99 // 100 if where == "local" else 0
-        keys = f"SELECT DISTINCT {low} + pmod(xxhash64(id), {base.rows - low}) AS id FROM range({_CHANGES})"
+        keys = f"SELECT DISTINCT {low} + pmod(xxhash64(id), {base.rows - low}) AS id FROM range({CHANGES})"
         session.sql(f"SELECT id, id % 5 = 0 AS gone FROM ({keys})").persist().createOrReplaceTempView("merging")
         session.table("merging").count()
         statement = (
@@ -169,17 +74,17 @@ def beside_merge_into(base: Base, median: dict[tuple[int, str], float]) -> Itera
 def many_tables(folder: Path, tables: int, rows: int) -> Iterator[Figures]:
     """So many tables with so many changes each, in one application, and one that has none."""
     lake = Lake(spark_session(), folder)
-    schemas = [staged.table(f"t{number}", _COLUMNS, ["id"]) for number in range(tables)]
+    schemas = [staged.table(f"t{number}", COLUMNS, ["id"]) for number in range(tables)]
     row = ("name", "1.00", "2026-01-01 00:00:00", "note")
     start = staged.position(1, 1000)
     lake.loaded(*(lake.staging.load(schema, [(key, *row) for key in range(rows)], start) for schema in schemas))
     for number in range(2):
-        low, high = (staged.position(1, 1000 + place * _STEP) for place in (number, number + 1))
+        low, high = (staged.position(1, 1000 + place * STEP) for place in (number, number + 1))
         records = [staged.Change("U", staged.seqno(high), key, (key, *row)) for key in range(rows)]
         lake.staging.interval(low, high, [(schema, records) for schema in schemas])
         seconds = timed(lake.merged)
-    quiet = staged.position(1, 1000 + 3 * _STEP)
-    lake.staging.interval(staged.position(1, 1000 + 2 * _STEP), quiet, [])
+    quiet = staged.position(1, 1000 + 3 * STEP)
+    lake.staging.interval(staged.position(1, 1000 + 2 * STEP), quiet, [])
     yield {
         "tables": tables,
         "changes of each": rows,
@@ -192,6 +97,7 @@ def measured(folder: Path, quick: bool, rounds: int) -> Iterator[Figures]:
     """All figures, as they come."""
     large = 5_000_000 if quick else 50_000_000
     yield from by_size(folder / "size", 1_000_000, large, rounds)
+    yield from read_penalty(Base(Lake(spark_session(), folder / "read"), "read", large // 10), 20)
     yield from many_tables(folder / "many", 20 if quick else 100, 100)
 
 
