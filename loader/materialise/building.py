@@ -12,11 +12,9 @@ from loader.materialise.applying import Statement, statements
 from loader.materialise.branch import Branch
 from loader.materialise.changes import Changes
 from loader.materialise.plan import Check, Copy, Empty, Fill, Merge, Work
-from loader.materialise.quoting import identifier, literal
+from loader.materialise.quoting import identifier
+from loader.materialise.untold import copied, filled
 from loader.materialise.warehouse import Warehouse
-from loader.model.table import Column
-from loader.resources import sql
-from loader.typemap import Form, form, spark_type
 
 Complete = Callable[[Work, Changes, str], Changes]
 """Gives changes the columns that their row images leave out, from the table of that name in SQL."""
@@ -75,11 +73,9 @@ def _others(
     if isinstance(stage, Empty):
         yield from _emptied(branch, merge)
     elif isinstance(stage, Copy):
-        yield _copied(warehouse, branch, merge, stage)
+        yield copied(warehouse, branch, merge, stage)
     elif isinstance(stage, Fill):
-        values = {name: _constant(warehouse, merge, column, text) for name, (column, text) in stage.columns.items()}
-        settings = ", ".join(f"{identifier(name)} = {value}" for name, value in values.items())
-        yield Statement(f"UPDATE {branch.target} SET {settings}", "stage.after")
+        yield filled(warehouse, branch, merge, stage)
     else:
         _checked(warehouse, branch, merge, stage)
 
@@ -92,49 +88,6 @@ def _emptied(branch: Branch, merge: Merge) -> Iterator[Statement]:
     elif merge.rule.mode == "soft_delete":
         flag = identifier(merge.rule.deleted_column)
         yield Statement(f"UPDATE {branch.target} SET {flag} = true WHERE NOT {flag}", "stage.after")
-
-
-def _copied(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Copy) -> Statement:
-    theirs = warehouse.rule(stage.table)
-    if (merge.rule.mode, theirs.mode) != ("mirror", "mirror"):
-        raise UnsupportedError(
-            f"the table got its name from {stage.table}, which only a mirror of a mirror can follow",
-            hint=f"loader initial-load --table {merge.name} --again",
-            table=merge.name,
-        )
-    meta = {name: theirs.meta.get(field) for field, name in merge.rule.meta.items() if name}
-    columns = {name: identifier(other) for name, other in stage.columns.items()}
-    columns |= {name: identifier(other) if other else "NULL" for name, other in meta.items()}
-    text = sql("materialise/copy_rows").format(
-        branch=branch.target,
-        columns=", ".join(map(identifier, columns)),
-        values=", ".join(columns.values()),
-        table=warehouse.name(stage.table),
-        snapshot=stage.snapshot,
-    )
-    return Statement(text, "stage.after")
-
-
-def _constant(warehouse: Warehouse, merge: Merge, column: Column, text: str) -> str:
-    """A constant as SQL.
-
-    Raises:
-        UnsupportedError: its type cannot hold it, and the table's rule does not let it go.
-    """
-    kind = spark_type(column, merge.name)
-    if form(column) is Form.HEX:
-        return f"X'{text}'"
-    value = literal(text) if kind == "string" else f"TRY_CAST({literal(text)} AS {kind})"
-    fits = warehouse.session.range(1).select(sf.expr(value).isNotNull()).first()
-    if merge.rule.on_misfit == "error" and not (fits and fits[0]):
-        raise UnsupportedError(
-            f"the value that a new column has in all rows does not fit its type {kind}",
-            why=text,
-            hint="give the table a rule with another on_misfit",
-            table=merge.name,
-            column=column.name,
-        )
-    return value
 
 
 def _checked(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Check) -> None:

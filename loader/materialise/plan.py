@@ -98,18 +98,20 @@ class Empty:
 
 @dataclass(frozen=True)
 class Copy:
-    """The table takes the rows that another one had in a snapshot; `columns`: names there by names here."""
+    """The table takes the rows that another one, of this schema, had in a snapshot; `names`: of its columns here."""
 
-    table: TableName
+    schema: TableSchema
     snapshot: int
-    columns: Mapping[str, str]
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Fill:
-    """Columns of all rows get a constant: by name in the table the column and the constant as staged text."""
+    """Columns of all rows of this schema get a constant as staged text; `names`: of the columns in the table."""
 
-    columns: Mapping[str, tuple[Column, str]]
+    schema: TableSchema
+    names: Mapping[str, str]
+    constants: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -288,13 +290,12 @@ def _text(column: Column) -> tuple[str, int]:
 
 def _fill(epochs: Sequence[Epoch], names: Names) -> list[Stage]:
     """For rows of the first epoch, what columns that were added until the last one have in them."""
-    schema = epochs[-1].schema
-    columns = {
-        names[name]: (schema.column(name), origin.text)
+    constants = {
+        name: origin.text
         for name, origin in composed(epochs).items()
         if isinstance(origin, Added) and origin.text is not None
     }
-    return [Fill(columns)] if columns else []
+    return [Fill(epochs[-1].schema, names, constants)] if constants else []
 
 
 def _check(epoch: Epoch, before: Names) -> list[Stage]:
@@ -310,7 +311,7 @@ def _copy(timeline: Timeline, names: Names) -> Stage:
     copied = timeline.copied
     if copied is None or copied.snapshot is None:
         return Empty()
-    return Copy(copied.name, copied.snapshot, {names[column.name]: column.name for column in copied.schema.columns})
+    return Copy(copied.schema, copied.snapshot, names)
 
 
 def _work(
