@@ -34,7 +34,7 @@ WHOLE := tests/e2e tests/dags tests/infra
 APART := tests/e2e/test_remote_staging.py
 PARTS := $(filter-out $(WHOLE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 SWEEP := tests/memory $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintain.py) \
-	tests/contract/test_catalogs.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py shapes.py) $(APART)
+	tests/cases tests/contract/test_catalogs.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py shapes.py) $(APART)
 
 .PHONY: test-whole
 test-whole:

@@ -1,0 +1,11 @@
+-- load
+CREATE TABLE t (id INT PRIMARY KEY, pad VARCHAR(60));
+INSERT INTO t VALUES (1, REPEAT('p', 60)), (2, REPEAT('p', 60)), (3, REPEAT('p', 60)), (4, REPEAT('p', 60));
+INSERT INTO t SELECT id + 4, pad FROM t;
+-- interval
+BEGIN;
+DELETE FROM t WHERE id IN (1, 2);
+DELETE FROM t WHERE id IN (3, 4);
+DELETE FROM t WHERE id IN (6, 7);
+DELETE FROM t WHERE id = 8;
+COMMIT;

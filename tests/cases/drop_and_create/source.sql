@@ -1,0 +1,8 @@
+-- load
+CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(10));
+INSERT INTO t VALUES (1, 'old');
+-- interval
+DROP TABLE t;
+-- interval
+CREATE TABLE t (name VARCHAR(5), code BIGINT UNSIGNED PRIMARY KEY);
+INSERT INTO t VALUES ('new', 1);

@@ -1,0 +1,8 @@
+-- load
+CREATE TABLE t (a INT, b INT, n INT, PRIMARY KEY (a));
+INSERT INTO t VALUES (1, 7, 1), (2, 7, 2);
+-- interval
+UPDATE t SET n = 10 WHERE a = 1;
+ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (b, a);
+INSERT INTO t VALUES (1, 8, 3);
+DELETE FROM t WHERE b = 7 AND a = 2;

@@ -1,0 +1,15 @@
+-- load
+CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(10));
+INSERT INTO t VALUES (1, 'one'), (2, 'two');
+-- interval
+CREATE TABLE _t_new LIKE t;
+ALTER TABLE _t_new MODIFY name VARCHAR(40);
+CREATE TRIGGER pt_osc_ins AFTER INSERT ON t FOR EACH ROW REPLACE INTO _t_new VALUES (NEW.id, NEW.name);
+CREATE TRIGGER pt_osc_del AFTER DELETE ON t FOR EACH ROW DELETE IGNORE FROM _t_new WHERE id = OLD.id;
+INSERT LOW_PRIORITY IGNORE INTO _t_new SELECT id, name FROM t WHERE id <= 2;
+INSERT INTO t VALUES (3, 'three');
+DELETE FROM t WHERE id = 1;
+RENAME TABLE t TO _t_old, _t_new TO t;
+DROP TABLE IF EXISTS _t_old;
+DROP TRIGGER IF EXISTS pt_osc_ins;
+UPDATE t SET name = 'longer than before' WHERE id = 2;

@@ -1,0 +1,11 @@
+-- interval
+CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(10));
+SET TIMESTAMP = 1700000000;
+INSERT INTO t VALUES (1, 'first');
+UPDATE t SET name = 'second';
+DELETE FROM t;
+INSERT INTO t VALUES (1, 'third');
+BEGIN;
+DELETE FROM t;
+INSERT INTO t VALUES (1, 'fourth');
+COMMIT;
