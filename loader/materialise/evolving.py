@@ -57,7 +57,7 @@ def _finishing(warehouse: Warehouse, table: TableName, before: Layout, after: La
     final = Layout(after.schema, after.rule)
     names = {now.name: then.name for now, then in zip(after.columns, final.columns, strict=True)}
     there = list(_columns_of(warehouse, table))
-    kept = [column.name for column in before.schema.columns] if after.rule.on_drop == "keep" else []
+    kept = [column.name for column in before.image] if after.rule.on_drop == "keep" else []
     gone = {name for name in there if name not in names and name.startswith(COMING)}
     gone |= {column.name for column in before.columns} - {*names, *kept}
     _finish(change, there, gone, names)

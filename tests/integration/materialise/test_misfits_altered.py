@@ -30,6 +30,7 @@ LOADED = {
     "renamed": (ID, A, [(1, NONE), (2, None)]),
     "swapped": (ID, A, B, [(1, NONE, None), (2, PART, "2024-01-01")]),
     "dropped": (ID, A, N, [(1, NONE, 5)]),
+    "kept": (ID, A, N, [(1, NONE, 5)]),
     "another": (ID, A, [(1, NONE)]),
     "added": (ID, [(1,), (2,)]),
     "moved": (ID, A, B, [(1, NONE, PART)]),
@@ -43,17 +44,18 @@ STATEMENTS = {
     "renamed": ["CHANGE a c DATE"],
     "swapped": ["CHANGE a b DATE, CHANGE b a DATE"],
     "dropped": ["DROP a"],
+    "kept": ["DROP a"],
     "another": ["DROP a", "ADD a DATE"],
     "added": ["ADD a DATE NOT NULL, ADD at DATETIME(3) NOT NULL"],
     "moved": ["MODIFY b DATE FIRST"],
     "finer": ["MODIFY at DATETIME(3)"],
 }
-NEW_A = Column("a", "date")
 RECORDS = [
     (schema("renamed", ID, Column("c", "date")), (3, PART)),
     (schema("swapped", ID, B, A), (3, NONE, PART)),
     (schema("dropped", ID, N), (3, 7)),
-    (schema("another", ID, NEW_A), (3, PART)),
+    (schema("kept", ID, N), (3, 7)),
+    (schema("another", ID, A), (3, PART)),
     (schema("added", ID, A, FINE), (3, PART, None)),
     (schema("moved", B, ID, A), (NONE, 3, None)),
     (schema("finer", ID, FINE), (3, MIDNIGHT + ".500")),
@@ -68,6 +70,7 @@ EXPECTED: dict[str, tuple[list[str], list[tuple[Any, ...]]]] = {
     ),
     "finer": (["id", "at", "at__text"], [(1, None, MIDNIGHT), (3, None, MIDNIGHT + ".500")]),  # as they were staged
     "dropped": (["id", "n"], [(1, 5), (3, 7)]),
+    "kept": (["id", "n", "a", "a__text"], [(1, 5, None, NONE), (3, 7, None, None)]),
     "another": (["id", "a", "a__text"], [(1, None, None), (3, None, PART)]),
     "added": (
         ["id", "a", "at", "a__text", "at__text"],
@@ -94,6 +97,7 @@ def test_texts_stay_beside_their_columns(lake: Lake) -> None:
     lake.rules = (
         TableRule(tables=("*.strict",)),
         TableRule(tables=("*.loose",), on_misfit="null"),
+        TableRule(tables=("*.kept",), on_misfit="text", on_drop="keep"),
         TableRule(tables=("*",), on_misfit="text"),
     )
     keys = [lake.staging.load(schema(name, *columns), there, P0) for name, (*columns, there) in LOADED.items()]
