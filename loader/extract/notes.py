@@ -53,4 +53,13 @@ def _note(log: LogBytes, window: Window, statement: w.Ints, unit: int, skipped: 
     if decision := read_decision(query.text):
         return Decided(decision.xid, file, end, decision.commit, end + unit, committed)
     position = f"{file}:{statement[w.S_OFFSET]}"
-    return LogStatement(end + unit, position, query.database, query.text, query.sql_mode, log.form.mariadb, captured)
+    return LogStatement(
+        end + unit,
+        position,
+        query.database,
+        query.text,
+        query.sql_mode,
+        log.form.mariadb,
+        captured,
+        query.server_charset,
+    )
