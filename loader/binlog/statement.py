@@ -27,7 +27,7 @@ class LogStatement:
     """A statement of the log; `seqno` is its transaction's. `beside_rows`: that holds rows of captured tables too.
 
     `sql_mode`: the bits that the server's documentation gives it. `server_charset`: that a database gets for which its
-    statement names none; empty when the log does not say.
+    statement names none; empty when the log does not say. `skipped`: its transaction is, whose rows are not staged.
     """
 
     seqno: int
@@ -38,6 +38,7 @@ class LogStatement:
     mariadb: bool
     beside_rows: bool
     server_charset: str = ""
+    skipped: bool = False
 
 
 class Query(NamedTuple):

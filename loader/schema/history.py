@@ -27,6 +27,8 @@ from loader.schema.changes import (
 )
 from loader.schema.constants import UntoldError
 
+_DOUBTFUL_KEY = "a unique key may be its key now"
+_SHOWN = 200  # characters of a statement
 _TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
 
 
@@ -56,7 +58,7 @@ class KnownTable:
         """Why its rows cannot be read; empty where they can."""
         if self.schema is None:
             return self.why or "no statement made it"
-        return "" if self.key.sure else "a unique key may be its key now"
+        return "" if self.key.sure else self.why or _DOUBTFUL_KEY
 
 
 _ABSENT = KnownTable(None, Key((), sure=True))
@@ -94,18 +96,20 @@ class SchemaHistory:
             found.pop()
         found.append(_Since(seqno, at, table))
 
-    def follow(self, seqno: int, at: str, changes: Iterable[TableChange], server_charset: str = "") -> None:
+    def follow(self, seqno: int, at: str, changes: Iterable[TableChange], text: str, server_charset: str = "") -> None:
         """Go on by a statement of the transaction `seqno`.
 
         Args:
             seqno: of the transaction.
             at: the position at its end.
             changes: what the statement does.
+            text: of the statement, for errors about what it does not tell.
             server_charset: of databases that it makes without one.
         """
         for change in changes:
             for name, table in self._after(change, server_charset):
-                self.give(seqno, at, name, table)
+                why = f"{table.unknown}: {text[:_SHOWN]}" if table != _ABSENT and table.unknown else table.why
+                self.give(seqno, at, name, table if table == self.now(name) else replace(table, why=why))
 
     def versions(self, name: TableName) -> tuple[SchemaVersion, ...]:
         """The schemas that rows of the table have, one after the other; none where nothing is known of it."""
@@ -126,6 +130,10 @@ class SchemaHistory:
         """The seqno from which on it is so; 0 where nothing is known of it."""
         known = self._tables.get(self._folded(name))
         return known[-1].seqno if known else 0
+
+    def names(self) -> list[TableName]:
+        """All tables that are known at any time."""
+        return sorted(self._tables)
 
     def tables(self) -> Mapping[TableName, KnownTable]:
         """All tables that are there after all statements, or of which it is not known how they are."""
