@@ -166,4 +166,5 @@ def _confirm(history: SchemaHistory, result: RangeResult, plan: Plan) -> None:
 
 
 def _as_told(schema: TableSchema, now: KnownTable) -> KnownTable:
-    return KnownTable.of(schema, primary=now.key.primary and now.key.columns == schema.key, charset=now.charset)
+    primary = now.key.primary and now.key.columns == schema.key
+    return KnownTable.of(schema, primary=primary, others=now.key.others, charset=now.charset)

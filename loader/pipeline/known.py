@@ -64,4 +64,4 @@ def _read(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> S
 def _known(found: FoundTable) -> KnownTable:
     if found.schema is None:
         return KnownTable(None, Key((), sure=True), found.charset, found.why)
-    return KnownTable.of(found.schema, primary=found.primary, charset=found.charset)
+    return KnownTable.of(found.schema, primary=found.primary, others=found.others, charset=found.charset)

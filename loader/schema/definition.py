@@ -87,13 +87,12 @@ def default_charset(tokens: Sequence[Token]) -> str:
     """The character set that options of a table or a database say, before any partitions; empty for none."""
     cursor, set_, collated = TokenCursor(list(tokens)), "", ""
     while cursor.next.kind != "end" and not cursor.sees("PARTITION"):
-        collates = cursor.sees("COLLATE")
-        if not (collates or cursor.sees("CHARACTER") or cursor.sees("CHAR") or cursor.sees("CHARSET")):
-            cursor.at += 1
-        elif collates:
+        if cursor.sees("COLLATE"):
             collated = _charset(cursor) or collated
-        else:
+        elif cursor.sees("CHARACTER", "SET") or cursor.sees("CHAR", "SET") or cursor.sees("CHARSET"):
             set_ = _charset(cursor) or set_
+        else:
+            cursor.at += 1
     return set_ or collated
 
 

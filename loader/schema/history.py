@@ -26,6 +26,7 @@ from loader.schema.changes import (
     Unreadable,
 )
 from loader.schema.constants import UntoldError
+from loader.schema.preserving import keeps_labels
 
 _DOUBTFUL_KEY = "a unique key may be its key now"
 _SHOWN = 200  # characters of a statement
@@ -49,9 +50,9 @@ class KnownTable:
     why: str = ""
 
     @classmethod
-    def of(cls, schema: TableSchema, *, primary: bool, charset: str = "") -> KnownTable:
-        """A table whose key is known; `primary`: to be its primary key, not a unique one."""
-        return cls(schema, Key(schema.key, sure=True, primary=primary), charset)
+    def of(cls, schema: TableSchema, *, primary: bool, others: bool = True, charset: str = "") -> KnownTable:
+        """A table whose key is known; `primary` and `others`: see Key."""
+        return cls(schema, Key(schema.key, sure=True, primary=primary, others=others), charset)
 
     @property
     def unknown(self) -> str:
@@ -178,7 +179,7 @@ class SchemaHistory:
         if change.defines is None:
             return [(change.table, _unknown("CREATE TABLE does not tell its columns, or not in a way that is read"))]
         charset = change.charset or self.charsets.get(self._cased(change.table.schema), "")
-        empty = KnownTable(TableSchema(change.table, (), ()), Key((), sure=True), charset)
+        empty = KnownTable(TableSchema(change.table, (), ()), Key((), sure=True, others=False), charset)
         return [(change.table, self._altered(empty, change.defines, ""))]
 
     def _altered(self, table: KnownTable, actions: Sequence[Action], charset: str) -> KnownTable:
@@ -190,9 +191,10 @@ class SchemaHistory:
         try:
             after = alter_columns(table.schema.columns, actions)
             key = alter_key(table.key, actions, after)
+            columns = tuple(one.column if _doubtful(one) else _lettered(one.column, charset) for one in after)
+            _check_labels(table.schema, after, columns)
         except UntoldError as error:
             return _unknown(str(error))
-        columns = tuple(one.column if _doubtful(one) else _lettered(one.column, charset) for one in after)
         return KnownTable(replace(table.schema, columns=columns, key=key.columns), key, charset)
 
     def _cased(self, name: str) -> str:
@@ -212,6 +214,15 @@ def _lettered(column: Column, charset: str) -> Column:
     if column.charset or not (column.labels or column.type in _TEXTS):
         return column
     return column if charset == "binary" and not column.labels else replace(column, charset=charset)
+
+
+def _check_labels(before: TableSchema, after: Sequence[Altering], columns: Sequence[Column]) -> None:
+    """Refuse CONVERT TO CHARACTER SET where it makes other texts of labels, whose bytes it keeps."""
+    charsets = {column.name: column.charset for column in before.columns}
+    for one, column in zip(after, columns, strict=True):
+        old = charsets.get(one.before or "", "")
+        if one.widens and old != column.charset and not keeps_labels(replace(column, charset=old), column.charset):
+            raise UntoldError(f"CONVERT TO CHARACTER SET makes other labels of those of column {column.name}")
 
 
 def _unknown(why: str) -> KnownTable:

@@ -25,11 +25,13 @@ class FoundTable:
     Attributes:
         schema: None where `why` says why it is not covered.
         primary: its key is a primary key, not a unique one.
+        others: it has unique keys beside a primary one.
         charset: of columns that get none of their own.
     """
 
     schema: TableSchema | None
     primary: bool = False
+    others: bool = False
     charset: str = ""
     why: str = ""
 
@@ -87,7 +89,10 @@ def _read(
             continue
         try:
             found[name] = FoundTable(
-                schema_of(name, columns[name], _key(connection, name, parts)), "PRIMARY" in parts, charset
+                schema_of(name, columns[name], _key(connection, name, parts)),
+                "PRIMARY" in parts,
+                bool(parts.keys() - {"PRIMARY"}),
+                charset,
             )
         except LoaderError as error:
             found[name] = FoundTable(None, charset=charset, why=error.what)

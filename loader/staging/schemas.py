@@ -27,7 +27,9 @@ class TableDocument(BaseModel):
     Attributes:
         table: its name, as `schema.table`.
         definition: as TableSchema.as_dict(); None where `why` says what is not known of it.
-        primary: its key is a primary key, not a unique one; sure: it is known to be the key.
+        primary: its key is a primary key, not a unique one.
+        others: it may have unique keys beside a primary one.
+        sure: the key is known.
         charset: of columns that get none of their own.
     """
 
@@ -36,6 +38,7 @@ class TableDocument(BaseModel):
     table: str
     definition: dict[str, Any] | None
     primary: bool = False
+    others: bool = True
     sure: bool = True
     charset: str = ""
     why: str = ""
@@ -47,6 +50,7 @@ class TableDocument(BaseModel):
             table=str(name),
             definition=known.schema.as_dict() if known.schema else None,
             primary=known.key.primary,
+            others=known.key.others,
             sure=known.key.sure,
             charset=known.charset,
             why=known.why,
@@ -60,7 +64,7 @@ class TableDocument(BaseModel):
     def known(self) -> KnownTable:
         """The inverse of `of`."""
         schema = TableSchema.from_dict(self.definition) if self.definition else None
-        key = Key(schema.key if schema else (), sure=self.sure, primary=self.primary)
+        key = Key(schema.key if schema else (), sure=self.sure, primary=self.primary, others=self.others)
         return KnownTable(schema, key, self.charset, self.why)
 
 

@@ -81,6 +81,14 @@ INSERT INTO nameless.made VALUES ('a',4294967295)
 """,
     """
 INSERT INTO nameless.late VALUES (3,'x','y')
+ALTER TABLE nameless.keyless MODIFY x BIGINT NOT NULL DEFAULT 3, ADD z TINYINT
+INSERT INTO nameless.keyless VALUES (2,'q',-1)
+CREATE TABLE nameless.selected (PRIMARY KEY (id)) SELECT id, u, 'é' AS text FROM nameless.quiet UNION SELECT 7, 8, 'x'
+XA START 'one'
+INSERT INTO nameless.late VALUES (4,'held','é')
+XA END 'one'
+XA PREPARE 'one'
+XA COMMIT 'one'
 INSERT INTO nameless.quiet VALUES (1,4294967295)
 DELETE FROM nameless.b WHERE id = 5
 """,
@@ -163,7 +171,7 @@ def test_a_log_without_names_is_staged_like_one_with_names(logged: tuple[Server,
         assert shop.again(manifest) == ()
     after = SchemaStore(chain_of(shop.settings).store, "shop").get(manifest.schemas_after)
     assert [table.table for table in after.tables] == [
-        f"nameless.{name}" for name in ("a", "b", "keyless", "late", "liked", "made", "quiet", "swapped")
+        f"nameless.{name}" for name in ("a", "b", "keyless", "late", "liked", "made", "quiet", "selected", "swapped")
     ]
 
 

@@ -95,6 +95,15 @@ def test_only_a_primary_key_stays_the_key_whatever_happens_to_unique_ones() -> N
     assert unknown(history(made), U, 10) == f"a unique key may be its key now: {made}"
 
 
+def test_a_table_without_unique_keys_keeps_none() -> None:
+    made = history(
+        "CREATE TABLE u (id INT, x INT, y INT)", "ALTER TABLE u MODIFY x BIGINT NOT NULL, DROP y",
+        "ALTER TABLE u ADD PRIMARY KEY (id)", "ALTER TABLE u DROP PRIMARY KEY", "ALTER TABLE u ADD UNIQUE (x)",
+    )  # fmt: skip
+    assert [schema(made, U, seqno).key for seqno in (10, 20, 30, 40)] == [(), (), ("id",), ()]
+    assert "a unique key may be its key now" in unknown(made, U, 50)
+
+
 TEXTS = "CREATE TABLE u (id INT PRIMARY KEY, a TEXT, e ENUM('x'), b CHAR(3) CHARACTER SET ascii, j BLOB)"
 
 
@@ -126,6 +135,15 @@ def test_a_character_set_that_nothing_tells_stays_open() -> None:
     assert charsets(history(TEXTS), 10) == ["", "", "", "ascii", ""]
     both = "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4, MODIFY a CHAR(3) CHARACTER SET ascii"
     assert charsets(history(both), 10, T) == ["", ""]
+
+
+def test_labels_whose_bytes_are_kept_become_other_texts() -> None:
+    made = history(
+        "CREATE TABLE u (e ENUM('x', 'é'), f SET('y')) CHARSET latin1", "ALTER TABLE u CONVERT TO CHARACTER SET latin1",
+        "ALTER TABLE u CONVERT TO CHARACTER SET utf8mb4",
+    )  # fmt: skip
+    assert schema(made, U, 20) == schema(made, U, 10)
+    assert "makes other labels of those of column e" in unknown(made, U, 30)
 
 
 def test_a_table_with_generated_columns_is_known_from_its_statement() -> None:
