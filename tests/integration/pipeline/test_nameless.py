@@ -5,24 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from typer.testing import CliRunner
 
 from infra.servers import Server
 from loader import pipeline
-from loader.errors import DataError, UsageError
+from loader.cli.app import app
+from loader.errors import DataError, RetryableError, UsageError
 from loader.extract.run import again, extract
 from loader.extract.spec import TransportSettings
 from loader.job import carried_error
+from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
-from loader.pipeline import chain_of, extract_job, snapshot_position
+from loader.pipeline import chain_of, extract_job, known, snapshot_position
 from loader.settings import SourceSettings
+from loader.source.inspect import log_end
 from loader.staging.documents import Manifest
 from loader.staging.schemas import SchemaStore
 from loader.store.opening import open_store
 from loader.testing import TasksHere
+from loader.transport.connection import connected
 from tests.integration.pipeline.conftest import settings_of
 from tests.replicas import address_of, run
 from tests.unit.binlog.reading import fields, records
@@ -83,6 +89,10 @@ INSERT INTO nameless.made VALUES ('a',4294967295)
 INSERT INTO nameless.late VALUES (3,'x','y')
 ALTER TABLE nameless.keyless MODIFY x BIGINT NOT NULL DEFAULT 3, ADD z TINYINT
 INSERT INTO nameless.keyless VALUES (2,'q',-1)
+SET SESSION sql_mode = @@sql_mode /*!80030 , SESSION sql_generate_invisible_primary_key = ON */
+CREATE TABLE nameless.unkeyed (a INT)
+INSERT INTO nameless.unkeyed (a) VALUES (1)
+SET SESSION sql_mode = @@sql_mode /*!80030 , SESSION sql_generate_invisible_primary_key = OFF */
 CREATE TABLE nameless.selected (PRIMARY KEY (id)) SELECT id, u, 'é' AS text FROM nameless.quiet UNION SELECT 7, 8, 'x'
 XA START 'one'
 INSERT INTO nameless.late VALUES (4,'held','é')
@@ -92,6 +102,8 @@ XA COMMIT 'one'
 INSERT INTO nameless.quiet VALUES (1,4294967295)
 DELETE FROM nameless.b WHERE id = 5
 """,
+    "INSERT INTO nameless.quiet VALUES (2,2)",
+    "INSERT INTO nameless.quiet VALUES (3,3)",
 )
 
 
@@ -117,6 +129,18 @@ class Shop:
         found = chain_of(self.settings).manifest(chosen.generation, chosen.start_seqno)
         assert found is not None
         return found
+
+    def command(self, folder: Path, *arguments: str) -> str:
+        """What the command prints."""
+        config = folder / "loader.toml"
+        config.write_text(
+            f'[staging]\nroot = "{self.settings.staging_root}"\n[warehouse]\npath = "{folder}/warehouse"\n'
+            f'[spark]\njars = "{folder}"\n[sources.shop]\nhost = "127.0.0.1"\nport = {self.server.port}\nuser = "root"\n'
+            'password = ""\ntables.include = ["nameless.*"]\n'
+        )
+        done = CliRunner().invoke(app, ["--config", str(config), *(word.removesuffix(",") for word in arguments)])
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.stdout
 
     def again(self, manifest: Manifest) -> tuple[object, ...]:
         spec = cast("Any", extract_job(self.settings, manifest.start_seqno).spec)
@@ -162,6 +186,7 @@ def test_a_log_without_names_is_staged_like_one_with_names(logged: tuple[Server,
         assert not manifest.nameless
         expected.append((manifest.schemas, named.staged(manifest)))
     shop = begun(server, metadata, tmp_path / "nameless")
+    digests = []
     for statements, (schemas, staged) in zip(ROUNDS, expected, strict=True):
         shop.run(statements)
         manifest = shop.delta()
@@ -169,9 +194,13 @@ def test_a_log_without_names_is_staged_like_one_with_names(logged: tuple[Server,
         assert list(manifest.schemas.values()) == list(schemas.values())
         assert shop.staged(manifest) == staged
         assert shop.again(manifest) == ()
+        digests.append(manifest.schemas_after)
+    assert len(set(digests)) == len(ROUNDS) - 2
+    assert len(set(digests[2:])) == 1
     after = SchemaStore(chain_of(shop.settings).store, "shop").get(manifest.schemas_after)
     assert [table.table for table in after.tables] == [
-        f"nameless.{name}" for name in ("a", "b", "keyless", "late", "liked", "made", "quiet", "selected", "swapped")
+        f"nameless.{name}"
+        for name in ("a", "b", "keyless", "late", "liked", "made", "quiet", "selected", "swapped", "unkeyed")
     ]
 
 
@@ -189,11 +218,15 @@ def test_a_table_that_no_statement_tells_is_said_by_hand(logged: tuple[Server, s
     at = command[command.index("--at") + 1]
     with pytest.raises(UsageError, match="does not tell the schema"):
         pipeline.set_table_schema(shop.settings, table, at, run(server, "SHOW CREATE TABLE nameless.quiet")[0][1])
+    assert "unsigned" in shop.command(tmp_path, "schema", "show", str(table))
     shown = pipeline.table_schema(shop.settings, table)
+    assert json.loads(shop.command(tmp_path, "--json", "schema", "show", str(table))) == shown.model_dump()
     assert shown.definition is not None
     told = json.dumps({**shown.model_dump(), "definition": {**shown.definition, "key": ["u"]}, "primary": False})
-    for _ in range(2):
-        given = pipeline.set_table_schema(shop.settings, table, at, told)
+    (tmp_path / "FILE").write_text(told)
+    done = shop.command(tmp_path, *(str(tmp_path / word) if word == "FILE," else word for word in command[1:8]))
+    given = pipeline.set_table_schema(shop.settings, table, at, told)
+    assert done == f"{table} is so from {at} on\n"
     assert given.seqno == int(at.rpartition(":")[2]) + int(at.rpartition(":")[0].rpartition(".")[2]) * 10**12
     with pytest.raises(UsageError, match="another schema was given"):
         pipeline.set_table_schema(shop.settings, table, at, told.replace('"u"', '"v"'))
@@ -236,3 +269,41 @@ def test_a_table_that_is_captured_later_is_read_for_the_plan(logged: tuple[Serve
     shop.run("ALTER TABLE nameless.swapped DROP p\nINSERT INTO nameless.swapped VALUES (2,3)")
     (schema,) = every.delta().schemas.values()
     assert [column["name"] for column in schema["columns"]] == ["id", "q"]
+
+
+def test_columns_are_those_where_the_log_begins(
+    logged: tuple[Server, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statements that come while they are read are not mistaken for such that came before."""
+    server, metadata = logged
+    shop = begun(server, metadata, tmp_path / "before")
+    alters = iter(["ADD x INT", "DROP x", "RENAME COLUMN p TO x"])
+
+    def altered(connection: Any) -> Position:
+        end = log_end(connection)
+        for alter in alters:
+            shop.run(f"ALTER TABLE nameless.swapped {alter}")
+            break
+        return end
+
+    monkeypatch.setattr(known, "log_end", altered)
+    late = shop.settings.model_copy(update={"staging_root": f"file://{tmp_path}/late"})
+    generation = pipeline.begin(late)
+    assert generation.start == str(log_end_of(server))
+    shown = pipeline.table_schema(late, TableName("nameless", "swapped"))
+    assert shown.at == generation.start
+    assert [column["name"] for column in (shown.definition or {})["columns"]] == ["id", "x", "q"]
+    numbers = count()
+
+    def altering(connection: Any) -> Position:
+        shop.run(f"ALTER TABLE nameless.swapped ADD z{next(numbers)} INT")
+        return log_end(connection)
+
+    monkeypatch.setattr(known, "log_end", altering)
+    with pytest.raises(RetryableError, match="altered again and again"):
+        pipeline.begin(shop.settings.model_copy(update={"staging_root": f"file://{tmp_path}/never"}))
+
+
+def log_end_of(server: Server) -> Position:
+    with connected(address_of(server)) as connection:
+        return log_end(connection)
