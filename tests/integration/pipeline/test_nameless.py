@@ -94,15 +94,14 @@ CREATE TABLE nameless.unkeyed (a INT)
 INSERT INTO nameless.unkeyed (a) VALUES (1)
 SET SESSION sql_mode = @@sql_mode /*!80030 , SESSION sql_generate_invisible_primary_key = OFF */
 CREATE TABLE nameless.selected (PRIMARY KEY (id)) SELECT id, u, 'é' AS text FROM nameless.quiet UNION SELECT 7, 8, 'x'
+INSERT INTO nameless.quiet VALUES (1,4294967295)
+DELETE FROM nameless.b WHERE id = 5
 XA START 'one'
 INSERT INTO nameless.late VALUES (4,'held','é')
 XA END 'one'
 XA PREPARE 'one'
-XA COMMIT 'one'
-INSERT INTO nameless.quiet VALUES (1,4294967295)
-DELETE FROM nameless.b WHERE id = 5
 """,
-    "INSERT INTO nameless.quiet VALUES (2,2)",
+    "INSERT INTO nameless.quiet VALUES (2,2)\nXA COMMIT 'one'",
     "INSERT INTO nameless.quiet VALUES (3,3)",
 )
 
