@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.program import Program, compile_program
-from loader.binlog.tablemap import read_table_map
-from loader.binlog.walk import MARKER, UNCAPTURED
-from loader.model.table import TableName, TableSchema
+from loader.binlog.tablemap import TableMap, read_table_map
+from loader.binlog.walk import MARKER, R_TABLE, R_TRANSACTION, UNCAPTURED
+from loader.errors import DataError, UnsupportedError
+from loader.model.table import SchemaVersion, TableName, TableSchema
+
+Ints = NDArray[np.int64]
 
 _ROOM = 256  # table maps, at first
 _Number = TypeVar("_Number", bound=np.generic)
+_OPEN = 1 << 32  # from here on the numbers of table maps without names, whose programs depend on the transaction
+
+
+def _no_versions(_: TableName) -> Sequence[SchemaVersion]:
+    return ()
+
+
+@dataclass(frozen=True)
+class _OpenMap:
+    """A table map without names: one program for each schema that its table has, as far as rows have asked for it."""
+
+    table: TableMap
+    versions: Sequence[SchemaVersion]
+    programs: dict[int, int] = field(default_factory=dict)
+
+    def numbers(self, seqnos: Ints) -> Ints:
+        """Which version each of the transactions has; -1 for those before the first."""
+        since = np.array([version.since for version in self.versions], np.int64)
+        return np.searchsorted(since, seqnos, "right") - 1
 
 
 class TableRegistry:
@@ -23,8 +46,9 @@ class TableRegistry:
 
     `programs` holds one program per captured table map, in order of arrival; those of one schema have one number in
     `alike`. The other arrays are what the walk looks table maps up in. `mariadb`: the log is of MariaDB. `known` and
-    `nameless`: see TableMap.schema. `hexed`: see compile_program. `markers`: tables by which transactions are skipped;
-    they are not captured.
+    `nameless`: see TableMap.schema. `versions`: the schemas that a table without names has one after the other, by
+    seqno; its rows get their programs by `settled`. `hexed`: see compile_program. `markers`: tables by which
+    transactions are skipped; they are not captured.
     """
 
     def __init__(
@@ -34,11 +58,14 @@ class TableRegistry:
         mariadb: bool = False,
         known: Callable[[TableName], TableSchema | None] = lambda _: None,
         nameless: bool = False,
+        versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
         hexed: bool = False,
         markers: Container[TableName] = (),
     ) -> None:
         self._captured = captured
         self._known = known
+        self._versions = versions
+        self._open: list[_OpenMap] = []
         self._nameless = nameless
         self._hexed = hexed
         self._markers = markers
@@ -63,12 +90,64 @@ class TableRegistry:
         table = read_table_map(body)
         number = MARKER if table.name in self._markers else UNCAPTURED
         if number != MARKER and self._captured(table.name):
-            known = self._known(table.name)
-            schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
-            number = len(self.programs)
-            self.programs.append(compile_program(schema, prefixes, hexed=self._hexed))
-            self.alike[number] = self._kinds.setdefault(schema, len(self._kinds))
+            versions = () if table.named else self._versions(table.name)
+            if versions:
+                number = _OPEN + len(self._open)
+                self._open.append(_OpenMap(table, versions))
+            else:
+                number = self._program(table, self._known(table.name))
         self._note(body[6:], number)
+
+    def settled(self, rows: Ints, seqnos: Ints) -> Ints:
+        """Captured row events (fields walk.R_*), each with the program that its table has in its transaction.
+
+        Args:
+            rows: of the walk; those of tables with names are left as they are.
+            seqnos: of each transaction.
+
+        Raises:
+            UnsupportedError: no schema of a table is known there.
+            DataError: it is not that of the log.
+        """
+        tables = rows[:, R_TABLE]
+        if not self._open or tables.max(initial=0) < _OPEN:
+            return rows
+        rows, mine = rows.copy(), np.flatnonzero(tables >= _OPEN)
+        for number in np.unique(tables[mine]).tolist():
+            at = mine[tables[mine] == number]
+            found = self._open[number - _OPEN]
+            numbers = found.numbers(seqnos[rows[at, R_TRANSACTION]])
+            for version in np.unique(numbers).tolist():
+                rows[at[numbers == version], R_TABLE] = self._versioned(found, version)
+        return rows
+
+    def _versioned(self, found: _OpenMap, number: int) -> int:
+        """The program of a version of a table map without names."""
+        if number not in found.programs:
+            name, version = found.table.name, found.versions[max(number, 0)]
+            hint = f"loader schema set {name} --at {version.at} --file FILE, with the table as it was then"
+            if number < 0 or version.schema is None:
+                raise UnsupportedError(
+                    "the columns of a table are not known at a position of the log",
+                    why=version.why if number >= 0 else "no statement made it before",
+                    hint=hint,
+                    table=name,
+                )
+            try:
+                found.programs[number] = self._program(found.table, version.schema)
+            except DataError as error:
+                error.hint = hint
+                raise
+        return found.programs[number]
+
+    def _program(self, table: TableMap, known: TableSchema | None) -> int:
+        schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
+        number = len(self.programs)
+        self.programs.append(compile_program(schema, prefixes, hexed=self._hexed))
+        if number == len(self.alike):
+            self.alike = _longer(self.alike, 0)
+        self.alike[number] = self._kinds.setdefault(schema, len(self._kinds))
+        return number
 
     def _note(self, body: bytes, number: int) -> None:
         """Put the bytes of a table map into the arrays, which have room for it."""
@@ -91,7 +170,7 @@ class TableRegistry:
         self.slots[slot] = index
 
     def _grow(self) -> None:
-        self.alike, self.numbers = _longer(self.alike, 0), _longer(self.numbers, 0)
+        self.numbers = _longer(self.numbers, 0)
         self.hashes = _longer(self.hashes, 0)
         self.spans = _longer(self.spans, 0)
         self.slots = np.full(2 * len(self.slots), -1, np.int64)

@@ -26,7 +26,8 @@ _LENGTH_FIRST = {_TIME_ZONE, _CATALOG}
 class LogStatement:
     """A statement of the log; `seqno` is its transaction's. `beside_rows`: that holds rows of captured tables too.
 
-    `sql_mode`: the bits that the server's documentation gives it.
+    `sql_mode`: the bits that the server's documentation gives it. `server_charset`: that a database gets for which its
+    statement names none; empty when the log does not say. `skipped`: its transaction is, whose rows are not staged.
     """
 
     seqno: int
@@ -36,14 +37,17 @@ class LogStatement:
     sql_mode: int
     mariadb: bool
     beside_rows: bool
+    server_charset: str = ""
+    skipped: bool = False
 
 
 class Query(NamedTuple):
-    """What a QUERY event says of its statement; `sql_mode` is 0 when it does not say."""
+    """What a QUERY event says of its statement; `sql_mode` is 0, `server_charset` empty when it does not say."""
 
     database: str
     text: str
     sql_mode: int
+    server_charset: str
 
 
 def read_query(kind: int, body: bytes) -> Query:
@@ -62,7 +66,9 @@ def read_query(kind: int, body: bytes) -> Query:
     database = cursor.text(name)
     cursor.take(1)
     text = _text(cursor.take(cursor.left), found.get(_CHARSET, b""))
-    return Query(database, text, int.from_bytes(found.get(_SQL_MODE, b""), "little"))
+    charsets = found.get(_CHARSET, b"")
+    server = charset_of(int.from_bytes(charsets[4:6], "little")) if charsets else ""
+    return Query(database, text, int.from_bytes(found.get(_SQL_MODE, b""), "little"), server)
 
 
 def _variables(cursor: Cursor) -> dict[int, bytes]:

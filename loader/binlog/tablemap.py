@@ -51,6 +51,14 @@ _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
 _OF_BYTES = {1: "tinyint", 2: "smallint", 3: "mediumint", 4: "int", 8: "bigint"}
 
 
+_CHARACTERS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
+_GROWING = ("tinytext", "text", "mediumtext", "longtext")
+
+
+class NamelessTable(UnsupportedError):
+    """A table map without the names of its columns, of a table whose schema is not known."""
+
+
 def _anything(_: bytes) -> bool:
     return True
 
@@ -78,6 +86,11 @@ class TableMap:
     types: tuple[tuple[int, bytes], ...]
     optional: bytes
 
+    @property
+    def named(self) -> bool:
+        """Whether it tells the names of its columns, and so all that FULL metadata does."""
+        return len(_read_optional(self.optional).names) == len(self.types)
+
     def schema(
         self, *, mariadb: bool = False, known: TableSchema | None = None, nameless: bool = False
     ) -> tuple[TableSchema, tuple[int, ...]]:
@@ -87,20 +100,24 @@ class TableMap:
             mariadb: of a MariaDB server. Its log does not tell UUID, INET4, INET6 and VECTOR from BINARY and VARBINARY,
                 nor how many digits the fractions of times in an old format have.
             known: what the table is as its server says. It tells a column of that name what the log does not tell of
-                it; where the log has no names (binlog_row_metadata=MINIMAL), it is the schema, and its types must fit.
+                it; where the log has no names (binlog_row_metadata=MINIMAL), it is the schema, and its types, signs and
+                character sets must fit as far as the log tells them. A text of it without a character set has that of
+                the log, and a TEXT may be a longer one there.
             nameless: without names in the log and a known schema, call the columns `@1`, `@2`, ... as mysqlbinlog does;
                 ENUM and SET are numbers then, and text without a character set is bytes.
 
         Raises:
-            UnsupportedError: no column names, or a type that is not covered.
+            NamelessTable: no column names.
+            UnsupportedError: a type that is not covered.
             DataError: a known schema that is not the table's.
         """
         optional = _read_optional(self.optional)
-        named = len(optional.names) == len(self.types)
+        named = self.named
         if not named and known is not None:
-            return known, tuple(_fitted(self.types, known))
+            fitted = list(_fitted(self.types, known, _told(self.types, optional, mariadb)))
+            return replace(known, columns=tuple(column for column, _ in fitted)), tuple(prefix for _, prefix in fitted)
         if not named and not nameless:
-            raise UnsupportedError(
+            raise NamelessTable(
                 "the log has no column names",
                 why="the server writes it with binlog_row_metadata=MINIMAL",
                 hint="SET GLOBAL binlog_row_metadata=FULL on the server, then load the table again",
@@ -200,38 +217,81 @@ def _possible(kind: int, meta: bytes, table: TableName, name: str) -> None:
         )
 
 
-def _fitted(types: tuple[tuple[int, bytes], ...], known: TableSchema) -> Iterator[int]:
-    """Length prefixes of the columns of a schema that is not from the log, proved to fit a table map."""
-    if len(types) != len(known.columns):
-        raise DataError(
-            "the schema given for a table is not that of the log",
-            why=f"the log has {len(types)} columns, the schema {len(known.columns)}",
-            hint="give the schema that the table had at this position",
-            table=known.name,
-        )
-    for (kind, meta), column in zip(types, known.columns, strict=True):
-        _possible(kind, meta, known.name, column.name)
-        compressed, old = kind in _COMPRESSED, kind in _OLD_TEMPORALS
-        prefix = 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
-        if kind in _TEXTS:
-            found, prefix = _string(column.name, _COMPRESSED.get(kind, kind), meta, column.charset or "binary")
-            found = _as_told(found, column)
+def _told(
+    types: tuple[tuple[int, bytes], ...], optional: _Optional, mariadb: bool
+) -> Iterator[tuple[bool | None, int | None]]:
+    """Of each column whether it is unsigned, and its collation; None where the metadata does not say.
+
+    Each class of types counts its own entries.
+    """
+    numbers = texts = labelled = 0
+    for kind, _ in types:
+        unsigned = collation = None
+        if kind in _NUMERIC:
+            unsigned = optional.unsigned[numbers] if numbers < len(optional.unsigned) else None
+            numbers += 1
+        elif kind in _TEXTS:
+            collation = optional.charsets.get(texts, optional.default_charset)
+            texts += 1
         elif kind in (_ENUM, _SET):
-            fits = meta[1] == label_bytes(kind == _SET, len(column.labels))
-            found = replace(column, type="enum" if kind == _ENUM else "set") if fits else Column(column.name, "")
-        elif old:
-            found = Column(column.name, _OLD_TEMPORALS[kind], size=column.size)
+            collation = optional.label_charsets.get(labelled, optional.default_label_charset)
+            labelled += 1
         else:
-            found = _other(column.name, kind, meta, column.unsigned, known.name)
-        if found != column:
-            raise DataError(
-                "the schema given for a table is not that of the log",
-                why=f"the log has {found if found.type else 'other labels'}, the schema {column}",
-                hint="give the schema that the table had at this position",
-                table=known.name,
-                column=column.name,
-            )
-        yield prefix + (PACKED if compressed else OLD_FORMAT if old else 0)
+            # Both servers list a character set for types of bytes, but MySQL not for GEOMETRY.
+            texts += kind == _VECTOR or (kind == _GEOMETRY and mariadb)
+        yield unsigned, collation
+
+
+def _fitted(
+    types: tuple[tuple[int, bytes], ...], known: TableSchema, told: Iterator[tuple[bool | None, int | None]]
+) -> Iterator[tuple[Column, int]]:
+    """The columns of a schema that is not from the log, proved to fit a table map, and their length prefixes."""
+    if len(types) != len(known.columns):
+        raise _unfit(known.name, f"the log has {len(types)} columns, the schema {len(known.columns)}")
+    for (kind, meta), column, (unsigned, collation) in zip(types, known.columns, told, strict=True):
+        _possible(kind, meta, known.name, column.name)
+        charset = column.charset if collation is None else charset_of(collation)
+        wanted = (
+            column
+            if column.charset or not (column.labels or column.type in _CHARACTERS)
+            else replace(column, charset="" if charset == "binary" and not column.labels else charset)
+        )
+        if (wanted.labels or wanted.type in _CHARACTERS) and not wanted.charset:
+            raise _unfit(known.name, "neither the log nor a statement tells its character set", column.name)
+        found, prefix = _found(kind, meta, wanted, charset, unsigned, known.name)
+        if found.type in _GROWING and wanted.type in _GROWING[: _GROWING.index(found.type)]:
+            wanted = replace(wanted, type=found.type)
+        if found != wanted:
+            log = f"{found} {found.charset}".strip() if found.type else "other labels"
+            raise _unfit(known.name, f"the log has {log}, the schema {wanted} {wanted.charset}".strip(), column.name)
+        yield wanted, prefix
+
+
+def _found(
+    kind: int, meta: bytes, column: Column, charset: str, unsigned: bool | None, table: TableName
+) -> tuple[Column, int]:
+    """What a table map makes of a column of that schema, of whose other parts it tells nothing."""
+    if kind in _TEXTS:
+        found, prefix = _string(column.name, _COMPRESSED.get(kind, kind), meta, charset or "binary")
+        return _as_told(found, column), prefix + (PACKED if kind in _COMPRESSED else 0)
+    if kind in (_ENUM, _SET):
+        fits = meta[1] == label_bytes(kind == _SET, len(column.labels))
+        fits = fits and charset == column.charset
+        return replace(column, type="enum" if kind == _ENUM else "set") if fits else Column(column.name, ""), 0
+    if kind in _OLD_TEMPORALS:
+        return Column(column.name, _OLD_TEMPORALS[kind], size=column.size), OLD_FORMAT
+    sign = column.unsigned if unsigned is None else unsigned
+    return _other(column.name, kind, meta, sign, table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
+
+
+def _unfit(table: TableName, why: str, column: str = "") -> DataError:
+    return DataError(
+        "the schema given for a table is not that of the log",
+        why=why,
+        hint="give the schema that the table had at this position",
+        table=table,
+        **({"column": column} if column else {}),
+    )
 
 
 def _columns(
@@ -242,26 +302,18 @@ def _columns(
     nameless: bool,
     told: dict[str, Column],
 ) -> Iterator[tuple[Column, int]]:
-    """Columns with their length prefixes; each class of types counts its own entries of the metadata."""
-    numbers = texts = labelled = enums = sets = 0
-    for index, (kind, meta) in enumerate(types):
-        name = optional.names[index]
+    """Columns with their length prefixes."""
+    enums = sets = 0
+    each = zip(types, optional.names, _told(types, optional, mariadb), strict=True)
+    for (kind, meta), name, (unsigned, collation) in each:
         _possible(kind, meta, table, name)
-        unsigned = False
-        if kind in _NUMERIC:
-            unsigned = numbers < len(optional.unsigned) and optional.unsigned[numbers]
-            numbers += 1
         if kind in _TEXTS:
-            collation = optional.charsets.get(texts, optional.default_charset)
-            texts += 1
             charset = "binary" if nameless and collation is None else _charset(collation, name, table)
             column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
             yield _as_told(column, told.get(name)), prefix + (PACKED if kind in _COMPRESSED else 0)
         elif kind in (_ENUM, _SET) and nameless:
             yield Column(name, _OF_BYTES.get(meta[1], "bigint"), unsigned=True), 0
         elif kind in (_ENUM, _SET):
-            collation = optional.label_charsets.get(labelled, optional.default_label_charset)
-            labelled += 1
             lists, at = (optional.enums, enums) if kind == _ENUM else (optional.sets, sets)
             enums, sets = enums + (kind == _ENUM), sets + (kind == _SET)
             if at >= len(lists) or meta[1] != label_bytes(kind == _SET, len(lists[at])):
@@ -270,9 +322,7 @@ def _columns(
         elif kind in _OLD_TEMPORALS:
             yield _old(name, _OLD_TEMPORALS[kind], mariadb, told.get(name), table), OLD_FORMAT
         else:
-            # Both servers list a character set for types of bytes, but MySQL not for GEOMETRY.
-            texts += kind == _VECTOR or (kind == _GEOMETRY and mariadb)
-            yield _other(name, kind, meta, unsigned, table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
+            yield _other(name, kind, meta, bool(unsigned), table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
 
 
 def _charset(collation: int | None, column: str, table: TableName) -> str:

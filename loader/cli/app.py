@@ -18,6 +18,7 @@ from loader.cli.output import Lines, Output
 from loader.cli.purge import purge
 from loader.cli.release import release
 from loader.cli.replay import replay
+from loader.cli.schema import schema
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
 from loader.cli.status import status
 from loader.cli.tables import tables
@@ -216,6 +217,7 @@ app.command()(release)
 app.command()(replay)
 app.command()(status)
 app.command()(tables)
+app.add_typer(schema, name="schema")
 app.add_typer(staged, name="staged")
 
 

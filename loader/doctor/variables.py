@@ -15,7 +15,6 @@ _DAY = 86400
 _WANTED = {
     "binlog_format": ("ROW", "changes of rows are logged as statements"),
     "binlog_row_image": ("FULL", "rows are logged without some of their columns"),
-    "binlog_row_metadata": ("FULL", "the log does not name columns"),
 }
 
 
@@ -24,6 +23,7 @@ def checks_of(variables: Variables, identity: Identity) -> list[Check]:
     return [
         ("log_bin", lambda: log_bin(variables)),
         *((name, partial(wanted, variables, name)) for name in _WANTED),
+        ("binlog_row_metadata", lambda: metadata(variables)),
         ("binlog_checksum", lambda: checksum(variables)),
         ("expiry", lambda: expiry(variables)),
         ("gtid", lambda: gtid(variables, identity)),
@@ -51,6 +51,15 @@ def wanted(variables: Variables, name: str) -> Finding:
         f"SET GLOBAL {name} = {value}, and in its configuration; open sessions keep the old value until they reconnect"
     )
     return error(name, f"{found}: {otherwise}", cure)
+
+
+def metadata(variables: Variables) -> Finding:
+    """Whether the log names columns."""
+    found = variables.get("binlog_row_metadata", "missing")
+    if found.upper() == "FULL":
+        return ok("binlog_row_metadata", "FULL")
+    what = f"{found}: the log does not name columns, so that they are followed by its statements; FULL is safer"
+    return warning("binlog_row_metadata", what, "SET GLOBAL binlog_row_metadata = FULL, and in its configuration")
 
 
 def checksum(variables: Variables) -> Finding:

@@ -11,6 +11,7 @@ from loader.extract.accounts import UNCAPTURED
 from loader.extract.gtids import gtid_set
 from loader.extract.judge import judge
 from loader.extract.result import RangeResult
+from loader.extract.schemas import NO_SCHEMAS, SchemasAfter
 from loader.model.gtid import GtidSet, MysqlGtidSet, joined, lacking, parse_gtid_set
 from loader.model.moment import moment
 from loader.staging.chain import Checkpoint
@@ -23,10 +24,11 @@ def manifest_of(
     results: Sequence[RangeResult],
     held: tuple[HeldGroup, ...] = (),
     released: Sequence[RangeResult] = (),
+    after: SchemasAfter = NO_SCHEMAS,
 ) -> Manifest:
     """The manifest of all ranges of a plan, and of the groups that were held and are released in it.
 
-    `before`: how the log stood where the plan starts.
+    `before`: how the log stood where the plan starts. `after`: of the tables at its stop.
 
     Raises:
         DataError, UnsupportedError: a statement that stops the interval, or accounts that do not close.
@@ -50,6 +52,9 @@ def manifest_of(
         gtids=_gtids(plan, before, results),
         mark=_mark(plan, before, results),
         committed_at=_committed_at(results),
+        schemas_after=after.digest,
+        nameless=after.nameless,
+        given=after.given,
         loader_version=__version__,
     )
 

@@ -13,7 +13,7 @@ from loader.staging.filters import Captured
 
 
 def judge(statements: Iterable[LogStatement], tables: TableFilter, skip: Skip) -> tuple[Barrier, ...]:
-    """The barriers among the statements, in log order.
+    """The barriers among the statements of transactions that are not skipped, in log order.
 
     Raises:
         DataError: rows of a captured or a marker table changed by a statement, so that the log does not hold them.
@@ -21,7 +21,7 @@ def judge(statements: Iterable[LogStatement], tables: TableFilter, skip: Skip) -
     """
     captured, markers = Captured(tables), skip.markers()
     barriers = []
-    for statement in sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2]))):
+    for statement in in_order(one for one in statements if not one.skipped):
         found = effect(statement.text, statement.database, statement.sql_mode, statement.mariadb)
         concerned = tuple(str(name) for name in found.tables if captured(name))
         if found.kind is Kind.UNDO and statement.beside_rows:
@@ -43,6 +43,11 @@ def judge(statements: Iterable[LogStatement], tables: TableFilter, skip: Skip) -
                 )
             )
     return tuple(barriers)
+
+
+def in_order(statements: Iterable[LogStatement]) -> list[LogStatement]:
+    """The statements in the order of the log."""
+    return sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2])))
 
 
 def _unknown(found: Effect, tables: TableFilter) -> bool:

@@ -22,8 +22,8 @@ def notes(
 ) -> Iterator[LogStatement | XaEvent]:
     """The notes of a window whose events start in the bytes `mine`; `unit` is added to an offset to make a seqno.
 
-    `why`: of each transaction why it is skipped, or KEPT. Statements of those that are skipped are left out. Events of
-    XA transactions are not: a group is skipped by its own events, whoever decides it.
+    `why`: of each transaction why it is skipped, or KEPT. A group of an XA transaction is skipped by its own events,
+    whoever decides it.
 
     Raises:
         BinlogFormatError: a damaged event.
@@ -33,9 +33,7 @@ def notes(
         if mine[0] <= offset < mine[1]:
             with placed(log.name, offset):
                 skipped = bool(why[statement[w.S_TRANSACTION]] != KEPT)
-                note = _note(log, window, statement, unit, skipped)
-                if not skipped or not isinstance(note, LogStatement):
-                    yield note
+                yield _note(log, window, statement, unit, skipped)
 
 
 def _note(log: LogBytes, window: Window, statement: w.Ints, unit: int, skipped: bool) -> LogStatement | XaEvent:
@@ -53,4 +51,14 @@ def _note(log: LogBytes, window: Window, statement: w.Ints, unit: int, skipped: 
     if decision := read_decision(query.text):
         return Decided(decision.xid, file, end, decision.commit, end + unit, committed)
     position = f"{file}:{statement[w.S_OFFSET]}"
-    return LogStatement(end + unit, position, query.database, query.text, query.sql_mode, log.form.mariadb, captured)
+    return LogStatement(
+        end + unit,
+        position,
+        query.database,
+        query.text,
+        query.sql_mode,
+        log.form.mariadb,
+        captured,
+        query.server_charset,
+        skipped,
+    )

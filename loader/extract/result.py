@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from loader.binlog.statement import LogStatement
 from loader.extract.held import XaEvent
-from loader.model.table import TableSchema
+from loader.model.table import TableName, TableSchema
 from loader.staging.documents import Mark, StagedFile
 
 Part = tuple[str, int, int]
@@ -21,6 +21,7 @@ class RangeResult:
     transactions that begin in its bytes of the file `file`. `mark`: of the place behind the last of them.
     `committed`: when the newest of its transactions was, in microseconds since 1970; 0 when it has none.
     `row_events_skipped`: by reason. `bytes_cut_off`: of a transaction that a crash of the server left unfinished.
+    `nameless`: captured tables without names of columns; an extraction that was not told of them stops at the first.
     """
 
     files: list[StagedFile] = field(default_factory=list)
@@ -40,3 +41,4 @@ class RangeResult:
     row_events_held: int = 0
     row_events_skipped: dict[str, int] = field(default_factory=dict)
     bytes_cut_off: int = 0
+    nameless: set[TableName] = field(default_factory=set)

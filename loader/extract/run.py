@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
@@ -13,17 +17,25 @@ from loader.extract.closing import manifest_of
 from loader.extract.held import Release
 from loader.extract.restoring import lost_of, put_back
 from loader.extract.result import RangeResult
+from loader.extract.schemas import IntervalSchemas
 from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
 from loader.job import carried
+from loader.model.table import SchemaVersion, TableName
 from loader.source.continuity import replaced
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Plan
+from loader.staging.schemas import SchemaStore
 from loader.store.base import Store
 from loader.store.local import NoStore
 from loader.store.opening import open_store
 from loader.transport.base import Transport
+
+if TYPE_CHECKING:
+    from loader.extract.task import RangeExtractor
+
+_Piece = TypeVar("_Piece")
 
 
 def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
@@ -37,7 +49,8 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
         return result_of(existing, "already")
-    mine = _attempted(spark, chain, plan, spec, spec.staging_root)
+    given = SchemaStore(chain.store, spec.source).given_keys(spec.generation, plan.start_seqno, plan.stop_seqno)
+    mine = _attempted(spark, chain, plan, spec, spec.staging_root, given)
     published = chain.publish(mine)
     own = published.canonical() == mine.canonical()  # names of the attempt are in it
     return result_of(published, "staged" if own else "already")
@@ -50,7 +63,7 @@ def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
         LoaderError: the interval is not staged, or its log cannot be read any more.
     """
     chain, plan, published = _staged(spec)
-    return compared(published, _attempted(spark, chain, plan, spec, ""))
+    return compared(published, _attempted(spark, chain, plan, spec, "", published.given))
 
 
 def restore(spark: SparkSession, spec: ExtractSpec) -> RestoreResult:
@@ -62,7 +75,8 @@ def restore(spark: SparkSession, spec: ExtractSpec) -> RestoreResult:
     chain, plan, published = _staged(spec)
     store = open_store(spec.staging_root)
     if lost := lost_of(store, published):
-        put_back(store, published, _attempted(spark, chain, plan, spec, spec.staging_root), lost)
+        again = _attempted(spark, chain, plan, spec, spec.staging_root, published.given)
+        put_back(store, published, again, lost)
     return RestoreResult(start_seqno=spec.start_seqno, files=len(lost))
 
 
@@ -79,28 +93,76 @@ def _staged(spec: ExtractSpec) -> tuple[PlanChain, Plan, Manifest]:
     return chain, plan, published
 
 
-def _attempted(spark: SparkSession, chain: PlanChain, plan: Plan, spec: ExtractSpec, root: str) -> Manifest:
+def _attempted(
+    spark: SparkSession, chain: PlanChain, plan: Plan, spec: ExtractSpec, root: str, given: tuple[str, ...]
+) -> Manifest:
     """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
     before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
-    context, transport = spark.sparkContext, spec.transport
+    transport = spec.transport
     transport.open().segments(plan.interval)  # raises where the log is cut here, which looks as if it was replaced
     if difference := changed(transport.open(), before):
         raise replaced(before.position, difference)
-    ranges = ranges_of(plan, transport, context.defaultParallelism)
-    attempt = uuid.uuid4().hex[:12]
-    results = (
-        context.parallelize(ranges, len(ranges))
-        .map(lambda span: _extract_range(plan, attempt, transport, root, span))
-        .collect()
-    )
+    tasks = _Tasks(spark.sparkContext, plan, transport, root)
+    ranges = ranges_of(plan, transport, spark.sparkContext.defaultParallelism)
+    schemas = IntervalSchemas(SchemaStore(chain.store, spec.source), plan, before, given)
+    results = [] if before.nameless else tasks.extract(ranges)
+    nameless = before.nameless or any(result.nameless for result in results)
+    if nameless:
+        surveyed = tasks.survey(ranges)
+        nameless = any(result.nameless for result in surveyed)
+        tasks = tasks.told(schemas.versions(surveyed))
+        results = tasks.extract(ranges)
     settled = settled_of(plan, before.held, transport.open(), results)
-    held = releases_of(plan, settled)
-    released = (
-        context.parallelize(held, len(held)).map(lambda run: _release(plan, attempt, transport, root, run)).collect()
-        if held
-        else []
-    )
-    return manifest_of(plan, before, results, settled.held, released)
+    released = []
+    if held := releases_of(plan, settled):
+        # Which tables are in them nobody has seen: they can have been prepared in any interval before.
+        released = replace(tasks, versions=schemas.every(results)).release(held)
+    after = schemas.after(results, released, nameless=nameless, keep=bool(root))
+    return manifest_of(plan, before, results, settled.held, released, after)
+
+
+@dataclass(frozen=True)
+class _Tasks:
+    """The Spark tasks of an attempt; `versions`: of tables without names of columns."""
+
+    context: SparkContext
+    plan: Plan
+    transport: TransportSettings
+    root: str
+    versions: dict[TableName, Sequence[SchemaVersion]] = field(default_factory=dict)
+    attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+
+    def told(self, versions: dict[TableName, Sequence[SchemaVersion]]) -> _Tasks:
+        """Another attempt, which knows of these tables."""
+        return _Tasks(self.context, self.plan, self.transport, self.root, versions)
+
+    def extract(self, ranges: Sequence[LogRange]) -> list[RangeResult]:
+        """Stage ranges."""
+        return self._each(ranges, _extract_range)
+
+    def survey(self, ranges: Sequence[LogRange]) -> list[RangeResult]:
+        """Find the statements of ranges, and tables without names of columns."""
+        return self._each(ranges, _survey_range)
+
+    def release(self, runs: Sequence[list[Release]]) -> list[RangeResult]:
+        """Stage held groups."""
+        return self._each(runs, _release)
+
+    def _each(
+        self, pieces: Sequence[_Piece], work: Callable[[RangeExtractor, _Piece], RangeResult]
+    ) -> list[RangeResult]:
+        if not pieces:
+            return []
+        plan, attempt, transport, root, versions = self.plan, self.attempt, self.transport, self.root, self.versions
+
+        def task(piece: _Piece) -> RangeResult:
+            from loader.extract.task import RangeExtractor
+
+            with carried():
+                return work(RangeExtractor(plan, attempt, transport.open(), _store(root), versions), piece)
+
+        found: list[RangeResult] = self.context.parallelize(pieces, len(pieces)).map(task).collect()
+        return found
 
 
 def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
@@ -127,18 +189,22 @@ def _split(segment: LogRange, plan: Plan, source: Transport, pieces: int) -> lis
         return list(cut(log_bytes(log, segment.file), segment, plan.part_bytes, pieces))
 
 
-def _extract_range(plan: Plan, attempt: str, transport: TransportSettings, root: str, span: LogRange) -> RangeResult:
-    from loader.extract.task import RangeExtractor
+def _extract_range(extractor: RangeExtractor, span: LogRange) -> RangeResult:
+    # Not at the top: the driver has no use for the codec.
+    from loader.binlog.tablemap import NamelessTable
 
-    with carried():
-        return RangeExtractor(plan, attempt, transport.open(), _store(root)).extract(span)
+    try:
+        return extractor.extract(span)
+    except NamelessTable as error:
+        return RangeResult(file=span.file, nameless={TableName.parse(error.where["table"])})
 
 
-def _release(plan: Plan, attempt: str, transport: TransportSettings, root: str, run: list[Release]) -> RangeResult:
-    from loader.extract.task import RangeExtractor
+def _survey_range(extractor: RangeExtractor, span: LogRange) -> RangeResult:
+    return extractor.surveyed(span)
 
-    with carried():
-        return RangeExtractor(plan, attempt, transport.open(), _store(root)).release(run)
+
+def _release(extractor: RangeExtractor, run: list[Release]) -> RangeResult:
+    return extractor.release(run)
 
 
 def _store(root: str) -> Store:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from loader.extract.notes import notes
 from loader.extract.result import RangeResult
 from loader.extract.skipping import reasons
 from loader.extract.span import LogRange, whole_segment
+from loader.model.table import SchemaVersion, TableName
 from loader.reader.files import lognum_of
 from loader.reader.heads import head_of
 from loader.reader.walking import FIRST, LogBytes, log_bytes
@@ -34,16 +36,25 @@ from loader.store.base import Store
 from loader.transport.base import Transport
 
 Ints = NDArray[np.int64]
+Versions = Mapping[TableName, Sequence[SchemaVersion]]
 
 
 class RangeExtractor:
-    """Extracts ranges of one plan under one attempt's folder."""
+    """Extracts ranges of one plan under one attempt's folder; `versions`: see TableRegistry, by table."""
 
-    def __init__(self, plan: Plan, attempt: str, transport: Transport, store: Store) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        attempt: str,
+        transport: Transport,
+        store: Store,
+        versions: Versions = MappingProxyType({}),
+    ) -> None:
         self._plan = plan
         self._attempt = attempt
         self._transport = transport
         self._store = store
+        self._versions = versions
         self._folder = interval_folder(plan.source, plan.generation, plan.start_seqno)
 
     def extract(self, span: LogRange) -> RangeResult:
@@ -78,6 +89,29 @@ class RangeExtractor:
                 result.before = str(head_of(log, span.read_to).before or "")
         return result
 
+    def surveyed(self, span: LogRange) -> RangeResult:
+        """The statements of a range, and its tables without names of columns, without staging anything.
+
+        Raises:
+            LoaderError: as `extract`.
+        """
+        result = RangeResult(file=span.file)
+        mine = counted(span, self._plan.part_bytes)
+
+        def met(name: TableName) -> Sequence[SchemaVersion]:
+            result.nameless.add(name)
+            return (SchemaVersion(0, "", None),)
+
+        with self._transport.open(span.file, span.read_from, span.read_to) as file:
+            log = log_bytes(file, span.file)
+            registry = self._registry(log.form, met)
+            cut_off = self._cut_off(span, log.form, result)
+            for window in windows(log, span, registry, self._plan.part_bytes, cut_off):
+                why = reasons(self._plan.skip, window.index.transactions)
+                found = notes(log, window, why, (span.lognum + self._plan.shift) * 10**12, mine)
+                result.statements += [note for note in found if isinstance(note, LogStatement)]
+        return result
+
     def release(self, run: Sequence[Release]) -> RangeResult:
         """Stage held groups of one log file into a part of their own.
 
@@ -106,15 +140,20 @@ class RangeExtractor:
 
     def _stager(self, span: LogRange, form: LogFormat) -> Stager:
         plan = self._plan
-        registry = TableRegistry(
+        registry = self._registry(form, lambda name: self._versions.get(name, ()))
+        every = plan.update_rows == "both"
+        return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
+
+    def _registry(self, form: LogFormat, versions: Callable[[TableName], Sequence[SchemaVersion]]) -> TableRegistry:
+        plan = self._plan
+        return TableRegistry(
             Captured(plan.tables),
             mariadb=form.mariadb,
             known=plan.known().get,
+            versions=versions,
             hexed=plan.undecodable == "hex",
             markers=plan.skip.markers(),
         )
-        every = plan.update_rows == "both"
-        return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
 
     def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int], None] | None:
         """What notes that the range's file ends inside a transaction, where a crash of its server can be the reason.

@@ -117,7 +117,7 @@ class _Reading:
         elif isinstance(change, changes.SchemaDropped):
             if change.schema == self.name.schema:
                 yield Left(*at)
-        elif change.table == self.name:
+        elif not isinstance(change, changes.SchemaDefined) and change.table == self.name:
             yield self._whole(change)
 
     def _whole(self, change: changes.Created | changes.Dropped | changes.Truncated) -> Event:

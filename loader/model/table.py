@@ -97,3 +97,16 @@ class TableSchema:
         """The inverse of `as_dict`."""
         columns = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in data["columns"])
         return cls(TableName(data["schema"], data["table"]), columns, tuple(data["key"]))
+
+
+@dataclass(frozen=True)
+class SchemaVersion:
+    """The schema that a table has in the transactions from the seqno `since` on, which is that of the position `at`.
+
+    None: what it is then is not known, and `why`.
+    """
+
+    since: int
+    at: str
+    schema: TableSchema | None
+    why: str = ""

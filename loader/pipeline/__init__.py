@@ -6,6 +6,7 @@
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
 
+from loader.pipeline.describing import ShownTable, set_table_schema, table_schema
 from loader.pipeline.following import follow_to
 from loader.pipeline.interval_states import (
     FileFault,
@@ -45,6 +46,7 @@ __all__ = [
     "IntervalState",
     "Job",
     "Removal",
+    "ShownTable",
     "SourceStatus",
     "TableState",
     "TableView",
@@ -66,12 +68,14 @@ __all__ = [
     "release",
     "replay_job",
     "restore_job",
+    "set_table_schema",
     "snapshot_job",
     "snapshot_position",
     "snapshots_job",
     "source_runway",
     "staged_files",
     "status",
+    "table_schema",
     "unfinished",
     "verify_interval",
     "view",

@@ -130,6 +130,7 @@ def _begun(
         shift=chain.newest_seqno(old) // SEQNO_UNIT + 1 - position.lognum,
         gtids=known.gtids or here.gtids,
         mark=here.mark,
+        schemas=known.schemas,
         follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
     )
     return chain.begin(generation)

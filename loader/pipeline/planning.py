@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
+from pymysql.connections import Connection
 
 from loader.extract.checkpoint import checkpoint_at
 from loader.extract.spec import TransportSettings
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.model.table import TableSchema
+from loader.pipeline import known
 from loader.pipeline.following import follow, log_of, prove
 from loader.pipeline.limits import stops
 from loader.settings import IntervalLimits, SourceSettings
@@ -18,6 +22,7 @@ from loader.source.schemas import read_untold
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan
 from loader.staging.filters import Captured
+from loader.staging.schemas import SchemaStore
 from loader.store.opening import open_store
 from loader.transport.connection import connected, log_sizes
 from loader.transport.segments import check_whole
@@ -50,9 +55,12 @@ def begin(settings: SourceSettings) -> Generation:
     """
     chain = chain_of(settings)
     existing = chain.generation()
-    identity, end = preflight(settings)
     if existing:
+        preflight(settings)
         return _current(settings, chain, existing)
+    with connected(settings.server) as connection:
+        identity = _checked(connection)
+        schemas, end = known.at_the_end(connection, settings)
     here = checkpoint_at(settings.transport.open(), end, end.logpos)
     generation = Generation(
         source=settings.name,
@@ -61,6 +69,7 @@ def begin(settings: SourceSettings) -> Generation:
         start=str(end),
         gtids=here.gtids,
         mark=here.mark,
+        schemas=SchemaStore(chain.store, settings.name).put(schemas),
     )
     return chain.begin(generation)
 
@@ -68,10 +77,15 @@ def begin(settings: SourceSettings) -> Generation:
 def preflight(settings: SourceSettings) -> tuple[Identity, Position]:
     """Ask the server who it is and whether its log can be read; its identity and the end of its log."""
     with connected(settings.server) as connection:
-        identity = inspect.read_identity(connection)
-        inspect.check_version(identity)
-        inspect.check_settings(connection)
-        return identity, inspect.log_end(connection)
+        return _checked(connection), inspect.log_end(connection)
+
+
+def _checked(connection: Connection[Any]) -> Identity:
+    """Who the server is, if its log can be read."""
+    identity = inspect.read_identity(connection)
+    inspect.check_version(identity)
+    inspect.check_settings(connection)
+    return identity
 
 
 def _current(settings: SourceSettings, chain: PlanChain, generation: Generation) -> Generation:
@@ -99,16 +113,17 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     chain = chain_of(settings)
     if run and (given := _given(chain, run)):
         return _chosen(given, new=False)
-    known = chain.require_generation()
+    newest = chain.require_generation()
     with connected(settings.server) as connection:
         inspect.check_settings(connection)
-    generation = _current(settings, chain, known)
+    generation = _current(settings, chain, newest)
     if unfinished := chain.unfinished(generation.name):
         return _noted(chain, unfinished[0], run, new=False)
     head = chain.head(generation.name)
     start = head.interval.stop if head else generation.start_position
     log = log_of(settings, generation)
-    stop, untold = _next_stop(settings, log, start)
+    digest = chain.newest_checkpoint(generation).schemas
+    stop, untold, late = _next_stop(settings, log, start, SchemaStore(chain.store, settings.name), digest)
     if stop == start:
         return _noted(chain, head, run, new=False) if head else None
     template = Plan(
@@ -124,6 +139,8 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         undecodable=settings.undecodable,
         part_bytes=settings.part_bytes,
         untold=tuple(schema.as_dict() for schema in untold),
+        schemas=late,
+        schemas_at=str(stop) if late else "",
     )
     return _noted(chain, _planned(chain, template, log, settings.interval), run, new=True)
 
@@ -159,19 +176,24 @@ def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: In
     return first
 
 
-def _next_stop(settings: SourceSettings, log: TransportSettings, start: Position) -> tuple[Position, list[TableSchema]]:
-    """The end of the log, and what the plan is to know of tables, read before it.
+def _next_stop(
+    settings: SourceSettings, log: TransportSettings, start: Position, schemas: SchemaStore, digest: str
+) -> tuple[Position, list[TableSchema], str]:
+    """The end of the log, and what the plan is to know of tables, read before it: untold, and Plan.schemas.
+
+    `digest`: of the document of the tables where the log was read up to.
 
     Raises:
         LogLags: what is read of it here is not as long as on the server.
     """
     with connected(settings.server) as connection:
         untold = read_untold(connection, Captured(settings.tables))
+        late = "" if inspect.logs_names(connection) else known.late(connection, settings, schemas, digest)
         stop = max(start, inspect.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file":
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return stop, untold
+    return stop, untold, late
 
 
 def _noted(chain: PlanChain, plan: Plan, run: str, new: bool) -> IntervalChosen:

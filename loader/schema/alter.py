@@ -6,7 +6,7 @@ Sources: MySQL manual, "ALTER TABLE Statement", "ALTER TABLE Partition Operation
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from loader.model.table import TableName
 from loader.schema.changes import (
@@ -27,7 +27,7 @@ from loader.schema.changes import (
     TableChange,
 )
 from loader.schema.cursor import TokenCursor
-from loader.schema.definition import PRIMARY, UNIQUE, read_definition
+from loader.schema.definition import PRIMARY, UNIQUE, default_charset, read_definition
 from loader.schema.lexer import Token
 
 _INDEXES = {"INDEX", "KEY", "FULLTEXT", "SPATIAL"}
@@ -55,14 +55,18 @@ _ENDS_ORDER = {"ADD", "ALTER", "CHANGE", "DROP", "RENAME", "CONVERT", "ORDER", "
 
 @dataclass
 class AlterReader:
-    """Reads what follows `ALTER TABLE name`; changes of other tables by it are in `others`."""
+    """Reads what follows `ALTER TABLE name`; changes of other tables by it are in `others`.
+
+    `charset`: what it says of columns that get none of their own; empty for nothing.
+    """
 
     cursor: TokenCursor
     database: str
     sql_mode: int
     mariadb: bool
     table: TableName
-    others: list[TableChange]
+    others: list[TableChange] = field(default_factory=list)
+    charset: str = ""
 
     def read(self) -> tuple[Action, ...]:
         """All actions, in their order.
@@ -264,6 +268,7 @@ class AlterReader:
         if cursor.next.word not in _OPTIONS and cursor.ahead(1).word != "=":
             raise cursor.unexpected("an action of ALTER TABLE")
         item = cursor.skip_item()
+        self.charset = default_charset(item) or self.charset
         for at, token in enumerate(item):
             if token.word == "ENGINE":
                 value = next((t.text for t in item[at + 1 :] if t.word != "="), "")

@@ -53,11 +53,13 @@ class Key:
     Attributes:
         sure: not set where a unique key may have taken its place, or lost it.
         primary: it is known to be the primary key, so that no other can take its place while it is there.
+        others: the table may have unique keys beside a primary one.
     """
 
     columns: tuple[str, ...]
     sure: bool
     primary: bool = False
+    others: bool = True
 
 
 def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[Altering]:
@@ -93,19 +95,21 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
 
 def alter_key(key: Key, actions: Sequence[Action], after: Sequence[Altering]) -> Key:
     """The key after a statement that left these columns."""
+    others = key.others or any(isinstance(action, ChangeIndexes) for action in actions)
     for action in actions:
         if isinstance(action, SetKey):
             known = {one.column.name.lower(): one.column.name for one in after}
             _require([one.column for one in after], [name.lower() for name in action.columns])
-            return Key(tuple(known[name.lower()] for name in action.columns), sure=True, primary=True)
+            columns = tuple(known[name.lower()] for name in action.columns)
+            return Key(columns, sure=True, primary=True, others=others)
     if any(isinstance(action, DropKey) for action in actions):
-        return Key((), sure=False)
+        return Key((), sure=not others, others=others)
     names = {one.before: one.column.name for one in after if one.before is not None}
     columns = tuple(names[name] for name in key.columns if name in names)
     if key.primary and columns:
-        return Key(columns, sure=True, primary=True)
+        return Key(columns, sure=True, primary=True, others=others)
     changed = any(isinstance(action, ChangeIndexes | ModifyColumn | DropColumn) for action in actions)
-    return Key(columns, key.sure and not changed)
+    return Key(columns, key.sure and not (others and changed), others=others)
 
 
 def _without_effect(action: Action, columns: Sequence[Column]) -> bool:

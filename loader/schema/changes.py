@@ -137,6 +137,7 @@ class Created:
         replaces: a table of that name is dropped before.
         defines: its columns and keys, as if they were added to a table without any; None where the statement does not
             tell them all, or they could not be read.
+        charset: of its columns that have none of their own; empty for that of the database.
     """
 
     table: TableName
@@ -144,6 +145,7 @@ class Created:
     like: TableName | None = None
     replaces: bool = False
     defines: tuple[Action, ...] | None = None
+    charset: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,22 @@ class SchemaDropped:
     """All tables of a database are dropped."""
 
     schema: str
+
+
+@dataclass(frozen=True)
+class SchemaDefined:
+    """A database is made or altered.
+
+    Attributes:
+        charset: of tables that are made in it; empty where the statement does not say.
+        made: it is made, with the server's own where the statement does not say.
+        if_not_exists: nothing happens where it is there.
+    """
+
+    schema: str
+    charset: str
+    made: bool = False
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,10 +195,14 @@ class Renamed:
 
 @dataclass(frozen=True)
 class Altered:
-    """A table's definition changes, by all actions at once; none of them: in nothing that matters."""
+    """A table's definition changes, by all actions at once; none of them: in nothing that matters to its rows.
+
+    `charset`: of columns that get none of their own from now on; empty where it stays.
+    """
 
     table: TableName
     actions: tuple[Action, ...]
+    charset: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,4 +213,4 @@ class Unreadable:
     why: str
 
 
-TableChange = Created | Dropped | SchemaDropped | Truncated | Renamed | Altered | Unreadable
+TableChange = Created | Dropped | SchemaDropped | SchemaDefined | Truncated | Renamed | Altered | Unreadable

@@ -5,12 +5,14 @@ Sources: MySQL manual, "CREATE TABLE Statement" and "Data Types"; MariaDB manual
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from loader.schema.changes import ColumnDefinition
 from loader.schema.cursor import TokenCursor
 from loader.schema.datatype import read_type
 from loader.schema.expression import read_default, skip_expression
+from loader.schema.lexer import Token
 
 PRIMARY, UNIQUE = "primary", "unique"
 
@@ -79,6 +81,19 @@ def _attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> tuple
 
 _SIGNED = {"decimal", "float", "double"}
 """Numbers whose columns do not tell their sign."""
+
+
+def default_charset(tokens: Sequence[Token]) -> str:
+    """The character set that options of a table or a database say, before any partitions; empty for none."""
+    cursor, set_, collated = TokenCursor(list(tokens)), "", ""
+    while cursor.next.kind != "end" and not cursor.sees("PARTITION"):
+        if cursor.sees("COLLATE"):
+            collated = _charset(cursor) or collated
+        elif cursor.sees("CHARACTER", "SET") or cursor.sees("CHAR", "SET") or cursor.sees("CHARSET"):
+            set_ = _charset(cursor) or set_
+        else:
+            cursor.at += 1
+    return set_ or collated
 
 
 def _charset(cursor: TokenCursor) -> str | None:

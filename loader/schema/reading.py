@@ -17,18 +17,21 @@ from loader.schema.changes import (
     ModifyColumn,
     Reload,
     Renamed,
+    SchemaDefined,
     SchemaDropped,
     TableChange,
     Truncated,
     Unreadable,
 )
 from loader.schema.cursor import TokenCursor
+from loader.schema.definition import default_charset
 from loader.schema.lexer import Token, UnreadableError, tokens
 
 _OTHER_OBJECTS = {
     "USER", "ROLE", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "SERVER", "TABLESPACE", "UNDO", "LOGFILE",
     "INSTANCE", "RESOURCE", "PACKAGE", "SEQUENCE", "DEFINER", "REFERENCE", "LIBRARY",
 }  # fmt: skip
+_SCHEMA_OPTIONS = {"DEFAULT", "CHARACTER", "CHAR", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT", "UPGRADE"}
 _PAD_CHAR = 1 << 31
 _FAR = 8
 """Tokens in which the kind of object must come."""
@@ -79,7 +82,7 @@ class _Reader:
             raise cursor.unexpected("a statement that defines something")
         before = self._words_before_the_object()
         if cursor.take_any("DATABASE", "SCHEMA"):
-            return self._dropped_schema() if verb == "DROP" else ()
+            return self._dropped_schema() if verb == "DROP" else self._defined_schema(verb)
         if cursor.take("INDEX"):
             return self._indexed(verb, before)
         if cursor.take_any("TABLE", "TABLES"):
@@ -106,31 +109,40 @@ class _Reader:
         self.cursor.take("IF", "EXISTS")
         return (SchemaDropped(self.cursor.name()),)
 
+    def _defined_schema(self, verb: str) -> tuple[TableChange, ...]:
+        cursor = self.cursor
+        missing = cursor.take("IF", "NOT", "EXISTS")
+        schema = self.database if cursor.next.word in _SCHEMA_OPTIONS else cursor.name()
+        return (SchemaDefined(schema, default_charset(cursor.rest()), verb == "CREATE", missing),)
+
     def _created(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor
         missing = cursor.take("IF", "NOT", "EXISTS")
         table = cursor.table(self.database)
         like = cursor.table(self.database) if cursor.take("LIKE") or cursor.take("(", "LIKE") else None
-        return (Created(table, missing, like, "REPLACE" in before, self._defined(table)),)
+        defines = self._defined(table)
+        charset = default_charset(cursor.rest()) if defines is not None else ""
+        return (Created(table, missing, like, "REPLACE" in before, defines, charset),)
 
     def _defined(self, table: TableName) -> tuple[Action, ...] | None:
         """The columns and keys of CREATE TABLE, if they stand there all."""
         cursor = self.cursor
-        if not cursor.take("(") or {"SELECT", "AS", "PERIOD"} & {token.word for token in cursor.rest()}:
+        if not cursor.take("(") or cursor.sees("SELECT") or "PERIOD" in {token.word for token in cursor.rest()}:
             return None
         try:
-            return tuple(AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table, []).elements())
+            found = tuple(AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table).elements())
         except UnreadableError:
             return None
+        return None if {"SELECT", "AS"} & {token.word for token in cursor.rest()} else found
 
     def _altered(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor
         cursor.take("IF", "EXISTS")
         table = cursor.table(self.database)
         self._wait()
-        start, others = cursor.at, list[TableChange]()
+        start, reader = cursor.at, AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table)
         try:
-            actions = AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table, others).read()
+            actions = reader.read()
         except UnreadableError as error:
             # Another table can be named in what could not be read.
             several = {"RENAME", "TABLE"} & {token.word for token in cursor.tokens[start:]}
@@ -139,7 +151,7 @@ class _Reader:
             actions = (Reload("ALTER IGNORE may drop rows"), *actions)
         if self.sql_mode & _PAD_CHAR and any(isinstance(action, ModifyColumn) for action in actions):
             actions = (Reload("sql_mode PAD_CHAR_TO_FULL_LENGTH fills a CHAR that becomes another type"), *actions)
-        return (Altered(table, actions), *others)
+        return (Altered(table, actions, reader.charset), *reader.others)
 
     def _dropped(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor
@@ -188,6 +200,6 @@ def tables_of(change: TableChange) -> tuple[TableName, ...]:
     match change:
         case Renamed(old, new):
             return old, new
-        case SchemaDropped():
+        case SchemaDropped() | SchemaDefined():
             return ()
     return (change.table,) if change.table else ()

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from loader.model.table import TableName
-from loader.schema.changes import SchemaDropped, TableChange, Unreadable
+from loader.schema.changes import SchemaDefined, SchemaDropped, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
 from loader.schema.lexer import UnreadableError, tokens
 from loader.schema.reading import carried, table_changes, tables_of
@@ -66,10 +66,20 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool) -> Effect:
     return found
 
 
+def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tuple[TableChange, ...]:
+    """What `table_changes` reads of a statement that can define anything; nothing of others."""
+    try:
+        verb = TokenCursor(carried(tokens(text, sql_mode, mariadb))).next.word
+    except UnreadableError as error:
+        return (Unreadable(None, str(error)),)
+    defines_nothing = verb in _HARMLESS | _CHANGES_ROWS | {"ROLLBACK", "LOAD"}
+    return () if defines_nothing else table_changes(text, database, sql_mode, mariadb)
+
+
 def _whole(changes: tuple[TableChange, ...]) -> Effect:
     """The effect of changes of whole tables."""
     match changes:
-        case ():
+        case () | (SchemaDefined(),):
             return _NOTHING
         case (SchemaDropped(schema),):
             return Effect(Kind.BARRIER, schema=schema)

@@ -61,11 +61,17 @@ def _log_status(connection: Connection[Any]) -> list[tuple[Any, ...]]:
     return query(connection, "SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS")
 
 
-_WANTED = {"binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_metadata": "FULL"}
+_WANTED = {"binlog_format": "ROW", "binlog_row_image": "FULL"}
+
+
+def logs_names(connection: Connection[Any]) -> bool:
+    """Whether the server logs the names of columns now."""
+    rows = query(connection, "SHOW GLOBAL VARIABLES LIKE 'binlog\\_row\\_metadata'")
+    return bool(rows) and str(rows[0][1]).upper() == "FULL"
 
 
 def check_settings(connection: Connection[Any]) -> None:
-    """Raise WrongSettings unless the server logs whole rows with their column names."""
+    """Raise WrongSettings unless the server logs whole rows."""
     rows = query(connection, "SHOW GLOBAL VARIABLES LIKE 'binlog\\_%'")
     found = {str(name): str(value).upper() for name, value in rows}
     for name, wanted in _WANTED.items():

@@ -8,7 +8,7 @@ bytes in an ENUM or SET label reads as `?`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ _EXCLUDE = "exclude the table from the captured tables"
 
 
 @dataclass(frozen=True)
-class _Described:
+class Described:
     """A row of information_schema.COLUMNS; numbers that are NULL there are 0, names empty."""
 
     table: str
@@ -93,10 +93,9 @@ def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> lis
     for schema in dict.fromkeys(name.schema for name in asked):
         tables = [name for name in asked if name.schema == schema]
         _check_tables(connection, schema, tables)
-        for name, described in _described(connection, schema, tables).items():
-            columns = tuple(_column(name, column) for column in described)
+        for name, columns in described(connection, schema, tables).items():
             key = read_key(connection, name)
-            found[name] = TableSchema(name, columns, key.names if key else ())
+            found[name] = schema_of(name, columns, key.names if key else ())
     return [found[name] for name in asked]
 
 
@@ -128,8 +127,9 @@ def read_untold(connection: Connection[Any], captured: Callable[[TableName], boo
             cursor.execute(sql("source/schemas_untold"), (schema,))
             untold = {str(table) for (table,) in cursor.fetchall()}
         tables = [name for name in names if name.schema == schema and name.table in untold]
-        for name, described in (_described(connection, schema, tables) if tables else {}).items():
-            found.append(TableSchema(name, tuple(map(_plain, described)), ()))
+        for name, columns in (described(connection, schema, tables) if tables else {}).items():
+            _check_whole(name, columns)
+            found.append(TableSchema(name, tuple(map(_plain, columns)), ()))
     return found
 
 
@@ -153,7 +153,7 @@ def quoted(name: str) -> str:
 def _unique_indexes(connection: Connection[Any], name: TableName) -> dict[str, list[dict[str, Any]]]:
     """Rows of SHOW INDEX, by lower-case title, of each unique index."""
     with connection.cursor() as cursor:
-        _show_generated_keys(cursor)
+        show_generated_keys(cursor)
         cursor.execute(f"SHOW INDEX FROM {quoted(name.schema)}.{quoted(name.table)}")
         titles = [str(field[0]).lower() for field in cursor.description]
         rows = [dict(zip(titles, row, strict=True)) for row in cursor.fetchall()]
@@ -195,32 +195,42 @@ def _refused(table: TableName, what: str, why: str) -> UnsupportedError:
     return UnsupportedError(what, why=why, hint=_EXCLUDE, table=table)
 
 
-def _described(connection: Connection[Any], schema: str, names: list[TableName]) -> dict[TableName, list[_Described]]:
-    found: dict[TableName, list[_Described]] = {name: [] for name in names}
+def described(connection: Connection[Any], schema: str, names: Sequence[TableName]) -> dict[TableName, list[Described]]:
+    """The columns of some tables of one schema, of which the user may not see all."""
+    found: dict[TableName, list[Described]] = {name: [] for name in names}
     with connection.cursor() as cursor:
-        _show_generated_keys(cursor)
+        show_generated_keys(cursor)
         cursor.execute(sql("source/schemas_columns"), (schema, tuple(name.table for name in names)))
         rows = [_read(row) for row in cursor.fetchall()]
     for row in rows:
         # The catalog compares names without regard to case on some servers.
         if (name := TableName(schema, row.table)) in found:
             found[name].append(row)
-    for name, columns in found.items():
-        _check_whole(name, columns)
     return found
 
 
-def _show_generated_keys(cursor: Cursor) -> None:
+def schema_of(name: TableName, columns: list[Described], key: tuple[str, ...]) -> TableSchema:
+    """The schema of a table with these columns.
+
+    Raises:
+        UsageError: the user may not see all of them.
+        UnsupportedError: a type that is not covered, by table and column.
+    """
+    _check_whole(name, columns)
+    return TableSchema(name, tuple(_column(name, column) for column in columns), key)
+
+
+def show_generated_keys(cursor: Cursor) -> None:
     """MySQL can hide the key that it generates for a table without one; the log has it."""
     cursor.execute("SHOW SESSION VARIABLES LIKE 'show_gipk_in_create_table_and_information_schema'")
     if cursor.fetchall():
         cursor.execute("SET SESSION show_gipk_in_create_table_and_information_schema = ON")
 
 
-def _read(row: tuple[Any, ...]) -> _Described:
+def _read(row: tuple[Any, ...]) -> Described:
     table, name, ordinal, kind, declared, precision, scale, fraction, charset, length = row
     kind = "geometry" if kind.lower() in _GEOMETRIES else kind.lower()
-    return _Described(
+    return Described(
         table,
         name,
         int(ordinal),
@@ -234,7 +244,7 @@ def _read(row: tuple[Any, ...]) -> _Described:
     )
 
 
-def _check_whole(name: TableName, columns: list[_Described]) -> None:
+def _check_whole(name: TableName, columns: list[Described]) -> None:
     """Column privileges hide columns; the table would be read without them."""
     if [column.ordinal for column in columns] != list(range(1, len(columns) + 1)) or not columns:
         raise UsageError(
@@ -244,7 +254,7 @@ def _check_whole(name: TableName, columns: list[_Described]) -> None:
         )
 
 
-def _column(table: TableName, described: _Described) -> Column:
+def _column(table: TableName, described: Described) -> Column:
     column = _plain(described)
     spark_type(column, table)
     labelled = column.type in {"enum", "set"}
@@ -257,7 +267,7 @@ def _column(table: TableName, described: _Described) -> Column:
     return column
 
 
-def _plain(described: _Described) -> Column:
+def _plain(described: Described) -> Column:
     kind = described.type
     size = getattr(described, _SIZED[kind]) if kind in _SIZED else 0
     labels = labels_of(described.declared) if kind in {"enum", "set"} else ()

@@ -40,6 +40,8 @@ class Checkpoint:
     gtids: str
     mark: Mark | None
     held: tuple[HeldGroup, ...] = ()
+    schemas: str = ""
+    nameless: bool = False
 
 
 class NotLoaded(LoaderError):
@@ -50,12 +52,12 @@ class PlanChain:
     """Reads and extends the chain of one source in a store. Everything written is create-if-absent."""
 
     def __init__(self, store: Store, source: str) -> None:
-        self._store = store
+        self.store = store
         self.source = source
 
     def generation(self) -> Generation | None:
         """The newest generation, or None before the first load."""
-        for name in reversed(self._store.folders(f"{encode(self.source)}/")):
+        for name in reversed(self.store.folders(f"{encode(self.source)}/")):
             found = self._generation(name)
             if found:
                 return found
@@ -79,7 +81,7 @@ class PlanChain:
 
     def generations(self) -> list[Generation]:
         """All generations, in order."""
-        names = self._store.folders(f"{encode(self.source)}/")
+        names = self.store.folders(f"{encode(self.source)}/")
         return [found for name in names if (found := self._generation(name))]
 
     def require_generation(self, name: str = "") -> Generation:
@@ -99,9 +101,9 @@ class PlanChain:
         """Start the first generation, or take the one that another process started first."""
         failpoint("plan.before")
         key = f"{chain_folder(self.source, generation.name)}/generation.json"
-        self._store.create(key, generation.canonical())
+        self.store.create(key, generation.canonical())
         failpoint("plan.after")
-        return Generation.read(self._store.get(key), key)
+        return Generation.read(self.store.get(key), key)
 
     @staticmethod
     def name_after(generation: Generation | None) -> str:
@@ -153,7 +155,7 @@ class PlanChain:
 
     def starts(self, generation: str) -> list[int]:
         """Start seqno of every interval, rising."""
-        names = self._store.folders(f"{chain_folder(self.source, generation)}/")
+        names = self.store.folders(f"{chain_folder(self.source, generation)}/")
         return [int(name) for name in names if name.isdigit()]
 
     def plans(self, generation: Generation) -> list[Plan]:
@@ -174,9 +176,9 @@ class PlanChain:
         """Add a plan, or take the one that another process put there first."""
         failpoint("plan.before")
         key = f"{self.folder(plan.generation, plan.start_seqno)}/plan.json"
-        self._store.create(key, plan.canonical())
+        self.store.create(key, plan.canonical())
         failpoint("plan.after")
-        return Plan.read(self._store.get(key), key)
+        return Plan.read(self.store.get(key), key)
 
     def manifest(self, generation: str, start_seqno: int) -> Manifest | None:
         """The manifest of the interval that starts there; None while it is not staged."""
@@ -193,7 +195,7 @@ class PlanChain:
         before = (one for one in reversed(self.starts(generation.name)) if one < seqno)
         previous = next((found for one in before if (found := self.plan(generation.name, one))), None)
         if previous is None and generation.start == str(start):
-            return Checkpoint(generation.start_position, generation.gtids, generation.mark)
+            return Checkpoint(generation.start_position, generation.gtids, generation.mark, schemas=generation.schemas)
         if previous is None or previous.stop != str(start):
             raise _broken(self.source, str(start), previous.stop if previous else generation.start)
         manifest = self.manifest(generation.name, previous.start_seqno)
@@ -205,7 +207,9 @@ class PlanChain:
                 source=self.source,
                 interval=seqno,
             )
-        return Checkpoint(start, manifest.gtids, manifest.mark, manifest.held)
+        return Checkpoint(
+            start, manifest.gtids, manifest.mark, manifest.held, manifest.schemas_after, manifest.nameless
+        )
 
     def newest_checkpoint(self, generation: Generation) -> Checkpoint:
         """How the log stood at the end of all that is staged."""
@@ -219,9 +223,9 @@ class PlanChain:
         head = self.head(generation.name)
         found = [head.stop_seqno if head else generation.start_position.seqno(generation.shift)]
         root = f"{chain_folder(self.source, generation.name)}/load/"
-        for schema in self._store.folders(root):
-            for table in self._store.folders(f"{root}{schema}/"):
-                for start in self._store.folders(f"{root}{schema}/{table}/"):
+        for schema in self.store.folders(root):
+            for table in self.store.folders(f"{root}{schema}/"):
+                for start in self.store.folders(f"{root}{schema}/{table}/"):
                     manifest = self._read(f"{root}{schema}/{table}/{start}/manifest.json", Manifest)
                     found += [int(start), manifest.exact_at_seqno if manifest else 0]
         return max(found)
@@ -236,20 +240,20 @@ class PlanChain:
 
     def note_purged(self, note: Purged) -> None:
         """Say so before the first file is removed; the first note stands."""
-        self._store.create(purged_key(self.folder(note.generation, note.start_seqno)), note.canonical())
+        self.store.create(purged_key(self.folder(note.generation, note.start_seqno)), note.canonical())
 
     def publish(self, manifest: Manifest) -> Manifest:
         """Make an extraction visible, or adopt the one that was published first."""
         failpoint("manifest.before")
         key = f"{self.folder(manifest.generation, manifest.start_seqno)}/manifest.json"
-        self._store.create(key, manifest.canonical())
+        self.store.create(key, manifest.canonical())
         failpoint("manifest.after")
-        return Manifest.read(self._store.get(key), key)
+        return Manifest.read(self.store.get(key), key)
 
     def exact_at(self, generation: str, table: TableName) -> int:
         """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
         folder = load_folder(self.source, generation, table)
-        for name in reversed(self._store.folders(folder + "/")):
+        for name in reversed(self.store.folders(folder + "/")):
             found = self._read(f"{folder}/{name}/manifest.json", Manifest)
             if found:
                 return found.exact_at_seqno
@@ -262,7 +266,7 @@ class PlanChain:
 
     def note_run(self, plan: Plan, run: str) -> None:
         """Remember which interval a run was given; the first note stands."""
-        self._store.create(self._run_key(plan.generation, run), RunRecord(start_seqno=plan.start_seqno).canonical())
+        self.store.create(self._run_key(plan.generation, run), RunRecord(start_seqno=plan.start_seqno).canonical())
 
     def folder(self, generation: str, start_seqno: int) -> str:
         """Folder of the interval."""
@@ -276,7 +280,7 @@ class PlanChain:
 
     def _read(self, key: str, kind: type[_Document]) -> _Document | None:
         try:
-            return kind.read(self._store.get(key), key)
+            return kind.read(self.store.get(key), key)
         except ObjectNotFound:
             return None
 

@@ -6,7 +6,7 @@ None is ever changed, but for a published record that a quarantined table is mis
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,15 +19,23 @@ FORMAT = 1
 
 
 class Document(BaseModel):
-    """A document with one canonical text: sorted keys, no spaces, UTF-8."""
+    """A document with one canonical text: sorted keys, no spaces, UTF-8.
+
+    Attributes:
+        LATER: fields that came later: they are left out where they are empty, so that the text is what it always was.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    LATER: ClassVar[tuple[str, ...]] = ()
 
     format: Literal[1] = 1
 
     def canonical(self) -> bytes:
         """The bytes that are stored."""
         data = self.model_dump(mode="json")
+        for name in self.LATER:
+            if not data[name]:
+                del data[name]
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
@@ -81,7 +89,10 @@ class Generation(Document):
         gtids: the GTID set of everything before the start; empty where the server logs no GTIDs.
         mark: of the start.
         follows: None for the first.
+        schemas: the SHA-256 of the document of all tables at the start, see loader.staging.schemas; empty without one.
     """
+
+    LATER = ("schemas",)
 
     source: str
     name: str
@@ -91,6 +102,7 @@ class Generation(Document):
     gtids: str = ""
     mark: Mark
     follows: Followed | None = None
+    schemas: str = ""
 
     @property
     def start_position(self) -> Position:
@@ -155,7 +167,12 @@ class Plan(Document):
             read before the end of the log is. So one that is altered meanwhile has a barrier in the interval, or in one
             of several that are planned at once. A table is merged only over intervals that have no barrier for it and
             were staged by the very schema it was loaded with: a reading that was too late for an interval stops it.
+        schemas: the SHA-256 of the document of captured tables that nothing before the interval tells of, read like
+            those of `untold`; empty without one. They count where no statement of the interval is about them.
+        schemas_at: the end of the log then, up to which these are known to be so.
     """
+
+    LATER = ("schemas", "schemas_at")
 
     source: str
     generation: str
@@ -169,6 +186,8 @@ class Plan(Document):
     undecodable: Literal["error", "hex"] = "error"
     part_bytes: int = 64 * 1024 * 1024
     untold: tuple[dict[str, Any], ...] = ()
+    schemas: str = ""
+    schemas_at: str = ""
 
     def known(self) -> dict[TableName, TableSchema]:
         """The tables of `untold` by name."""
@@ -263,7 +282,11 @@ class Manifest(Document):
     newest time of commit of a transaction in the interval, as staged lines have it; empty when there is none. An
     initial load has `start == stop == ` its position P0, `exact_at` the log position after its last read, and
     `unlogged`, columns that the log leaves out of updates though they change (None: it is not known of which).
+    `schemas_after`: the SHA-256 of the document of all tables at the stop; empty without one. `nameless`: the log has
+    captured tables without names of columns. `given`: keys of the schemas that a person gave for it.
     """
+
+    LATER = ("schemas_after", "nameless", "given")
 
     source: str
     generation: str
@@ -283,6 +306,9 @@ class Manifest(Document):
     exact_at: str = ""
     exact_at_seqno: int = 0
     unlogged: tuple[str, ...] | None = None
+    schemas_after: str = ""
+    nameless: bool = False
+    given: tuple[str, ...] = ()
     loader_version: str
 
     def schema_of(self, schema_id: str) -> TableSchema:

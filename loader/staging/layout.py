@@ -7,6 +7,7 @@
                                               /<attempt>/<schema>/<table>/<schema id>/part-<lognum>-<number>.csv
 <source>/<generation>/load/<schema>/<table>/<position seqno, 20 digits>/plan.json, manifest.json, <attempt>/...
 <source>/quarantine/<schema>/<table>.json
+<source>/schemas/...                                               see loader.staging.schemas
 """
 
 from __future__ import annotations
@@ -66,6 +67,11 @@ def quarantine_folder(source: str) -> str:
 def quarantine_key(source: str, table: TableName) -> str:
     """Key of the note that a table is stopped."""
     return f"{quarantine_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
+
+
+def schemas_folder(source: str) -> str:
+    """Folder of the documents of tables at a position; no generation has such a name."""
+    return f"{encode(source)}/schemas"
 
 
 def part_key(folder: str, attempt: str, table: TableName, schema_id: str, part: str) -> str:

@@ -94,9 +94,13 @@ ALTER TABLE shop.stale ADD at TIMESTAMP(3) NULL
 TABLES = ("shop.orders", "shop.items", "shop.kinds", "shop.old", "shop.stale")
 
 
-@pytest.fixture(params=["mysql", "mariadb"] if "LOADER_SWEEP" in os.environ else ["mysql"])
+SERVERS = [("mysql", "FULL"), ("mysql", "MINIMAL"), ("mariadb", "FULL"), ("mariadb", "MINIMAL"), ("mariadb", "NO_LOG")]
+
+
+@pytest.fixture(params=SERVERS if "LOADER_SWEEP" in os.environ else SERVERS[:1], ids="-".join)
 def shop(request: pytest.FixtureRequest, tmp_path: Path, jars: str) -> Iterator[Loaded]:
-    with start_server(request.param, tmp_path / "server") as server:
+    kind, metadata = request.param
+    with start_server(kind, tmp_path / "server", {"binlog_row_metadata": metadata}) as server:
         found = Loaded(server, tmp_path / "loader", jars)
         found.home.mkdir()
         found.configure()

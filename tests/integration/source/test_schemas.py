@@ -9,6 +9,9 @@ import pytest
 
 from loader.errors import UnsupportedError, UsageError
 from loader.model.table import TableName, TableSchema
+from loader.schema.history import SchemaHistory
+from loader.schema.reading import table_changes
+from loader.source.every import read_tables
 from loader.source.schemas import find_tables, labels_of, read_key, read_schemas
 from tests.integration.snapshot import more_values
 from tests.integration.snapshot.source_server import SourceServer
@@ -44,11 +47,26 @@ def source(request: pytest.FixtureRequest) -> Iterator[SourceServer]:
 
 def both(source: SourceServer, table: str, *statements: str) -> tuple[TableSchema, TableSchema]:
     """The schema from the catalog and the one from the log, of a table that the statements make and write."""
-    start = source.log_end()
+    start, name = source.log_end(), source.name(table)
     source.run(*statements)
     with source.connected() as connection:
-        found = read_schemas(connection, [source.name(table)])[0]
-    return found, source.logged_schemas(start, source.log_end())[source.name(table)]
+        found = read_schemas(connection, [name])[0]
+        every = read_tables(connection, name.__eq__)
+    assert {one: told.schema for one, told in every.tables.items()} == {name: found}
+    assert every.charsets[name.schema] == "utf8mb4"
+    check_statement(source, found, statements[0])
+    return found, source.logged_schemas(start, source.log_end())[name]
+
+
+def check_statement(source: SourceServer, found: TableSchema, statement: str) -> None:
+    """CREATE TABLE tells the same schema, or that a unique key may be the key."""
+    history = SchemaHistory({source.schema: "utf8mb4"})
+    mariadb = source.kind == "mariadb"
+    history.follow(1, "log.000001:1", table_changes(statement, source.schema, 0, mariadb), statement)
+    told = history.now(found.name)
+    assert told.schema is not None, told.why
+    assert told.schema.columns == found.columns
+    assert told.schema.key == found.key or "UNIQUE" in told.unknown
 
 
 def test_every_type(source: SourceServer) -> None:
@@ -114,7 +132,9 @@ def test_a_generated_key_that_the_session_would_hide(source: SourceServer) -> No
     with source.connected() as connection:
         connection.query("SET SESSION show_gipk_in_create_table_and_information_schema = OFF")
         found = read_schemas(connection, [source.name("t")])[0]
+        told = read_tables(connection, source.name("t").__eq__).tables[source.name("t")]
     assert found.key == ("my_row_id",)
+    assert (told.schema, told.primary, told.others) == (found, True, False)
     assert found == source.logged_schemas(start, source.log_end())[source.name("t")]
 
 

@@ -11,8 +11,8 @@ import pytest
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.binlog.index import Walk
 from loader.binlog.registry import TableRegistry
-from loader.errors import DataError, LoaderError
-from loader.model.table import TableSchema
+from loader.errors import DataError, LoaderError, UnsupportedError
+from loader.model.table import SchemaVersion, TableSchema
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, decimal, enum, integer, json, varchar
 from tests.unit.binlog.reading import FILE, GuardedStager, everything, fields, records, staged
@@ -20,6 +20,7 @@ from tests.unit.binlog.reading import FILE, GuardedStager, everything, fields, r
 TABLE = Table(
     "shop", "t", (integer("id", unsigned=True), varchar("name"), decimal("price", 10, 2), enum("state", ["a", "b"]), json())
 )  # fmt: skip
+MINIMAL = b"\1\1\x80\2\3\xfc\xff\0"  # signs, and one character set for all texts
 ROW = (7, "é", Decimal("1.50"), 2, None)
 
 
@@ -66,6 +67,62 @@ def test_a_schema_that_does_not_fit_is_refused_by_column(number: int, change: di
     with pytest.raises(DataError, match="not that of the log") as caught:
         read(log_of(optional=b""), TableRegistry(everything, known=lambda _: wrong))
     assert caught.value.where["column"] == columns[number].name
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "why"),
+    [
+        (0, {"unsigned": False}, "the log has int unsigned, the schema int"),
+        (1, {"charset": "latin1"}, "the log has varchar utf8mb4, the schema varchar latin1"),
+        (1, {"type": "varbinary", "charset": ""}, "the log has varchar utf8mb4, the schema varbinary"),
+    ],
+)
+def test_signs_and_character_sets_of_the_log_are_compared(number: int, change: dict[str, object], why: str) -> None:
+    columns = list(full().columns)
+    columns[number] = replace(columns[number], **change)  # type: ignore[arg-type]
+    wrong = TableSchema(full().name, tuple(columns), full().key)
+    with pytest.raises(DataError, match="not that of the log") as caught:
+        read(log_of(optional=MINIMAL), TableRegistry(everything, known=lambda _: wrong))
+    assert (caught.value.where["column"], caught.value.why) == (columns[number].name, why)
+
+
+def test_the_log_tells_a_character_set_that_the_schema_leaves_open() -> None:
+    columns = list(full().columns)
+    columns[1] = replace(columns[1], charset="")
+    given = TableSchema(full().name, tuple(columns), full().key)
+    registry = TableRegistry(everything, known=lambda _: given)
+    (line,) = read(log_of(optional=MINIMAL), registry)
+    assert (registry.programs[0].schema, line[1]) == (full(), "é")
+    with pytest.raises(DataError) as caught:
+        read(log_of(optional=b""), TableRegistry(everything, known=lambda _: given))
+    assert caught.value.why == "neither the log nor a statement tells its character set"
+
+
+def test_rows_under_one_table_map_have_the_columns_of_their_transaction() -> None:
+    columns = list(full().columns)
+    columns[1] = replace(columns[1], name="renamed")
+    renamed = TableSchema(full().name, tuple(columns), full().key)
+    log, ends = LogBuilder(), list[int]()
+    for _ in range(4):
+        log.begin()
+        log.table_map(TABLE, optional=b"")
+        log.write(TABLE, ROW)
+        log.xid()
+        ends.append(10**12 + len(log.data))
+    versions = [
+        SchemaVersion(ends[0], "f:1", full()), SchemaVersion(ends[1], "f:2", renamed), SchemaVersion(ends[3], "f:3", None, "lost")
+    ]  # fmt: skip
+    until = bytes(log.data)[: ends[2] - 10**12]
+    registry = TableRegistry(everything, versions=lambda _: versions)
+    assert len(read(until, registry)) == 3
+    assert [program.schema for program in registry.programs] == [full(), renamed]
+    assert registry.alike[:2].tolist() == [0, 1]
+    with pytest.raises(UnsupportedError, match="columns of a table are not known") as caught:
+        read(bytes(log.data), TableRegistry(everything, versions=lambda _: versions))
+    assert (caught.value.why, caught.value.hint[:40]) == ("lost", "loader schema set shop.t --at f:3 --file")
+    with pytest.raises(UnsupportedError) as caught:
+        read(until, TableRegistry(everything, versions=lambda _: versions[1:]))
+    assert caught.value.why == "no statement made it before"
 
 
 def test_a_schema_with_another_number_of_columns_is_refused() -> None:

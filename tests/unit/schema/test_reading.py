@@ -23,6 +23,7 @@ from loader.schema.changes import (
     Reload,
     RenameColumn,
     Renamed,
+    SchemaDefined,
     SchemaDropped,
     SetKey,
     TableChange,
@@ -80,7 +81,14 @@ WHOLE = {
     "CREATE INDEX i ON t (x)": [], "CREATE FULLTEXT INDEX i ON t (x)": [],
     "DROP INDEX i ON t": [Altered(T, (ChangeIndexes(),))],
     "DROP INDEX `PRIMARY` ON t": [Altered(T, (DropKey(),))],
-    "CREATE VIEW v AS SELECT 1": [], "ALTER DATABASE o CHARACTER SET utf8mb4": [], "RENAME USER a TO b": [],
+    "CREATE VIEW v AS SELECT 1": [], "RENAME USER a TO b": [],
+    "ALTER DATABASE o CHARACTER SET utf8": [SchemaDefined("o", "utf8mb3")],
+    "ALTER SCHEMA DEFAULT COLLATE = utf8mb4_bin": [SchemaDefined("db", "utf8mb4")],
+    "CREATE OR REPLACE DATABASE o COMMENT 'CHARSET x'": [SchemaDefined("o", "", made=True)],
+    "CREATE SCHEMA IF NOT EXISTS `default` /*!40100 DEFAULT CHARACTER SET sjis */": [
+        SchemaDefined("default", "sjis", made=True, if_not_exists=True),
+    ],
+    "ALTER TABLE t CHARSET sjis COLLATE sjis_bin, COMMENT 'CHARSET x'": [Altered(T, (), "sjis")],
 }  # fmt: skip
 
 
@@ -97,7 +105,7 @@ def test_create_table_defines_columns_and_keys() -> None:
     (found,) = read(f"CREATE TABLE t {text} START TRANSACTION")
     enum = ColumnDefinition("y", "enum", labels=("a", "b"))
     expected = (AddColumn(replace(INT, nullable=False)), AddColumn(enum), SetKey(("x", "y")))
-    assert found == Created(T, defines=expected)
+    assert found == Created(T, defines=expected, charset="utf8mb4")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,179 @@
+"""Documents of tables as they are at a position of the log, for logs whose table maps have no names of columns.
+
+<source>/schemas/<SHA-256>.json                                      all tables at a position; the name is its digest
+<source>/schemas/given/<generation>/<seqno, 20 digits>/<schema>/<table>.json    a table as a person says that it is
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from loader.errors import StagedDataError, UsageError
+from loader.model.table import TableName, TableSchema
+from loader.schema.alteration import Key
+from loader.schema.history import KnownTable, SchemaHistory
+from loader.staging.documents import Document
+from loader.staging.layout import encode, schemas_folder
+from loader.store.base import ObjectNotFound, Store
+
+
+class TableDocument(BaseModel):
+    """A table at a position; see KnownTable.
+
+    Attributes:
+        table: its name, as `schema.table`.
+        definition: as TableSchema.as_dict(); None where `why` says what is not known of it.
+        primary: its key is a primary key, not a unique one.
+        others: it may have unique keys beside a primary one.
+        sure: the key is known.
+        charset: of columns that get none of their own.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    table: str
+    definition: dict[str, Any] | None
+    primary: bool = False
+    others: bool = True
+    sure: bool = True
+    charset: str = ""
+    why: str = ""
+
+    @classmethod
+    def of(cls, name: TableName, known: KnownTable) -> Self:
+        """What is known of a table."""
+        return cls(
+            table=str(name),
+            definition=known.schema.as_dict() if known.schema else None,
+            primary=known.key.primary,
+            others=known.key.others,
+            sure=known.key.sure,
+            charset=known.charset,
+            why=known.why,
+        )
+
+    @property
+    def name(self) -> TableName:
+        """The table."""
+        return TableName.parse(self.table)
+
+    def known(self) -> KnownTable:
+        """The inverse of `of`."""
+        schema = TableSchema.from_dict(self.definition) if self.definition else None
+        key = Key(schema.key if schema else (), sure=self.sure, primary=self.primary, others=self.others)
+        return KnownTable(schema, key, self.charset, self.why)
+
+
+class Schemas(Document):
+    """All tables at a position of the log.
+
+    Attributes:
+        tables: in the order of their names.
+        charsets: of each database, that of tables that are made in it.
+        folds: the server does not tell names apart by case.
+    """
+
+    tables: tuple[TableDocument, ...] = ()
+    charsets: dict[str, str] = Field(default_factory=dict)
+    folds: bool = False
+
+    @classmethod
+    def of(cls, tables: Mapping[TableName, KnownTable], charsets: Mapping[str, str], *, folds: bool) -> Self:
+        """The document of these tables."""
+        found = tuple(TableDocument.of(name, tables[name]) for name in sorted(tables))
+        return cls(tables=found, charsets=dict(charsets), folds=folds)
+
+    @property
+    def digest(self) -> str:
+        """Its name."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+    def history(self, seqno: int, at: str) -> SchemaHistory:
+        """A history that begins with these tables, at the position `at` with that seqno."""
+        history = SchemaHistory(dict(self.charsets), self.folds)
+        for table in self.tables:
+            history.give(seqno, at, table.name, table.known())
+        return history
+
+
+class GivenSchema(Document):
+    """A table as a person says that it is, from the position `at` on, whose seqno is `seqno`."""
+
+    source: str
+    generation: str
+    at: str
+    seqno: int
+    table: TableDocument
+
+
+class SchemaStore:
+    """The documents of a source. Each is written once."""
+
+    def __init__(self, store: Store, source: str) -> None:
+        self._store = store
+        self._source = source
+        self._root = schemas_folder(source)
+
+    def put(self, schemas: Schemas) -> str:
+        """Keep a document; its digest."""
+        self._store.create(self._key(schemas.digest), schemas.canonical())
+        return schemas.digest
+
+    def get(self, digest: str) -> Schemas:
+        """The document of that digest; nothing is known where it is empty.
+
+        Raises:
+            StagedDataError: it is lost or changed.
+        """
+        if not digest:
+            return Schemas()
+        key = self._key(digest)
+        try:
+            data = self._store.get(key)
+        except ObjectNotFound:
+            data = b""
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise StagedDataError(
+                "the document of the tables' schemas is lost or changed", hint="restore the object", key=key
+            )
+        return Schemas.read(data, key)
+
+    def give(self, given: GivenSchema) -> str:
+        """Keep what a person says of a table; the key.
+
+        Raises:
+            UsageError: another one was given for the same place.
+        """
+        name = given.table.name
+        place = f"{self._given(given.generation)}{given.seqno:020d}"
+        key = f"{place}/{encode(name.schema)}/{encode(name.table)}.json"
+        self._store.create(key, given.canonical())
+        if self._store.get(key) != given.canonical():
+            raise UsageError(
+                "another schema was given for the table at this position",
+                hint="nothing was staged by it yet: remove the object if it was wrong, and set it again",
+                table=name,
+                position=given.at,
+                key=key,
+            )
+        return key
+
+    def given_keys(self, generation: str, start: int, stop: int) -> tuple[str, ...]:
+        """Keys of what was given for positions from the seqno `start` to before `stop`, in order."""
+        root = self._given(generation)
+        keys = (info.key for info in self._store.list(root))
+        return tuple(key for key in keys if start <= int(key.removeprefix(root).split("/")[0]) < stop)
+
+    def given(self, key: str) -> GivenSchema:
+        """What was given under a key."""
+        return GivenSchema.read(self._store.get(key), key)
+
+    def _given(self, generation: str) -> str:
+        return f"{self._root}/given/{encode(generation)}/"
+
+    def _key(self, digest: str) -> str:
+        return f"{self._root}/{digest}.json"
