@@ -30,19 +30,17 @@ test: setup ## run all tests, with real servers, in two halves at once
 
 # Whole runs of the loader wait for Spark and Airflow, most other tests for one core.
 WHOLE := tests/e2e tests/dags tests/infra
-# One is with the others, so that both halves take as long.
-APART := tests/e2e/test_remote_staging.py
 PARTS := $(filter-out $(WHOLE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 SWEEP := tests/memory $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintain.py) \
-	tests/cases tests/contract/test_catalogs.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py shapes.py) $(APART)
+	tests/cases tests/contract/test_catalogs.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py shapes.py remote_staging.py)
 
 .PHONY: test-whole
 test-whole:
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest $(WHOLE) $(addprefix --ignore=,$(APART))
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest $(WHOLE)
 
 .PHONY: test-parts
 test-parts:
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -p no:cacheprovider $(PARTS) $(APART)
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -p no:cacheprovider $(PARTS)
 
 .PHONY: test-fast
 test-fast: $(SYNCED) ## run the unit tests only

@@ -200,7 +200,7 @@ def test_a_key_stays_under_the_root(real: Store, key: str) -> None:
 
 
 def test_a_long_object_is_whole(real: Store) -> None:
-    data = random.Random(4).randbytes(40_000_000)
+    data = random.Random(4).randbytes(18_000_000)
     with real.writing("long/part.csv") as sink:
         for start in range(0, len(data), 3_000_000):
             sink.write(data[start : start + 3_000_000])

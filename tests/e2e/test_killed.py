@@ -23,7 +23,7 @@ _ELSEWHERE = {
     "compact.after",
     "expire.after",
 }  # no delta that succeeds comes there
-_SOME = ("plan.after", "part.after", "manifest.before", "columns.after", "stage.after", "insert.after", "publish.after")
+_SOME = ("plan.after", "part.after", "manifest.before", "insert.after", "publish.after")
 _POINTS = [point for point in POINTS if point not in _ELSEWHERE and (_SWEEP or point in _SOME)]
 
 
