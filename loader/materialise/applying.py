@@ -15,15 +15,22 @@ from loader.materialise.quoting import identifiers
 from loader.materialise.reading import key_places
 from loader.resources import sql
 
+_MANY_ROWS = 1_000_000
 _BROADCAST_KEYS = 1_000_000
 """Up to here the changed keys are sent to every executor; some 100 bytes of memory each."""
 
 
 class Statement(NamedTuple):
-    """A statement that makes one commit, and the failpoint behind it."""
+    """A statement that makes one commit, and the failpoint behind it.
+
+    `in_place`: each task writes the rows that it has, sorted, to a file of its own. To put very many in one order over
+    all tasks takes as long as to write them; of few, the files would be too small. A deletion has to be with all others
+    of its file.
+    """
 
     sql: str
     point: str
+    in_place: bool = False
 
 
 def statements(session: SparkSession, changes: Changes, work: Work, branch: Branch) -> tuple[Statement, ...]:
@@ -37,9 +44,9 @@ def statements(session: SparkSession, changes: Changes, work: Work, branch: Bran
         return _of_a_multiset(session, changes, work, branch.target)
     changes.frame.createOrReplaceTempView("loader_changes")
     if mode == "history":
-        return (_insert(work, branch.target, "true"),)
+        return (_insert(changes, work, branch.target, "true"),)
     delete = Statement(_delete_keys(changes, work, branch.target), "delete.after")
-    insert = _insert(work, branch.target, "_op <> 'D'" if mode == "mirror" else "true")
+    insert = _insert(changes, work, branch.target, "_op <> 'D'" if mode == "mirror" else "true")
     return (*((delete,) if branch.has_rows() else ()), *((insert,) if changes.survivors else ()))
 
 
@@ -52,7 +59,7 @@ def _of_a_multiset(session: SparkSession, changes: Changes, work: Work, branch: 
     if changes.survivors:
         copies = changes.frame.where("net > 0").withColumn("nth", sf.explode(sf.sequence(sf.lit(1), "net")))
         copies.createOrReplaceTempView("loader_changes")
-        found.append(_insert(work, branch, "true"))
+        found.append(_insert(changes, work, branch, "true"))
     return tuple(found)
 
 
@@ -66,7 +73,7 @@ def _delete_keys(changes: Changes, work: Work, branch: str) -> str:
     )
 
 
-def _insert(work: Work, branch: str, kept: str) -> Statement:
+def _insert(changes: Changes, work: Work, branch: str, kept: str) -> Statement:
     layout = work.layout
     text = sql("materialise/insert_rows").format(branch=branch, columns=layout.names, values=layout.values, kept=kept)
-    return Statement(text, "insert.after")
+    return Statement(text, "insert.after", in_place=changes.survivors >= _MANY_ROWS)

@@ -36,7 +36,7 @@ def test_a_local_master_gets_the_jars_on_its_class_path_and_listens_on_loopback(
     conf = confs(argv)
     assert conf["spark.driver.extraClassPath"] == f"{jars}/a.jar:{jars}/b.jar"
     assert conf["spark.driver.host"] == conf["spark.driver.bindAddress"] == "127.0.0.1"
-    assert conf["spark.sql.shuffle.partitions"] == "6"
+    assert conf["spark.sql.shuffle.partitions"] == "24"
     assert "log4j2.properties" in conf["spark.driver.extraJavaOptions"]
     variables = environment(settings)
     assert variables["SPARK_LOCAL_IP"] == "127.0.0.1"
@@ -71,14 +71,14 @@ def test_settings_win_and_options_of_the_jvm_are_joined(jars: Path) -> None:
     assert "log4j2" in conf["spark.driver.extraJavaOptions"]
 
 
-def test_two_cores_have_none_to_spare_for_the_collector(jars: Path) -> None:
+def test_two_cores_have_none_to_spare_for_collector_and_compiler(jars: Path) -> None:
     def options(master: str, chosen: str = "") -> str:
         conf = {"spark.driver.extraJavaOptions": chosen} if chosen else {}
         return configuration(SparkSettings(jars=str(jars), master=master, conf=conf))["spark.driver.extraJavaOptions"]
 
-    assert "-XX:+UseSerialGC" in options("local[2]")
-    assert "GC" not in options("local[3]")
-    assert "Serial" not in options("local[2]", "-XX:+UseParallelGC")
+    assert options("local[2]").endswith(" -XX:CompileThresholdScaling=3 -XX:+UseSerialGC")
+    assert "-XX" not in options("local[3]")
+    assert options("local[2]", "-XX:+UseParallelGC").endswith(" -XX:CompileThresholdScaling=3 -XX:+UseParallelGC")
 
 
 def test_a_folder_without_jars_is_refused(tmp_path: Path) -> None:
