@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from tests.bench.base import CHANGES, COLUMNS, STEP, Base, Figures, timed
 from tests.bench.reading import csv_rate, read_penalty
 from tests.bench.session import spark_session
+from tests.bench.split import split
 from tests.integration.materialise import staged_writer as staged
 from tests.integration.materialise.lake import Lake
 
@@ -82,13 +83,15 @@ def many_tables(folder: Path, tables: int, rows: int) -> Iterator[Figures]:
         low, high = (staged.position(1, 1000 + place * STEP) for place in (number, number + 1))
         records = [staged.Change("U", staged.seqno(high), key, (key, *row)) for key in range(rows)]
         lake.staging.interval(low, high, [(schema, records) for schema in schemas])
-        seconds = timed(lake.merged)
+        with split() as steps:
+            seconds = timed(lake.merged)
     quiet = staged.position(1, 1000 + 3 * STEP)
     lake.staging.interval(staged.position(1, 1000 + 2 * STEP), quiet, [])
     yield {
         "tables": tables,
         "changes of each": rows,
         "seconds of a table": round(seconds / tables, 2),
+        **{f"for {step}": f"{part / steps.total():.0%}" for step, part in steps.items()},
         "seconds of all without a change": round(timed(lake.merged), 2),
     }
 
