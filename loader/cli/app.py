@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -26,12 +27,12 @@ from loader.errors import LoaderError, UsageError
 from loader.model.position import Position
 
 if TYPE_CHECKING:
-    from loader import pipeline
+    from loader import pipeline, submit
     from loader.cli import jobs
     from loader.materialise import spec
     from loader.settings import SourceSettings
 else:
-    pipeline = lazily("loader.pipeline")
+    pipeline, submit = lazily("loader.pipeline"), lazily("loader.submit")
     jobs, spec = lazily("loader.cli.jobs"), lazily("loader.materialise.spec")
 
 app = typer.Typer(
@@ -196,7 +197,13 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
 
 
 @app.command()
-def warm(context: typer.Context) -> None:
+def warm(
+    context: typer.Context,
+    jars: Annotated[
+        Path | None,
+        typer.Option(help="The jars of Spark jobs: also archive the classes that jobs on this machine load."),
+    ] = None,
+) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
     import loader.binlog.cipherblocks
     import loader.extract.task
@@ -206,6 +213,9 @@ def warm(context: typer.Context) -> None:
 
     session: Session = context.obj
     session.output.line("the kernels are compiled")
+    if jars:
+        submit.warm(submit.SparkSettings(jars=str(jars), master="local[2]"))
+        session.output.line("the classes are archived")
 
 
 app.command()(doctor)

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from infra.servers import Server
+from loader.submit import SparkSettings, warm
 from tests.bench.logs import empty, fill
 from tests.bench.peers import Program, mysqlbinlog
 from tests.bench.session import jars
@@ -56,6 +57,7 @@ def loader(config: Path, *arguments: str) -> Program:
 
 def measured(quick: bool) -> Iterator[dict[str, Any]]:
     """A figure for each log."""
+    warm(SparkSettings(master="local[2]", jars=jars()))  # as an installation does, with `loader warm --jars`
     with TemporaryDirectory(prefix="loader-bench-") as folder, empty() as server:
         config = configured(Path(folder), server)
         loader(config, "initial-load").run(config)

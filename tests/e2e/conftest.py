@@ -13,7 +13,6 @@ import pytest
 
 from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
-from loader.submit import SparkSettings, warm
 from tests.e2e.loaded import Loaded
 
 
@@ -29,7 +28,7 @@ def jars() -> str:
 @pytest.fixture(scope="session", autouse=True)
 def archive(jars: str) -> None:
     """The archive of classes: it takes 30 s once, and some 5 s off each of the many jobs here."""
-    warm(SparkSettings(master="local[2]", jars=jars))
+    subprocess.run([sys.executable, "-m", "loader", "warm", "--jars", jars], check=True)
 
 
 @contextmanager
