@@ -65,8 +65,8 @@ def read_query(kind: int, body: bytes) -> Query:
     found = _variables(Cursor(cursor.take(variables)))
     database = cursor.text(name)
     cursor.take(1)
-    text = _text(cursor.take(cursor.left), found.get(_CHARSET, b""))
     charsets = found.get(_CHARSET, b"")
+    text = _text(cursor.take(cursor.left), charsets)
     server = charset_of(int.from_bytes(charsets[4:6], "little")) if charsets else ""
     return Query(database, text, int.from_bytes(found.get(_SQL_MODE, b""), "little"), server)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from loader.binlog.charsets import charset_of
 from loader.binlog.codepages import decoded
@@ -89,7 +90,11 @@ class TableMap:
     @property
     def named(self) -> bool:
         """Whether it tells the names of its columns, and so all that FULL metadata does."""
-        return len(_read_optional(self.optional).names) == len(self.types)
+        return len(self._told.names) == len(self.types)
+
+    @cached_property
+    def _told(self) -> _Optional:
+        return _read_optional(self.optional)
 
     def schema(
         self, *, mariadb: bool = False, known: TableSchema | None = None, nameless: bool = False
@@ -111,8 +116,7 @@ class TableMap:
             UnsupportedError: a type that is not covered.
             DataError: a known schema that is not the table's.
         """
-        optional = _read_optional(self.optional)
-        named = self.named
+        optional, named = self._told, self.named
         if not named and known is not None:
             fitted = list(_fitted(self.types, known, _told(self.types, optional, mariadb)))
             return replace(known, columns=tuple(column for column, _ in fitted)), tuple(prefix for _, prefix in fitted)
@@ -124,8 +128,7 @@ class TableMap:
                 table=self.name,
             )
         if not named:
-            optional.names = [f"@{number}" for number in range(1, len(self.types) + 1)]
-            optional.key = []
+            optional = replace(optional, names=[f"@{number}" for number in range(1, len(self.types) + 1)], key=[])
         told = {column.name: column for column in known.columns} if known else {}
         made = list(_columns(self.types, optional, self.name, mariadb, not named, told))
         columns = tuple(column for column, _ in made)

@@ -212,16 +212,14 @@ class Branch:
         self._warehouse.session.sql(statement)
 
 
-def standing_branch(warehouse: Warehouse, table: TableName, name: str, applied: Applied) -> Branch | None:
-    """The branch of that name, if an attempt built it whole from main as it is now, for a table that stands there."""
-    history = warehouse.history(table)
-    tip = history.branches.get(PREFIX + name) if history else None
-    if history is None or tip is None:
-        return None
-    found = Branch(warehouse, table, history.head, name, there=True)
+def standing_branch(
+    warehouse: Warehouse, table: TableName, base: int | None, name: str, applied: Applied
+) -> Branch | None:
+    """The branch of that name, if an attempt built it whole from `base`, for a table that stands there."""
+    found = Branch(warehouse, table, base, name, there=True)
     try:
         made = found.commits()
-    except LostError:
+    except LostError:  # also where there is none
         return None
     # Only the last commit of an attempt is signed.
     return found if made and applied.signature.items() <= made[0].summary.items() else None

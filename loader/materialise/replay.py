@@ -125,7 +125,8 @@ def _mended(
     if not found.rows:
         return _same(work.name, applied)
     name = f"replay_{since}"
-    shown = standing_branch(warehouse, work.name, name, applied)  # by a replay before, with what differs still
+    # By a replay before, with what differs still.
+    shown = standing_branch(warehouse, work.name, history.head, name, applied)
     with shown or Branch(warehouse, work.name, history.head, name) as branch:
         if shown:
             steps = len(shown.commits())
