@@ -15,7 +15,7 @@ from loader.binlog.codepages import decoded
 from loader.binlog.program import OLD_FORMAT, PACKED, label_bytes
 from loader.binlog.wire import Cursor
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
-from loader.model.table import ADDRESS_BYTES, Column, TableName, TableSchema
+from loader.model.table import ADDRESS_BYTES, GROWING_TEXTS, TEXTS, Column, TableName, TableSchema
 
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
 _INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
@@ -50,10 +50,6 @@ _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
 
 # What an ENUM or SET of so many bytes is when its labels are not known.
 _OF_BYTES = {1: "tinyint", 2: "smallint", 3: "mediumint", 4: "int", 8: "bigint"}
-
-
-_CHARACTERS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
-_GROWING = ("tinytext", "text", "mediumtext", "longtext")
 
 
 class NamelessTable(UnsupportedError):
@@ -256,13 +252,13 @@ def _fitted(
         charset = column.charset if collation is None else charset_of(collation)
         wanted = (
             column
-            if column.charset or not (column.labels or column.type in _CHARACTERS)
+            if column.charset or not (column.labels or column.type in TEXTS)
             else replace(column, charset="" if charset == "binary" and not column.labels else charset)
         )
-        if (wanted.labels or wanted.type in _CHARACTERS) and not wanted.charset:
+        if (wanted.labels or wanted.type in TEXTS) and not wanted.charset:
             raise _unfit(known.name, "neither the log nor a statement tells its character set", column.name)
         found, prefix = _found(kind, meta, wanted, charset, unsigned, known.name)
-        if found.type in _GROWING and wanted.type in _GROWING[: _GROWING.index(found.type)]:
+        if found.type in GROWING_TEXTS and wanted.type in GROWING_TEXTS[: GROWING_TEXTS.index(found.type)]:
             wanted = replace(wanted, type=found.type)
         if found != wanted:
             log = f"{found} {found.charset}".strip() if found.type else "other labels"

@@ -10,6 +10,10 @@ from typing import Any
 
 ADDRESS_BYTES = {"uuid": 16, "inet4": 4, "inet6": 16}
 """Types of MariaDB that its log does not tell from BINARY of so many bytes."""
+GROWING_TEXTS = ("tinytext", "text", "mediumtext", "longtext")
+"""Each holds more than the one before it."""
+TEXTS = frozenset({"char", "varchar", *GROWING_TEXTS})
+"""Types of text; ENUM and SET have a character set too."""
 
 
 @dataclass(frozen=True, order=True)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from loader.errors import UsageError
 from loader.materialise.events import read_barrier
 from loader.model.position import Position
-from loader.model.table import TableName
+from loader.model.table import TEXTS, TableName
 from loader.pipeline.planning import chain_of
 from loader.schema.history import KnownTable, SchemaHistory
 from loader.schema.reading import table_changes
@@ -18,7 +18,7 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Barrier, Generation, Manifest
 from loader.staging.schemas import GivenSchema, SchemaStore, TableDocument
 
-_TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"}
+_CHARSETS = TEXTS | {"enum", "set"}
 
 
 class ShownTable(TableDocument):
@@ -122,7 +122,7 @@ def _read(table: TableName, text: str, generation: Generation) -> TableDocument:
     if known.unknown:
         raise _unread(table, known.unknown)
     columns = known.schema.columns if known.schema else ()
-    if open_ := [column.name for column in columns if column.type in _TEXTS and not column.charset]:
+    if open_ := [column.name for column in columns if column.type in _CHARSETS and not column.charset]:
         raise _unread(table, f"it does not tell the character set of {open_[0]}")
     return TableDocument.of(table, known)
 

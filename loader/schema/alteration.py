@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loader.model.table import Column
+from loader.model.table import TEXTS, Column
 from loader.schema.changes import (
     FIRST,
     Action,
@@ -25,8 +25,7 @@ from loader.schema.changes import (
 from loader.schema.constants import UntoldError
 from loader.schema.preserving import as_column
 
-_GROWS = ("tinytext", "text", "mediumtext", "longtext")
-_TEXTS = {"char", "varchar", "enum", "set", *_GROWS}
+_CHARSETS = TEXTS | {"enum", "set"}
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ def _converted(found: list[Altering], actions: Sequence[Action]) -> list[Alterin
         return found
     return [
         replace(one, column=replace(one.column, charset="" if _names_another(one, charset) else charset), widens=True)
-        if one.column.type in _TEXTS
+        if one.column.type in _CHARSETS
         else one
         for one in found
     ]

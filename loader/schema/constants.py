@@ -12,6 +12,7 @@ from ipaddress import AddressValueError, IPv4Address
 
 import numpy as np
 
+from loader.model.table import GROWING_TEXTS, TEXTS
 from loader.schema.changes import ColumnDefinition, Default
 from loader.schema.lexer import UNKNOWN
 
@@ -21,7 +22,6 @@ class UntoldError(Exception):
 
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
-_TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
 _BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _ZEROS = {"date": "0000-00-00", "datetime": "0000-00-00 00:00:00", "time": "00:00:00"}
 _ZEROS["timestamp"] = _ZEROS["datetime"]
@@ -51,7 +51,7 @@ def constant(column: ColumnDefinition, *, strict: bool) -> str | None:
         return _without(column)
     if default.kind == "expression":
         raise UntoldError(f"the server computed DEFAULT {default.text}")
-    if not strict and column.type in _TEXTS - {"char", "varchar"}:
+    if not strict and column.type in GROWING_TEXTS:
         raise UntoldError("outside strict mode MySQL drops the default of a text")
     reader = _READERS.get(column.type)
     if reader is None or (text := reader(column, default)) is None:
@@ -80,7 +80,7 @@ def _implicit(column: ColumnDefinition) -> str:
         return "null"
     if kind == "decimal":
         return f"{Decimal():.{column.scale}f}"
-    if kind in _TEXTS | _BINARIES | {"set"}:
+    if kind in TEXTS | _BINARIES | {"set"}:
         return "00" * column.size if kind == "binary" else ""
     if kind in {*_BITS, "float", "double", "bit", "year"}:
         return "0000" if kind == "year" else "0"
@@ -209,7 +209,7 @@ def _address(column: ColumnDefinition, default: Default) -> str | None:
 
 _READERS: dict[str, Callable[[ColumnDefinition, Default], str | None]] = {
     **dict.fromkeys(_BITS, _integer),
-    **dict.fromkeys(_TEXTS, _text),
+    **dict.fromkeys(TEXTS, _text),
     **dict.fromkeys(("binary", "varbinary"), _binary),  # MariaDB's of a BLOB depends on the table's character set
     **dict.fromkeys(_ZEROS, _temporal),
     **dict.fromkeys(_ADDRESSES, _address),

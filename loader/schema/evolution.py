@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loader.errors import UnsupportedError
-from loader.model.table import Column, TableName, TableSchema
+from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
 from loader.schema.alteration import Altering, Key, alter_columns, alter_key
 from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey
 from loader.schema.constants import UntoldError, constant
@@ -16,7 +16,6 @@ STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
 
 _UNTOLD = "what ALTER TABLE did to rows is not in the log"
-_LONGER = ("tinytext", "text", "mediumtext", "longtext")
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,11 @@ def _differences(state: _State, new: TableSchema) -> Iterator[str]:
 
 
 def _agrees(column: Column, told: Column, longer: bool) -> bool:
-    if longer and {column.type, told.type} <= set(_LONGER) and _LONGER.index(told.type) >= _LONGER.index(column.type):
+    if (
+        longer
+        and {column.type, told.type} <= set(GROWING_TEXTS)
+        and GROWING_TEXTS.index(told.type) >= GROWING_TEXTS.index(column.type)
+    ):
         column = replace(column, type=told.type)
     # What charset a column has that the statement does not say is the table's.
     return (column if column.charset else replace(column, charset=told.charset)) == told

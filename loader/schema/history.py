@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from loader.model.table import Column, SchemaVersion, TableName, TableSchema
+from loader.model.table import TEXTS, Column, SchemaVersion, TableName, TableSchema
 from loader.schema.alteration import Altering, Key, alter_columns, alter_key
 from loader.schema.changes import (
     Action,
@@ -30,7 +30,6 @@ from loader.schema.preserving import keeps_labels
 
 _DOUBTFUL_KEY = "a unique key may be its key now"
 _SHOWN = 200  # characters of a statement
-_TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,7 @@ def _doubtful(one: Altering) -> bool:
 
 def _lettered(column: Column, charset: str) -> Column:
     """The column with the character set of its table if it has none of its own, but for texts that are bytes then."""
-    if column.charset or not (column.labels or column.type in _TEXTS):
+    if column.charset or not (column.labels or column.type in TEXTS):
         return column
     return column if charset == "binary" and not column.labels else replace(column, charset=charset)
 
