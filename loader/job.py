@@ -11,6 +11,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -23,14 +24,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Spec = TypeVar("Spec", bound=BaseModel)
+Result = BaseModel | dict[str, Any]
 
 _MARK = "loader-error:"
 _LOG = logging.getLogger(__name__)
 _BY_EXIT_CODE: dict[int, type[LoaderError]] = {2: UsageError, 3: RetryableError, 4: DataError}
 
 
-def job_main(run: Callable[[SparkSession, Spec], BaseModel | dict[str, Any]], spec_type: type[Spec]) -> NoReturn:
-    """The whole of a job: `spark-submit job.py --spec FILE --result FILE`.
+def job_main(run: Callable[[SparkSession, Spec], Result], spec_type: type[Spec]) -> NoReturn:
+    """The whole of a job: `spark-submit job.py --spec FILE --result FILE`. See `starting_main`."""
+    starting_main(lambda starting, spec: run(starting.result(), spec), spec_type)
+
+
+def starting_main(run: Callable[[Future[SparkSession], Spec], Result], spec_type: type[Spec]) -> NoReturn:
+    """The same for a job that has something to do while Spark starts.
 
     The result file is written at once or not at all: what `run` returned, or `{"error": LoaderError.as_dict()}`.
     Exits with the error's code, or with the result's `exit_code` where it has one, else 0.
@@ -49,18 +56,19 @@ def job_main(run: Callable[[SparkSession, Spec], BaseModel | dict[str, Any]], sp
 
 
 def _outcome(
-    run: Callable[[SparkSession, Spec], BaseModel | dict[str, Any]], spec_type: type[Spec], file: Path
+    run: Callable[[Future[SparkSession], Spec], Result], spec_type: type[Spec], file: Path
 ) -> dict[str, Any]:
     try:
         spec = _read(spec_type, file)
         # Not at the top: `loader.submit` reads results with this module, also where there is no Spark.
         from pyspark.sql import SparkSession
 
-        spark = SparkSession.builder.getOrCreate()
-        try:
-            done = run(spark, spec)
-        finally:
-            spark.stop()
+        with ThreadPoolExecutor(1) as beside:
+            starting = beside.submit(SparkSession.builder.getOrCreate)
+            try:
+                done = run(starting, spec)
+            finally:
+                starting.result().stop()
     except Exception as error:  # the border of the process: whatever it is becomes the result
         _LOG.error("the job failed", exc_info=error)
         return {"error": failure(error)}

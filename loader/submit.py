@@ -52,6 +52,16 @@ class SparkSettings(BaseModel):
         """Whether driver and executors are one process on this machine."""
         return self.master == "local" or self.master.startswith("local[")
 
+    @property
+    def threads(self) -> int:
+        """Of the driver that do the work of executors; 0 where there are such."""
+        if not self.local:
+            return 0
+        found = re.match(r"local\[(\d+|\*)", self.master)
+        if not found:
+            return 1
+        return (os.cpu_count() or 1) if found[1] == "*" else int(found[1])
+
 
 class WarmSpec(BaseModel):
     """What the job that `warm` runs is told: an empty folder to work in."""
@@ -128,7 +138,7 @@ def _local(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         # A delta is small: 200 partitions of nothing cost more than its work. AQE joins what is too small, and cuts
         # nothing that is too large to be sorted in memory.
-        "spark.sql.shuffle.partitions": str(8 * _cores(settings.master)),
+        "spark.sql.shuffle.partitions": str(8 * settings.threads),
     }
 
 
@@ -137,17 +147,10 @@ def _for_few_cores(settings: SparkSettings) -> list[str]:
 
     A delta of 100 MB of log is done in a sixth less of its time with both.
     """
-    if _cores(settings.master) > _FEW_CORES:
+    if settings.threads > _FEW_CORES:
         return []
     chosen = re.search(r"-XX:\+Use\w+GC", settings.conf.get("spark.driver.extraJavaOptions", ""))
     return ["-XX:CompileThresholdScaling=3", *([] if chosen else ["-XX:+UseSerialGC"])]
-
-
-def _cores(master: str) -> int:
-    found = re.match(r"local\[(\d+|\*)", master)
-    if not found:
-        return 1
-    return (os.cpu_count() or 1) if found[1] == "*" else int(found[1])
 
 
 def _log_settings() -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loader.delta.run import delta
 from loader.delta.spec import DeltaSpec
-from loader.job import job_main
+from loader.job import starting_main
 
 if __name__ == "__main__":
-    job_main(delta, DeltaSpec)
+    starting_main(delta, DeltaSpec)

@@ -1,43 +1,60 @@
-"""Extraction and materialisation one behind the other in one Spark session: Spark starts once."""
+"""Extraction and materialisation one behind the other in one Spark application, which starts once."""
 
 from __future__ import annotations
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
 from loader.delta.spec import DeltaResult, DeltaSpec
-from loader.extract.run import extract
 from loader.extract.spec import ExtractResult
 from loader.job import failure
-from loader.materialise.run import materialise
-from loader.materialise.warehouse import Warehouse
+
+# The rest is imported where it is used: Spark starts meanwhile.
+if TYPE_CHECKING:
+    from loader.extract.workers import Workers
 
 _LOG = logging.getLogger(__name__)
 
 
-def delta(spark: SparkSession, spec: DeltaSpec) -> DeltaResult:
+def delta(starting: Future[SparkSession], spec: DeltaSpec) -> DeltaResult:
     """Do it all. What is staged before an interval that cannot be extracted is applied all the same.
 
     Raises:
         LoaderError: not even the first interval could be extracted, or no table could be begun.
     """
     with ThreadPoolExecutor(1) as beside:
-        # Spark and Iceberg take a second to load all that a first statement needs, while Python workers extract.
-        ready = beside.submit(Warehouse, spark, spec.materialise.catalog, spec.materialise.rules)
-        extracts, failed = _extracted(spark, spec)
-        ready.result()
+        # Spark and Iceberg take seconds to load all that a first statement needs: on one machine threads extract then.
+        ready = beside.submit(_ready, starting, spec)
+        extracts, failed = _extracted(_workers(starting, spec), spec)
+        spark = ready.result()
+    from loader.materialise.run import materialise
+
     through = spec.materialise.model_copy(update={"through_seqno": extracts[-1].stop_seqno})
     return DeltaResult(extracts=tuple(extracts), materialise=materialise(spark, through), failed=failed)
 
 
-def _extracted(spark: SparkSession, spec: DeltaSpec) -> tuple[list[ExtractResult], dict[str, Any] | None]:
+def _ready(starting: Future[SparkSession], spec: DeltaSpec) -> SparkSession:
+    from loader.materialise.warehouse import Warehouse
+
+    return Warehouse(starting.result(), spec.materialise.catalog, spec.materialise.rules).session
+
+
+def _workers(starting: Future[SparkSession], spec: DeltaSpec) -> Workers:
+    from loader.extract.workers import Tasks, Threads
+
+    return Threads(spec.threads) if spec.threads else Tasks(starting.result())
+
+
+def _extracted(workers: Workers, spec: DeltaSpec) -> tuple[list[ExtractResult], dict[str, Any] | None]:
+    from loader.extract.run import stage
+
     extracts: list[ExtractResult] = []
     for one in spec.extracts:
         try:
-            extracts.append(extract(spark, one))
+            extracts.append(stage(workers, one))
         except Exception as error:
             if not extracts:
                 raise

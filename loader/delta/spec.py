@@ -11,12 +11,17 @@ from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 
 
 class DeltaSpec(BaseModel):
-    """Extract intervals in their order, then materialise up to the last one that could be."""
+    """Extract intervals in their order, then materialise up to the last one that could be.
+
+    Attributes:
+        threads: of the driver that extract, where it is the executor too; 0 on a cluster, whose tasks do.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     extracts: tuple[ExtractSpec, ...]
     materialise: MaterialiseSpec
+    threads: int
 
 
 class DeltaResult(BaseModel):

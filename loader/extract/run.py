@@ -1,4 +1,4 @@
-"""Extracting an interval: split it, extract its ranges and what it releases as Spark tasks, publish the manifest."""
+"""Extracting an interval: split it, extract its ranges and what it releases side by side, publish the manifest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
@@ -21,6 +20,7 @@ from loader.extract.schemas import IntervalSchemas
 from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
+from loader.extract.workers import Workers, workers_of
 from loader.job import carried
 from loader.model.table import SchemaVersion, TableName
 from loader.source.continuity import replaced
@@ -39,6 +39,15 @@ _Piece = TypeVar("_Piece")
 
 
 def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
+    """Stage the interval where Spark has its workers, or report that it is staged.
+
+    Raises:
+        LoaderError: see `stage`.
+    """
+    return stage(workers_of(spark), spec)
+
+
+def stage(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     """Stage the interval, or report that it is staged.
 
     Raises:
@@ -50,7 +59,7 @@ def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
     if existing:
         return result_of(existing, "already")
     given = SchemaStore(chain.store, spec.source).given_keys(spec.generation, plan.start_seqno, plan.stop_seqno)
-    mine = _attempted(spark, chain, plan, spec, spec.staging_root, given)
+    mine = _attempted(workers, chain, plan, spec, spec.staging_root, given)
     published = chain.publish(mine)
     own = published.canonical() == mine.canonical()  # names of the attempt are in it
     return result_of(published, "staged" if own else "already")
@@ -63,7 +72,7 @@ def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
         LoaderError: the interval is not staged, or its log cannot be read any more.
     """
     chain, plan, published = _staged(spec)
-    return compared(published, _attempted(spark, chain, plan, spec, "", published.given))
+    return compared(published, _attempted(workers_of(spark), chain, plan, spec, "", published.given))
 
 
 def restore(spark: SparkSession, spec: ExtractSpec) -> RestoreResult:
@@ -75,7 +84,7 @@ def restore(spark: SparkSession, spec: ExtractSpec) -> RestoreResult:
     chain, plan, published = _staged(spec)
     store = open_store(spec.staging_root)
     if lost := lost_of(store, published):
-        again = _attempted(spark, chain, plan, spec, spec.staging_root, published.given)
+        again = _attempted(workers_of(spark), chain, plan, spec, spec.staging_root, published.given)
         put_back(store, published, again, lost)
     return RestoreResult(start_seqno=spec.start_seqno, files=len(lost))
 
@@ -94,7 +103,7 @@ def _staged(spec: ExtractSpec) -> tuple[PlanChain, Plan, Manifest]:
 
 
 def _attempted(
-    spark: SparkSession, chain: PlanChain, plan: Plan, spec: ExtractSpec, root: str, given: tuple[str, ...]
+    workers: Workers, chain: PlanChain, plan: Plan, spec: ExtractSpec, root: str, given: tuple[str, ...]
 ) -> Manifest:
     """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
     before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
@@ -102,8 +111,8 @@ def _attempted(
     transport.open().segments(plan.interval)  # raises where the log is cut here, which looks as if it was replaced
     if difference := changed(transport.open(), before):
         raise replaced(before.position, difference)
-    tasks = _Tasks(spark.sparkContext, plan, transport, root)
-    ranges = ranges_of(plan, transport, spark.sparkContext.defaultParallelism)
+    tasks = _Tasks(workers, plan, transport, root)
+    ranges = ranges_of(plan, transport, workers.count)
     schemas = IntervalSchemas(SchemaStore(chain.store, spec.source), plan, before, given)
     results = [] if before.nameless else tasks.extract(ranges)
     nameless = before.nameless or any(result.nameless for result in results)
@@ -123,9 +132,9 @@ def _attempted(
 
 @dataclass(frozen=True)
 class _Tasks:
-    """The Spark tasks of an attempt; `versions`: of tables without names of columns."""
+    """The work of an attempt; `versions`: of tables without names of columns."""
 
-    context: SparkContext
+    workers: Workers
     plan: Plan
     transport: TransportSettings
     root: str
@@ -134,7 +143,7 @@ class _Tasks:
 
     def told(self, versions: dict[TableName, Sequence[SchemaVersion]]) -> _Tasks:
         """Another attempt, which knows of these tables."""
-        return _Tasks(self.context, self.plan, self.transport, self.root, versions)
+        return _Tasks(self.workers, self.plan, self.transport, self.root, versions)
 
     def extract(self, ranges: Sequence[LogRange]) -> list[RangeResult]:
         """Stage ranges."""
@@ -151,8 +160,6 @@ class _Tasks:
     def _each(
         self, pieces: Sequence[_Piece], work: Callable[[RangeExtractor, _Piece], RangeResult]
     ) -> list[RangeResult]:
-        if not pieces:
-            return []
         plan, attempt, transport, root, versions = self.plan, self.attempt, self.transport, self.root, self.versions
 
         def task(piece: _Piece) -> RangeResult:
@@ -161,8 +168,7 @@ class _Tasks:
             with carried():
                 return work(RangeExtractor(plan, attempt, transport.open(), _store(root), versions), piece)
 
-        found: list[RangeResult] = self.context.parallelize(pieces, len(pieces)).map(task).collect()
-        return found
+        return self.workers.each(task, pieces)
 
 
 def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:

@@ -21,16 +21,10 @@ _BROADCAST_KEYS = 1_000_000
 
 
 class Statement(NamedTuple):
-    """A statement that makes one commit, and the failpoint behind it.
-
-    `in_place`: each task writes the rows that it has, sorted, to a file of its own. To put very many in one order over
-    all tasks takes as long as to write them; of few, the files would be too small. A deletion has to be with all others
-    of its file.
-    """
+    """A statement that makes one commit, and the failpoint behind it."""
 
     sql: str
     point: str
-    in_place: bool = False
 
 
 def statements(session: SparkSession, changes: Changes, work: Work, branch: Branch) -> tuple[Statement, ...]:
@@ -75,5 +69,18 @@ def _delete_keys(changes: Changes, work: Work, branch: str) -> str:
 
 def _insert(changes: Changes, work: Work, branch: str, kept: str) -> Statement:
     layout = work.layout
-    text = sql("materialise/insert_rows").format(branch=branch, columns=layout.names, values=layout.values, kept=kept)
-    return Statement(text, "insert.after", in_place=changes.survivors >= _MANY_ROWS)
+    text = sql("materialise/insert_rows").format(
+        branch=branch, options=_options(changes), columns=layout.names, values=layout.values, kept=kept
+    )
+    return Statement(text, "insert.after")
+
+
+def _options(changes: Changes) -> str:
+    """How the rows are spread over tasks, each of which writes a file, and sorted before they are written.
+
+    Iceberg does both as the table says: rows that lie in order need neither. To put very many in one order over all
+    tasks takes as long as to write them, so each task sorts what it has.
+    """
+    if changes.sorted:
+        return "WITH ('use-table-distribution-and-ordering' = 'false')"
+    return "WITH ('distribution-mode' = 'none')" if changes.survivors >= _MANY_ROWS else ""

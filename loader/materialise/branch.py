@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
-from types import MappingProxyType
 from typing import Self
 
 from py4j.java_gateway import JavaObject
@@ -86,18 +85,13 @@ class Branch:
             raise LostError("main moved") from error
 
     @contextmanager
-    def signed(
-        self, properties: Mapping[str, str] | None = None, settings: Mapping[str, str] = MappingProxyType({})
-    ) -> Iterator[None]:
+    def signed(self, properties: Mapping[str, str] | None = None) -> Iterator[None]:
         """Commits inside carry this attempt's name and `properties` in their summary, later ones do not.
-
-        `settings`: more of the session's, for as long.
 
         Only an attempt's last commit may carry the applied position: the others are not to be rolled back to.
         """
         conf = self._warehouse.session.conf
         entries = {f"{_PROPERTY}{name}": value for name, value in {RUN: self.name, **(properties or {})}.items()}
-        entries |= settings
         for name, value in entries.items():
             conf.set(name, value)
         try:

@@ -16,8 +16,6 @@ from loader.materialise.quoting import identifier
 from loader.materialise.untold import copied, filled
 from loader.materialise.warehouse import Warehouse
 
-_DISTRIBUTION = "spark.sql.iceberg.distribution-mode"
-
 Complete = Callable[[Work, Changes, str], Changes]
 """Gives changes the columns that their row images leave out, from the table of that name in SQL."""
 
@@ -63,8 +61,7 @@ def build(
 def run(warehouse: Warehouse, branch: Branch, todo: Sequence[Statement], signature: Mapping[str, str] | None) -> int:
     """Run statements on the branch, the last one signed; how many these were."""
     for statement in todo:
-        settings = {_DISTRIBUTION: "none"} if statement.in_place else {}
-        with branch.signed(signature if statement is todo[-1] else None, settings):
+        with branch.signed(signature if statement is todo[-1] else None):
             warehouse.session.sql(statement.sql)
         failpoint(statement.point)
     return len(todo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -9,7 +10,7 @@ from pyspark.sql import DataFrame
 
 @dataclass(frozen=True)
 class Changes:
-    """The collapsed records of a table, kept in memory or on disk by Spark until `release`.
+    """The collapsed records of a table, kept in memory or on disk until `release`.
 
     Attributes:
         frame: one row per key whose last record is newer than the applied position, for a history per record, with
@@ -21,6 +22,7 @@ class Changes:
         misfits: values that did not fit and were let go by the rule, by column.
         partial: records lack columns, which have to be known before anything is done.
         kept: what `release` lets go.
+        sorted: the rows are in the order of their keys, a stretch of it in each partition.
     """
 
     frame: DataFrame
@@ -33,14 +35,14 @@ class Changes:
     deletes: int
     misfits: dict[str, int]
     partial: bool
-    kept: list[DataFrame]
+    kept: ExitStack
+    sorted: bool = False
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Have Spark keep a frame, too, until `release`."""
-        self.kept.append(frame.persist())
+        self.kept.callback(frame.persist().unpersist)
         return frame
 
     def release(self) -> None:
-        """Give the memory back."""
-        for frame in self.kept:
-            frame.unpersist()
+        """Give the room back."""
+        self.kept.close()

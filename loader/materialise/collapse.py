@@ -5,6 +5,7 @@ With a key that is the last record per key, without one the last per whole row, 
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 from pyspark.sql import Column as Expression
@@ -13,16 +14,16 @@ from pyspark.sql import functions as sf
 
 from loader.errors import StagedDataError, UnsupportedError
 from loader.materialise.absent import Base, completed, incomplete
+from loader.materialise.at_hand import at_hand
+from loader.materialise.bounds import between, key_type
 from loader.materialise.changes import Changes
 from loader.materialise.multiset import netted
 from loader.materialise.plan import Work
-from loader.materialise.quoting import identifier, literal
 from loader.materialise.reading import key_places, places, unreadable
 from loader.materialise.records import read_records
 from loader.materialise.values import bad_value, lost, misfit, partial, record, row, typed_frame
 from loader.model.table import TableSchema
 from loader.store.base import Store
-from loader.typemap import spark_type
 
 _COUNTS = ("all", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
 
@@ -36,7 +37,7 @@ def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
         StagedDataError: lines that are not in the format, or not those that the manifest counts.
         DataError: a value that does not fit its type.
     """
-    return _collapsed(read_records(session, store, work), work, None)
+    return at_hand(session, store, work) or _collapsed(read_records(session, store, work), work, None)
 
 
 def complete(session: SparkSession, store: Store, work: Work, changes: Changes, base: Base) -> Changes:
@@ -67,18 +68,20 @@ def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
     except BaseException:
         frame.unpersist()
         raise
+    kept = read.kept if read else ExitStack()
+    kept.callback(frame.unpersist)
     changes = Changes(
         frame=frame.where("_new"),
         keys=found["keys"],
         survivors=found["survivors"],
         leavers=0,
-        within=_within(found, work) if work.schema.key else "true",
+        within=between(found["low"], found["high"], work) if work.schema.key else "true",
         inserts=read.inserts if read else found["new_I"],
         updates=read.updates if read else found["new_U"],
         deletes=read.deletes if read else found["new_D"],
         misfits={name: found[f"lost {name}"] for name in lost(work) if found[f"lost {name}"]},
         partial=bool(found["partial"]),
-        kept=[frame, *(read.kept if read else [])],
+        kept=kept,
     )
     plain = work.schema.key or work.rule.mode == "history" or changes.partial
     return changes if plain else netted(changes, work)
@@ -165,24 +168,5 @@ def _ends(new: Expression, schema: TableSchema) -> list[Expression]:
     if not schema.key:
         return []
     first = sf.when(new, sf.col(key_places(schema)[0]))
-    as_text = sf.hex if _key_type(schema) == "binary" else lambda value: value.cast("string")
+    as_text = sf.hex if key_type(schema) == "binary" else lambda value: value.cast("string")
     return [as_text(sf.min(first)).alias("low"), as_text(sf.max(first)).alias("high")]
-
-
-def _key_type(schema: TableSchema) -> str:
-    return spark_type(schema.column(schema.key[0]))
-
-
-def _within(found: dict[str, Any], work: Work) -> str:
-    low, high = (_bound(found[end], work.schema) for end in ("low", "high"))
-    return f"{identifier(work.layout.key[0])} BETWEEN {low} AND {high}"
-
-
-def _bound(text: str | None, schema: TableSchema) -> str:
-    """A value of the first key column as SQL; constant folding makes a literal of it before files are pruned."""
-    if text is None:
-        return "NULL"
-    kind = _key_type(schema)
-    if kind == "binary":
-        return f"X'{text}'"
-    return literal(text) if kind == "string" else f"CAST({literal(text)} AS {kind})"

@@ -92,7 +92,8 @@ def _only(changes: Changes, frame: DataFrame, work: Work, places: dict[str, str]
         filled = [sf.coalesce(sf.col(key), sf.col(places[key])).alias(key) for key in keys]
         others = [name for name in changes.frame.columns if name not in {*keys, "_op"}]
         kept = frame.select(*filled, *others, sf.coalesce("_op", sf.lit("D")).alias("_op"))
-    return replace(changes, frame=kept, keys=rows, survivors=rows, within="true" if whole else changes.within)
+    within = "true" if whole else changes.within
+    return replace(changes, frame=kept, keys=rows, survivors=rows, within=within, sorted=False)
 
 
 def _equal(column: TableColumn, place: str) -> Expression:
