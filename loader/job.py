@@ -55,9 +55,7 @@ def starting_main(run: Callable[[Future[SparkSession], Spec], Result], spec_type
     sys.exit(int(error["exit_code"] if error else result.get("exit_code", 0)))
 
 
-def _outcome(
-    run: Callable[[Future[SparkSession], Spec], Result], spec_type: type[Spec], file: Path
-) -> dict[str, Any]:
+def _outcome(run: Callable[[Future[SparkSession], Spec], Result], spec_type: type[Spec], file: Path) -> dict[str, Any]:
     try:
         spec = _read(spec_type, file)
         # Not at the top: `loader.submit` reads results with this module, also where there is no Spark.

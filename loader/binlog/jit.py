@@ -25,7 +25,7 @@ from loader.binlog.image import Image, NativeKernel, load, read_image
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_KERNELS_IN = ("binlog", "reader", "snapshot")
+_KERNELS_IN = ("binlog", "latest", "reader", "snapshot")
 _PART = "__kernel_part__"
 _compiled: dict[Callable[..., Any], Any] = {}
 

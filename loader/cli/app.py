@@ -207,6 +207,8 @@ def warm(
     """Compile the kernels of the codec into the cache, so that no later run has to."""
     import loader.binlog.cipherblocks
     import loader.extract.task
+    import loader.latest.choosing
+    import loader.latest.texts
     import loader.reader.tally
     import loader.snapshot.reader
     import loader.transport.network  # noqa: F401 - importing compiles

@@ -56,6 +56,6 @@ class Tasks:
 
 
 def workers_of(spark: SparkSession) -> Workers:
-    """Where the driver is the executor too, starting processes takes longer than most intervals: threads do the work."""
+    """Threads where the driver is the executor too: to start processes takes longer than most intervals."""
     context = spark.sparkContext
     return Threads(context.defaultParallelism) if str(context.master).startswith("local") else Tasks(spark)

@@ -41,9 +41,12 @@ def choose(
     """Flag the last of each key's records with `after` < seqno <= `through`; their number, -1 without room for them.
 
     Args:
-        records, hashes: as `loader.latest.lines.scan` tells them.
-        after, through: see above.
-        lane, lanes: only keys of this lane are looked at, so that threads share the work.
+        records: as `loader.latest.lines.scan` tells of them.
+        hashes: the same.
+        after: see above.
+        through: see above.
+        lane: only its keys are looked at, so that threads share the work.
+        lanes: how many there are.
         slots: a table of zeros for them: its size is a power of two.
         chosen: filled, a flag for each record of the lane that is the last of its key.
     """

@@ -41,12 +41,19 @@ def read_columns(lines: Bytes, schema: TableSchema) -> pa.Table:
     """
     places = [f"c{place}" for place in range(len(schema.columns))]
     kinds = _META | {place: _type(column) for place, column in zip(places, schema.columns, strict=True)}
-    table = pa.csv.read_csv(
+    table = _read(lines, [*_META, "_absent", *places], kinds) if len(lines) else pa.schema(kinds).empty_table()
+    table = _replaced(table, "_committed_at", table["_committed_at"].cast(_UTC))
+    for place, column in zip(places, schema.columns, strict=True):
+        table = _finished(table, place, column)
+    return table
+
+
+def _read(lines: Bytes, names: list[str], kinds: dict[str, Any]) -> pa.Table:
+    # A line, however long, has to be whole in a block.
+    block = max(_BLOCK, _longest(lines))
+    return pa.csv.read_csv(
         pa.BufferReader(pa.py_buffer(lines)),
-        # A line, however long, has to be whole in a block.
-        pa.csv.ReadOptions(
-            column_names=[*_META, "_absent", *places], block_size=max(_BLOCK, _longest(lines)), use_threads=False
-        ),
+        pa.csv.ReadOptions(column_names=names, block_size=block, use_threads=False),
         _DIALECT,
         pa.csv.ConvertOptions(
             column_types=kinds,
@@ -56,10 +63,6 @@ def read_columns(lines: Bytes, schema: TableSchema) -> pa.Table:
             quoted_strings_can_be_null=False,
         ),
     )
-    table = _replaced(table, "_committed_at", table["_committed_at"].cast(_UTC))
-    for place, column in zip(places, schema.columns, strict=True):
-        table = _finished(table, place, column)
-    return table
 
 
 def _type(column: Column) -> Any:

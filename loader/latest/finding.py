@@ -115,7 +115,7 @@ def _by_op(records: Ints) -> dict[str, int]:
 def _choose(records: Ints, hashes: Words, window: tuple[int, int], share: tuple[int, int], chosen: Bytes) -> int:
     # Shares are even but for very few keys, for which there is room in any case.
     slots = np.zeros(max(1024, 1 << (4 * len(records) // share[1]).bit_length()), np.uint32)
-    count = choose(records, hashes, *window, *share, slots, chosen)
+    count = choose(records, hashes, *window, np.uint64(share[0]), np.uint64(share[1]), slots, chosen)
     if count < 0:
         raise Unusual("keys fall into one share")
     return count

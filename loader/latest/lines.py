@@ -1,4 +1,4 @@
-"""The kernels over staged lines: what each record is, and the lines of those that are wanted. Format: DESIGN, section 5."""
+"""The kernels over staged lines: what each record is, and the lines of those that are wanted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ META = 5
 """Fields before those of the table's columns."""
 
 _NEWLINE, _QUOTE, _COMMA = np.uint8(10), np.uint8(34), np.uint8(44)
-_ZERO = np.uint8(48)
+_ZERO, _NINE = np.uint8(48), np.uint8(9)
+_MOST_DIGITS = 18  # of what surely fits
 _ABSENT_FIELD = 4
 
 
@@ -46,14 +47,14 @@ def _field_end(buf: Bytes, at: int) -> int:
 @part
 def _number(buf: Bytes, at: int, end: int) -> int:
     """An integer without a sign; -1 for what is none."""
-    value = np.int64(0)
-    if end == at or end - at > 18:
-        return np.int64(-1)
+    value = 0
+    if end == at or end - at > _MOST_DIGITS:
+        return -1
     for place in range(at, end):
         digit = buf[place] - _ZERO
-        if digit > 9:
-            return np.int64(-1)
-        value = value * 10 + np.int64(digit)
+        if digit > _NINE:
+            return -1
+        value = value * 10 + int(digit)
     return value
 
 
@@ -65,7 +66,8 @@ def scan(buf: Bytes, keys: Bytes, secret: Words, records: Ints, hashes: Words) -
         buf: whole lines.
         keys: of each column of the table, 1 if it is of the key.
         secret: two halves of a key for the hashes.
-        records, hashes: filled, a row for each line.
+        records: filled, a row for each line.
+        hashes: the same.
     """
     at, line, size = 0, 0, len(buf)
     fields = META + len(keys)

@@ -32,9 +32,7 @@ def _turn(x: np.uint64, by: int) -> np.uint64:
 
 
 @part
-def _round(
-    a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+def _round(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     a += b
     b = _turn(b, 13) ^ a
     a = _turn(a, 32)

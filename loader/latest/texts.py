@@ -21,7 +21,8 @@ def unescape(data: Bytes, bounds: Offsets, out: Bytes, ends: Offsets) -> int:
     Args:
         data: the bytes of all texts.
         bounds: of each text where it begins, then the end of the last.
-        out, ends: filled in the same way.
+        out: filled with the bytes of all values.
+        ends: filled as `bounds` are, for them.
     """
     size = 0
     ends[0] = 0
@@ -49,10 +50,10 @@ def unescape(data: Bytes, bounds: Offsets, out: Bytes, ends: Offsets) -> int:
 @part
 def _digit(byte: np.uint8) -> int:
     if _ZERO <= byte <= _NINE:
-        return np.int64(byte - _ZERO)
+        return int(byte - _ZERO)
     if _A <= byte <= _F:
-        return np.int64(byte - _A) + 10
-    return np.int64(-1)
+        return int(byte - _A) + 10
+    return -1
 
 
 @kernel("int64(uint8[::1], int64[::1], uint8[::1], int64[::1])")

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from loader.latest.finding import Latest, Unusual
-from loader.staging.documents import StagedFile
 
 _SORTED_ROWS = 1_000_000
-"""Up to here all rows are brought into the order of their keys."""
+_SORTED_BYTES = 512 * 1024 * 1024
+"""Up to here, of rows and of what is staged, all rows are brought into the order of their keys."""
 _FEWEST = 200_000
 """Rows to a file, where several could be made of one."""
 _GROUP = 500_000
@@ -30,7 +30,7 @@ class Written:
     Attributes:
         deleted: of the rows, those of `D` records.
         low, high: ends of the first column of the key as text, bytes as hex digits; None without rows.
-        sorted: the rows are in the order of their keys, a stretch of it in each file; else they are as they were staged.
+        sorted: the rows are in the order of their keys, a stretch of it in each file; else they are as they are staged.
     """
 
     deleted: int
@@ -45,7 +45,8 @@ def write(latest: Latest, folder: Path, key: Sequence[str], pool: Executor, most
     Raises:
         Unusual: a value does not fit its column, or a key has a NULL.
     """
-    if latest.count > _SORTED_ROWS:
+    few = latest.count <= _SORTED_ROWS and sum(file.bytes for file in latest.files) <= _SORTED_BYTES
+    if not few:
         ends = list(pool.map(partial(_as_staged, latest, folder, key), range(len(latest.files))))
     else:
         ends = [_in_order(list(pool.map(latest.table, latest.files)), folder, key, pool, most)]
@@ -56,7 +57,7 @@ def write(latest: Latest, folder: Path, key: Sequence[str], pool: Executor, most
         deleted=sum(end.deleted for end in ends),
         low=_text(low.low) if low else None,
         high=_text(high.high) if high else None,
-        sorted=latest.count <= _SORTED_ROWS,
+        sorted=few,
     )
 
 

@@ -30,14 +30,18 @@ _LOG = logging.getLogger(__name__)
 _MOST_ROWS = 20_000_000
 """Records, of which each needs some 60 bytes of memory, and the last of each key their values besides."""
 _MOST_BYTES = 256 * 1024 * 1024
-"""Of one file, which is read whole."""
+"""Of one file, which is read whole, and of which some four times its size are in memory at a time."""
+_READ_BYTES = 3 * _MOST_BYTES
+"""Of files that are read at the same time."""
 
 
 def at_hand(session: SparkSession, store: Store, work: Work) -> Changes | None:
     """The changes, or None where Spark has to find them: their values lie in files of the driver's machine."""
     if not _plain(session, work):
         return None
-    folder = Path(tempfile.mkdtemp(prefix="loader-latest-"))
+    # Where Spark would keep the rows, if it had found them.
+    scratch = session.conf.get("spark.local.dir", tempfile.gettempdir()) or tempfile.gettempdir()
+    folder = Path(tempfile.mkdtemp(prefix="loader-latest-", dir=scratch.split(",")[0]))
     with ExitStack() as kept:
         kept.callback(shutil.rmtree, folder)
         try:
@@ -61,8 +65,10 @@ def _plain(session: SparkSession, work: Work) -> bool:
 
 
 def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept: ExitStack) -> Changes:
-    (source,), threads = work.sources, session.sparkContext.defaultParallelism
+    (source,) = work.sources
     (window,) = source.windows
+    largest = max(file.bytes for file in source.files)
+    threads = min(session.sparkContext.defaultParallelism, max(1, _READ_BYTES // max(1, largest)))
     with ThreadPoolExecutor(threads) as pool:
         latest = Latest(store, source.files, source.schema, window.after, window.through, pool, threads)
         if latest.all != work.ops:

@@ -91,9 +91,7 @@ def materialise_job(settings: SourceSettings, through_seqno: int | None = None) 
 def delta_job(settings: SourceSettings, start_seqnos: Sequence[int]) -> Job:
     """The extraction of the intervals that start there, in this order, then the materialisation."""
     extracts = tuple(_extract_spec(settings, start) for start in start_seqnos)
-    spec = DeltaSpec(
-        extracts=extracts, materialise=_materialise_spec(settings, None), threads=settings.spark.threads
-    )
+    spec = DeltaSpec(extracts=extracts, materialise=_materialise_spec(settings, None), threads=settings.spark.threads)
     return Job("delta", _PACKAGE / "delta" / "job.py", spec)
 
 
