@@ -1,12 +1,11 @@
-"""Doubles for tests of pure logic only; servers, stores and Spark are tested for real."""
+"""A double for tests of pure logic only; servers, stores and Spark are tested for real."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 from loader.store.base import ObjectInfo, ObjectNotFound
 
@@ -66,29 +65,3 @@ class MemoryStore:
     def uri(self, key: str) -> str:
         """See Store."""
         return f"{self.root}{key}"
-
-
-class TasksHere:
-    """In the place of a SparkSession: tasks run here, one after the other, as soon as their results are asked for."""
-
-    defaultParallelism = 2  # noqa: N815 - Spark's name
-
-    def __init__(self, tasks: Sequence[Any] = (), work: Callable[[Any], Any] = lambda task: task) -> None:
-        self._tasks, self._work = tasks, work
-
-    @property
-    def sparkContext(self) -> TasksHere:  # noqa: N802 - Spark's name
-        """See SparkSession."""
-        return self
-
-    def parallelize(self, tasks: Sequence[Any], _pieces: int) -> TasksHere:
-        """See SparkContext."""
-        return TasksHere(tasks)
-
-    def map(self, work: Callable[[Any], Any]) -> TasksHere:
-        """See RDD."""
-        return TasksHere(self._tasks, work)
-
-    def collect(self) -> list[Any]:
-        """See RDD."""
-        return [self._work(task) for task in self._tasks]

@@ -49,12 +49,12 @@ def _workers(starting: Future[SparkSession], spec: DeltaSpec) -> Workers:
 
 
 def _extracted(workers: Workers, spec: DeltaSpec) -> tuple[list[ExtractResult], dict[str, Any] | None]:
-    from loader.extract.run import stage
+    from loader.extract.run import extract
 
     extracts: list[ExtractResult] = []
     for one in spec.extracts:
         try:
-            extracts.append(stage(workers, one))
+            extracts.append(extract(workers, one))
         except Exception as error:
             if not extracts:
                 raise

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from loader.extract.run import extract
 from loader.extract.spec import ExtractSpec
+from loader.extract.workers import workers_of
 from loader.job import job_main
 
 if __name__ == "__main__":
-    job_main(extract, ExtractSpec)
+    job_main(lambda spark, spec: extract(workers_of(spark), spec), ExtractSpec)

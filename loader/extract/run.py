@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from pyspark.sql import SparkSession
-
 from loader.errors import UsageError
 from loader.extract.again import AgainResult, compared
 from loader.extract.checkpoint import changed
@@ -20,7 +18,7 @@ from loader.extract.schemas import IntervalSchemas
 from loader.extract.settling import releases_of, settled_of
 from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
-from loader.extract.workers import Workers, workers_of
+from loader.extract.workers import Workers
 from loader.job import carried
 from loader.model.table import SchemaVersion, TableName
 from loader.source.continuity import replaced
@@ -38,16 +36,7 @@ if TYPE_CHECKING:
 _Piece = TypeVar("_Piece")
 
 
-def extract(spark: SparkSession, spec: ExtractSpec) -> ExtractResult:
-    """Stage the interval where Spark has its workers, or report that it is staged.
-
-    Raises:
-        LoaderError: see `stage`.
-    """
-    return stage(workers_of(spark), spec)
-
-
-def stage(workers: Workers, spec: ExtractSpec) -> ExtractResult:
+def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     """Stage the interval, or report that it is staged.
 
     Raises:
@@ -65,17 +54,17 @@ def stage(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     return result_of(published, "staged" if own else "already")
 
 
-def again(spark: SparkSession, spec: ExtractSpec) -> AgainResult:
+def again(workers: Workers, spec: ExtractSpec) -> AgainResult:
     """Extract a staged interval again without keeping a byte, and compare with what its manifest says.
 
     Raises:
         LoaderError: the interval is not staged, or its log cannot be read any more.
     """
     chain, plan, published = _staged(spec)
-    return compared(published, _attempted(workers_of(spark), chain, plan, spec, "", published.given))
+    return compared(published, _attempted(workers, chain, plan, spec, "", published.given))
 
 
-def restore(spark: SparkSession, spec: ExtractSpec) -> RestoreResult:
+def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
     """Put back the files of a staged interval that are lost or changed, as they were.
 
     Raises:
@@ -84,7 +73,7 @@ def restore(spark: SparkSession, spec: ExtractSpec) -> RestoreResult:
     chain, plan, published = _staged(spec)
     store = open_store(spec.staging_root)
     if lost := lost_of(store, published):
-        again = _attempted(workers_of(spark), chain, plan, spec, spec.staging_root, published.given)
+        again = _attempted(workers, chain, plan, spec, spec.staging_root, published.given)
         put_back(store, published, again, lost)
     return RestoreResult(start_seqno=spec.start_seqno, files=len(lost))
 

@@ -34,7 +34,7 @@ class TableRule(BaseModel):
         on_misfit: of a value that its warehouse column cannot hold, `error` stops the table, `null` makes it NULL, and
             `text` keeps its text in a column `<name>__text` besides.
         on_drop: of a column that the source has no more, `drop` takes it away, and `keep` leaves it, with NULL in rows
-            that change in the merge that brings it, or later. When a column of its name comes, it becomes
+            that change after that. When a column of its name comes, it becomes
             `<name>__dropped`.
         seqno_column, committed_at_column: names of the columns with seqno and commit time of the transaction that a
             row comes from; empty: there is none. A history has a seqno.

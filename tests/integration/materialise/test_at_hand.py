@@ -80,7 +80,15 @@ def content(changes: Changes, work: Work) -> tuple[Any, ...]:
     values = ", ".join(column.value for column in work.layout.columns)
     rows = changes.frame.selectExpr("_op", "_new", *(f"{column.value}" for column in work.layout.columns))
     counts = (changes.keys, changes.survivors, changes.leavers, changes.inserts, changes.updates, changes.deletes)
-    return counts, changes.within, changes.misfits, changes.partial, values, rows.dtypes, sorted(map(repr, rows.collect()))
+    return (
+        counts,
+        changes.within,
+        changes.misfits,
+        changes.partial,
+        values,
+        rows.dtypes,
+        sorted(map(repr, rows.collect())),
+    )
 
 
 def mixed() -> list[Change]:
@@ -189,7 +197,9 @@ def test_files_of_rows_are_gone_when_a_merge_is_over(lake: Lake) -> None:
 
 def test_rows_are_written_in_the_order_of_their_keys(lake: Lake) -> None:
     lake.one(lake.loaded(lake.staging.load(PLAIN, [], P0)))
-    changes = [Change("I", number(1, 1100 + place % 7), place, (place * 7919 % 1000, None, place)) for place in range(999)]
+    changes = [
+        Change("I", number(1, 1100 + place % 7), place, (place * 7919 % 1000, None, place)) for place in range(999)
+    ]
     lake.staging.interval(P0, P1, [(PLAIN, changes)], parts=4)
     lake.one(lake.merged())
     files = lake.sql(f"SELECT file_path FROM {lake.warehouse.name(PLAIN.name)}.files")

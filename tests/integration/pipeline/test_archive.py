@@ -13,8 +13,8 @@ from loader.doctor.page import continues
 from loader.doctor.server import runway
 from loader.errors import BinlogFormatError, GapError, LoaderError
 from loader.extract.run import extract
+from loader.extract.workers import Threads
 from loader.pipeline import chain_of, extract_job, snapshot_position, source_runway
-from loader.testing import TasksHere
 from tests.integration.pipeline.test_continuity import Shop, purge, run, shop, sizes
 
 pytestmark = pytest.mark.integration
@@ -78,7 +78,7 @@ def test_the_archive_gives_the_same_bytes(shop: Shop, tmp_path: Path) -> None:
     (tmp_path / "second" / chain_of(shop.settings).folder("0001", chosen.start_seqno) / "manifest.json").unlink()
     transport = shop.settings.transport.model_copy(update={"archive": str(folder)})
     there = shop.settings.model_copy(update={"transport": transport, "staging_root": f"file://{tmp_path}/second"})
-    extract(cast("Any", TasksHere()), cast("Any", extract_job(there, chosen.start_seqno).spec))
+    extract(Threads(2), cast("Any", extract_job(there, chosen.start_seqno).spec))
     second = chain_of(there).manifest("0001", chosen.start_seqno)
     assert second is not None
     assert [file.sha256 for file in second.files] == [file.sha256 for file in first.files]

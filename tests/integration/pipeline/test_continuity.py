@@ -17,6 +17,7 @@ from loader import pipeline
 from loader.errors import DataError, LoaderError, UsageError
 from loader.extract.run import extract
 from loader.extract.spec import TransportSettings
+from loader.extract.workers import Threads
 from loader.materialise.chain import Chain
 from loader.model.position import Position
 from loader.pipeline import IntervalChosen, chain_of, snapshot_position
@@ -31,7 +32,6 @@ from loader.source.continuity import (
 )
 from loader.staging.documents import Followed, Generation, Manifest
 from loader.store.opening import open_store
-from loader.testing import TasksHere
 from loader.transport.connection import connected, log_sizes
 from tests.integration.pipeline.conftest import settings_of
 from tests.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
@@ -62,7 +62,7 @@ class Shop:
 
     def extract(self, chosen: IntervalChosen) -> Manifest:
         job = pipeline.extract_job(self.settings, chosen.start_seqno)
-        extract(cast("Any", TasksHere()), cast("Any", job.spec))
+        extract(Threads(2), cast("Any", job.spec))
         found = chain_of(self.settings).manifest(chosen.generation, chosen.start_seqno)
         assert found is not None
         return found

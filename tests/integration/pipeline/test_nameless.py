@@ -18,6 +18,7 @@ from loader.cli.app import app
 from loader.errors import DataError, RetryableError, UsageError
 from loader.extract.run import again, extract
 from loader.extract.spec import TransportSettings
+from loader.extract.workers import Threads
 from loader.job import carried_error
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
@@ -27,7 +28,6 @@ from loader.source.inspect import log_end
 from loader.staging.documents import Manifest
 from loader.staging.schemas import SchemaStore
 from loader.store.opening import open_store
-from loader.testing import TasksHere
 from loader.transport.connection import connected
 from tests.integration.pipeline.conftest import settings_of
 from tests.replicas import address_of, run
@@ -122,7 +122,7 @@ class Shop:
         chosen = snapshot_position(self.settings)
         assert chosen is not None
         try:
-            extract(cast("Any", TasksHere()), cast("Any", extract_job(self.settings, chosen.start_seqno).spec))
+            extract(Threads(2), cast("Any", extract_job(self.settings, chosen.start_seqno).spec))
         except RuntimeError as error:
             raise (carried_error(error) or error) from error
         found = chain_of(self.settings).manifest(chosen.generation, chosen.start_seqno)
@@ -143,7 +143,7 @@ class Shop:
 
     def again(self, manifest: Manifest) -> tuple[object, ...]:
         spec = cast("Any", extract_job(self.settings, manifest.start_seqno).spec)
-        return again(cast("Any", TasksHere()), spec).differences
+        return again(Threads(2), spec).differences
 
     def staged(self, manifest: Manifest) -> Staged:
         """Operations and values by table and schema, without what tells the place in the log."""
