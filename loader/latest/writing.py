@@ -94,7 +94,10 @@ def _ends(table: pa.Table, key: Sequence[str]) -> _Ends:
         raise Unusual("a key has a NULL")
     ends = pc.min_max(table[key[0]])
     deleted = pc.sum(pc.equal(table["_op"], "D")).as_py() or 0
-    return _Ends(deleted, ends["min"].as_py(), ends["max"].as_py())
+    try:
+        return _Ends(deleted, ends["min"].as_py(), ends["max"].as_py())
+    except (ValueError, OverflowError) as error:
+        raise Unusual("a key is of the year 0, which Python does not have") from error
 
 
 def _store(table: pa.Table, file: Path, rows: int) -> None:

@@ -163,6 +163,12 @@ def test_what_is_unusual_is_for_spark(spark: SparkSession, tmp_path: Path, chang
     assert at_hand(spark, staging.store, work_of(staging, PLAIN, changes)) is None
 
 
+def test_a_key_of_the_year_0_is_for_spark(spark: SparkSession, tmp_path: Path) -> None:
+    schema = table("years", [Column("k", "date"), Column("v", "int")], ["k"])
+    staging = Staging(tmp_path)
+    assert at_hand(spark, staging.store, work_of(staging, schema, [Change("I", NEW, 0, ("0000-01-01", 1))])) is None
+
+
 def test_it_may_be_unusual_where_it_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
     staging = Staging(tmp_path)
     changes = [Change("U", number(1, 900), 0, (1, "0000-00-00", None), absent="04"), Change("I", NEW, 0, (2, None, 1))]

@@ -1,0 +1,62 @@
+"""Tasks of Spark and threads of the driver do the same work, and fail alike."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from loader.errors import GapError
+from loader.extract.run import again, extract
+from loader.extract.workers import Tasks, Threads, Workers, workers_of
+from loader.job import carried, failure
+from loader.pipeline import chain_of, extract_job, snapshot_position
+from tests.integration.pipeline.test_continuity import Shop, shop
+from tests.spark import jars, settings, spark
+
+pytestmark = pytest.mark.integration
+
+__all__ = ["jars", "settings", "shop", "spark"]  # fixtures
+
+
+@pytest.mark.parametrize("shop", ["mysql"], indirect=True)
+def test_they_stage_the_same(shop: Shop, spark: SparkSession) -> None:
+    shop.insert(*range(10, 200))
+    shop.run(
+        "FLUSH BINARY LOGS", "CREATE TABLE shop.more (id INT PRIMARY KEY)", "INSERT INTO shop.more VALUES (1), (2)"
+    )
+    chosen = snapshot_position(shop.settings)
+    assert chosen is not None
+    spec = cast("Any", extract_job(shop.settings, chosen.start_seqno).spec)
+    assert extract(Tasks(spark), spec).status == "staged"
+    manifest = chain_of(shop.settings).manifest(chosen.generation, chosen.start_seqno)
+    assert manifest is not None
+    assert {str(file.name): file.rows for file in manifest.files} == {"shop.orders": 190, "shop.more": 2}
+    for workers in (Threads(2), Tasks(spark), Threads(1)):
+        assert again(workers, spec).differences == ()
+        assert extract(workers, spec).status == "already"
+
+
+def test_they_fail_alike(spark: SparkSession) -> None:
+    def work(piece: int) -> int:
+        with carried():
+            if piece:
+                raise GapError("the log is gone", file="binlog.000007")
+            return piece
+
+    def told(workers: Workers) -> dict[str, Any]:
+        with pytest.raises(Exception, match="the log is gone") as caught:
+            workers.each(work, [0, 1])
+        return failure(caught.value)
+
+    assert told(Threads(2)) == told(Tasks(spark))
+    assert told(Threads(2))["error"] == "GapError"
+    assert Threads(2).each(work, [0, 0]) == Tasks(spark).each(work, [0, 0]) == [0, 0]
+    assert Threads(2).each(work, []) == Tasks(spark).each(work, []) == []
+
+
+def test_threads_where_the_driver_is_the_executor(spark: SparkSession) -> None:
+    found = workers_of(spark)
+    assert isinstance(found, Threads)
+    assert found.count == 2
