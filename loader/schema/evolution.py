@@ -89,7 +89,8 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
             `new`.
     """
     origins: tuple[Origin, ...] = tuple(Kept(column.name) for column in old.columns)
-    state = _State(old.columns, origins, Key(old.key, sure=True))
+    # A table without a key may be one whose unique key took the place of another, with no row since to tell it.
+    state = _State(old.columns, origins, Key(old.key, sure=bool(old.key)))
     for step in steps:
         try:
             state = _altered(state, step)

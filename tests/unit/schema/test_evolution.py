@@ -225,6 +225,8 @@ def test_a_unique_key_can_take_the_place_of_a_primary_key() -> None:
             NAME, tuple(replace(c, charset=c.charset or "utf8mb4" * (c.name == "a")) for c in columns), ("a",)
         )
         assert evolve(OLD, steps(text), new).schema.key == ("a",)
+    keyless = evolve(OLD, steps("DROP PRIMARY KEY"), None).schema
+    assert (keyless.key, evolve(keyless, [], replace(OLD, key=("a",))).schema.key) == ((), ("a",))
     with pytest.raises(UnsupportedError, match="does not agree"):
         evolve(OLD, steps("DROP PRIMARY KEY, ADD PRIMARY KEY (id)"), replace(OLD, key=("a",)))
 
