@@ -25,7 +25,8 @@ def done_before(job: Job) -> dict[str, Any] | None:
 def _staged(spec: ExtractSpec) -> ExtractResult | None:
     chain = PlanChain(open_store(spec.staging_root), spec.source)
     manifest = chain.manifest(spec.generation, spec.start_seqno)
-    return result_of(manifest, "already") if manifest else None
+    # What it left out may have been given since.
+    return result_of(manifest, "already") if manifest and not manifest.left_out else None
 
 
 def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:

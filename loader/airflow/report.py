@@ -21,7 +21,10 @@ def summary(result: dict[str, Any]) -> list[str]:
     rows = [columns, *([str(table.get(name, "")) for name in columns] for table in tables)] if tables else []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return [", ".join(head) or "done", *(line.rstrip() for line in lines)]
+    left_out = [
+        f"{one['table']} is left out from {one['position']} on: {one['why']}" for one in result.get("left_out", [])
+    ]
+    return [", ".join(head) or "done", *(line.rstrip() for line in lines), *left_out]
 
 
 def failure(result: dict[str, Any]) -> LoaderError | None:

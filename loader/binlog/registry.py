@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from loader.binlog.program import Program, compile_program
 from loader.binlog.tablemap import TableMap, read_table_map
-from loader.binlog.walk import MARKER, R_TABLE, R_TRANSACTION, UNCAPTURED
-from loader.errors import DataError, UnsupportedError
+from loader.binlog.walk import LEFT_OUT, MARKER, R_EVENT, R_TABLE, R_TRANSACTION, UNCAPTURED
+from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import SchemaVersion, TableName, TableSchema
 
 Ints = NDArray[np.int64]
@@ -34,11 +34,25 @@ class _OpenMap:
     table: TableMap
     versions: Sequence[SchemaVersion]
     programs: dict[int, int] = field(default_factory=dict)
+    errors: dict[int, DataError] = field(default_factory=dict)
 
     def numbers(self, seqnos: Ints) -> Ints:
         """Which version each of the transactions has; -1 for those before the first."""
         since = np.array([version.since for version in self.versions], np.int64)
         return np.searchsorted(since, seqnos, "right") - 1
+
+
+@dataclass(frozen=True, order=True)
+class Unread:
+    """The first row event of a table that cannot be read: its transaction's seqno, its place, and why.
+
+    `at`: the position from which on the table's columns are not known; empty where they are, and do not fit the log.
+    """
+
+    seqno: int
+    event: int
+    at: str = field(compare=False)
+    error: DataError = field(compare=False)
 
 
 class TableRegistry:
@@ -47,8 +61,8 @@ class TableRegistry:
     `programs` holds one program per captured table map, in order of arrival; those of one schema have one number in
     `alike`. The other arrays are what the walk looks table maps up in. `mariadb`: the log is of MariaDB. `known` and
     `nameless`: see TableMap.schema. `versions`: the schemas that a table without names has one after the other, by
-    seqno; its rows get their programs by `settled`. `hexed`: see compile_program. `markers`: tables by which
-    transactions are skipped; they are not captured.
+    seqno; its rows get their programs by `settled`, and `unread` has the tables with rows that got none. `hexed`: see
+    compile_program. `markers`: tables by which transactions are skipped; they are not captured.
     """
 
     def __init__(
@@ -66,6 +80,7 @@ class TableRegistry:
         self._known = known
         self._versions = versions
         self._open: list[_OpenMap] = []
+        self.unread: dict[TableName, Unread] = {}
         self._nameless = nameless
         self._hexed = hexed
         self._markers = markers
@@ -102,12 +117,12 @@ class TableRegistry:
         """Captured row events (fields walk.R_*), each with the program that its table has in its transaction.
 
         Args:
-            rows: of the walk; those of tables with names are left as they are.
+            rows: of the walk; those of tables with names are left as they are. Those of tables whose schema is not
+                known there, or is not that of the log, get walk.LEFT_OUT.
             seqnos: of each transaction.
 
         Raises:
-            UnsupportedError: no schema of a table is known there.
-            DataError: it is not that of the log.
+            BinlogFormatError: a damaged table map.
         """
         tables = rows[:, R_TABLE]
         if not self._open or tables.max(initial=0) < _OPEN:
@@ -118,26 +133,28 @@ class TableRegistry:
             found = self._open[number - _OPEN]
             numbers = found.numbers(seqnos[rows[at, R_TRANSACTION]])
             for version in np.unique(numbers).tolist():
-                rows[at[numbers == version], R_TABLE] = self._versioned(found, version)
+                same = at[numbers == version]
+                program = self._versioned(found, version)
+                if program == LEFT_OUT:
+                    first = rows[same[0]]
+                    self._note_unread(found, version, int(seqnos[first[R_TRANSACTION]]), int(first[R_EVENT]))
+                rows[same, R_TABLE] = program
         return rows
 
+    def _note_unread(self, found: _OpenMap, number: int, seqno: int, event: int) -> None:
+        version, name = found.versions[max(number, 0)], found.table.name
+        unread = Unread(seqno, event, "" if version.schema else version.at, found.errors[number])
+        self.unread[name] = min(unread, self.unread.get(name, unread))
+
     def _versioned(self, found: _OpenMap, number: int) -> int:
-        """The program of a version of a table map without names."""
+        """The program of a version of a table map without names; LEFT_OUT where its errors say why there is none."""
         if number not in found.programs:
-            name, version = found.table.name, found.versions[max(number, 0)]
-            hint = f"loader schema set {name} --at {version.at} --file FILE, with the table as it was then"
-            if number < 0 or version.schema is None:
-                raise UnsupportedError(
-                    "the columns of a table are not known at a position of the log",
-                    why=version.why if number >= 0 else "no statement made it before",
-                    hint=hint,
-                    table=name,
-                )
             try:
-                found.programs[number] = self._program(found.table, version.schema)
-            except DataError as error:
-                error.hint = hint
+                found.programs[number] = self._program(found.table, _schema_of(found, number))
+            except BinlogFormatError:
                 raise
+            except DataError as error:
+                found.programs[number], found.errors[number] = LEFT_OUT, error
         return found.programs[number]
 
     def _program(self, table: TableMap, known: TableSchema | None) -> int:
@@ -176,6 +193,17 @@ class TableRegistry:
         self.slots = np.full(2 * len(self.slots), -1, np.int64)
         for index in range(self._count):
             self._slot(index)
+
+
+def _schema_of(found: _OpenMap, number: int) -> TableSchema:
+    version = found.versions[max(number, 0)]
+    if number < 0 or version.schema is None:
+        raise UnsupportedError(
+            "the columns of a table are not known at a position of the log",
+            why=version.why if number >= 0 else "no statement made it before",
+            table=found.table.name,
+        )
+    return version.schema
 
 
 def _longer(array: NDArray[_Number], least: int) -> NDArray[_Number]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from loader.binlog import rows as k
 from loader.binlog import walk as w
 from loader.binlog.constants import event_name
-from loader.binlog.index import placed
 from loader.binlog.jsonb import STACK
 from loader.binlog.partial import is_partial, whole_updates
 from loader.binlog.program import Program
@@ -84,6 +83,7 @@ class Stager:
     def stage(self, block: NDArray[np.uint8], base: int, rows: Ints, timing: Timing) -> None:
         """Write the row events `rows` (fields walk.R_*), whose bytes are in `block`, which starts at their byte `base`.
 
+        Those of tables without names have their programs by `TableRegistry.settled` before.
         Lines of one table and schema come out in log order.
 
         Raises:
@@ -93,8 +93,6 @@ class Stager:
         rows = rows if captured.all() else rows[captured]
         if not len(rows):
             return
-        with placed(self.file, int(rows[0, w.R_EVENT])):
-            rows = self.registry.settled(rows, timing.seqnos)
         # Two table maps can stage alike (they differ in nullability, say): their rows keep their common order.
         alike = self.registry.alike[rows[:, w.R_TABLE]]
         if alike.min() != alike.max():

@@ -92,8 +92,9 @@ S_BODY is -1, or the number of its kept bytes if it was compressed."""
 
 WIDTHS = (8, 6, 4)
 
-UNCAPTURED, MARKER = -1, -2
-"""In place of a program: the table is not captured; transactions that touch it are skipped."""
+UNCAPTURED, MARKER, LEFT_OUT = -1, -2, -3
+"""In place of a program: the table is not captured; transactions that touch it are skipped; its columns are
+not known there."""
 FIRST_EVENT = 4  # its place in a file, behind the magic
 _STATEMENT_END = 1
 _XID_BYTES = 8

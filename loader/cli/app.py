@@ -273,6 +273,8 @@ def _report_extract(output: Output, result: dict[str, Any]) -> None:
         ("table", "inserts", "updates", "deletes"),
         [(t["table"], t["inserts"], t["updates"], t["deletes"]) for t in result["tables"]],
     )
+    for one in result["left_out"]:
+        output.line(f"{one['table']} is left out from {one['position']} on: {one['what']}: {one['why']}")
 
 
 def _report_again(output: Output, result: dict[str, Any]) -> None:

@@ -67,7 +67,8 @@ def _list(output: Output, found: Sequence[pipeline.IntervalState]) -> None:
     rows = []
     for one in found:
         values = [getattr(one, name) for name in _COLUMNS]
-        values[1] = f"{one.state}, purged" if one.purged else one.state
+        left_out = [f"{len(one.left_out)} left out"] if one.left_out else []
+        values[1] = ", ".join([one.state, *(["purged"] if one.purged else []), *left_out])
         rows.append([str(one.start_seqno), *values[1:], _age(one.age), len(one.behind)])
     output.rows((*_COLUMNS, "age", "behind"), rows)
 
@@ -92,6 +93,8 @@ def _show(output: Output, found: pipeline.IntervalDetail) -> None:
     for barrier in manifest.barriers:
         tables = ", ".join(barrier.tables) or "unknown tables"
         output.line(f"barrier at {barrier.position} for {tables}: {listing.visible(barrier.statement)}")
+    for one in manifest.left_out:
+        output.line(f"{one.table} is left out from {one.position} on: {one.what}: {listing.visible(one.why)}")
     for group in manifest.held:
         output.line(f"XA transaction {group.xid} has no outcome yet, prepared at {group.file}:{group.start}")
     if manifest.balance:

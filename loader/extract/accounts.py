@@ -13,6 +13,7 @@ from loader.extract.result import RangeResult
 from loader.extract.skipping import KEPT, SKIPPED
 
 UNCAPTURED = "row events of tables that are not captured"
+LEFT_OUT = "row events of captured tables whose columns are not known there"
 
 
 def account(result: RangeResult, window: Window, why: w.Ints, mine: tuple[int, int]) -> w.Ints:
@@ -38,7 +39,7 @@ def account(result: RangeResult, window: Window, why: w.Ints, mine: tuple[int, i
         rows = _without_skipped(result, rows, why)
     captured = rows[:, w.R_TABLE] >= 0
     if not captured.all():
-        _skip(result, UNCAPTURED, int((~captured).sum()))
+        skip(result, UNCAPTURED, int((~captured).sum()))
         rows = rows[captured]
     return _done(result, index, why, rows) if index.transactions[:, w.T_OUTCOME].any() else rows
 
@@ -47,12 +48,13 @@ def _without_skipped(result: RangeResult, rows: w.Ints, why: w.Ints) -> w.Ints:
     reasons = why[rows[:, w.R_TRANSACTION]]
     for reason, name in SKIPPED.items():
         if number := int((reasons == reason).sum()):
-            _skip(result, name, number)
+            skip(result, name, number)
     kept: w.Ints = rows[reasons == KEPT]
     return kept
 
 
-def _skip(result: RangeResult, reason: str, number: int) -> None:
+def skip(result: RangeResult, reason: str, number: int) -> None:
+    """Count row events that are not staged."""
     result.row_events_skipped[reason] = result.row_events_skipped.get(reason, 0) + number
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
@@ -11,7 +11,7 @@ from loader.errors import StagedDataError
 from loader.staging.documents import Manifest, StagedFile
 
 _OF_A_FILE = ("schema_id", "inserts", "updates", "deletes", "bytes", "sha256", "min_seqno", "max_seqno")
-_BESIDE_FILES = ("stop", "schemas", "barriers", "held", "gtids", "mark", "balance")
+_BESIDE_FILES = ("stop", "schemas", "barriers", "held", "gtids", "mark", "balance", "left_out")
 
 
 class Difference(BaseModel):
@@ -41,6 +41,17 @@ class AgainResult(BaseModel):
     def exit_code(self) -> int:
         """0 when everything is equal, else that of data that must be looked at."""
         return StagedDataError.exit_code if self.differences else 0
+
+
+def together(results: Sequence[AgainResult]) -> AgainResult:
+    """The results of an interval's manifests as one; see pieces."""
+    return results[0].model_copy(
+        update={
+            "files": sum(one.files for one in results),
+            "bytes": sum(one.bytes for one in results),
+            "differences": tuple(found for one in results for found in one.differences),
+        }
+    )
 
 
 def compared(staged: Manifest, again: Manifest) -> AgainResult:

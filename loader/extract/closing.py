@@ -10,6 +10,7 @@ from loader.errors import DataError, GapError
 from loader.extract.accounts import UNCAPTURED
 from loader.extract.gtids import gtid_set
 from loader.extract.judge import judge
+from loader.extract.leaving import firsts
 from loader.extract.result import RangeResult
 from loader.extract.schemas import NO_SCHEMAS, SchemasAfter
 from loader.model.gtid import GtidSet, MysqlGtidSet, joined, lacking, parse_gtid_set
@@ -55,6 +56,7 @@ def manifest_of(
         schemas_after=after.digest,
         nameless=after.nameless,
         given=after.given,
+        left_out=firsts(one for result in staged for one in result.left_out.values()),
         loader_version=__version__,
     )
 
@@ -135,6 +137,8 @@ def _balance(plan: Plan, results: Sequence[RangeResult], released: Sequence[Rang
             hint="this is a fault of the loader; please report it with the plan",
             interval=plan.start_seqno,
         )
+    for result in released:
+        skipped.update(result.row_events_skipped)
     return Balance(
         events=sum(kinds.values()),
         bytes=walked,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from loader.binlog.statement import LogStatement
 from loader.extract.held import XaEvent
 from loader.model.table import TableName, TableSchema
-from loader.staging.documents import Mark, StagedFile
+from loader.staging.documents import LeftOut, Mark, StagedFile
 
 Part = tuple[str, int, int]
 """GTIDs of one source (`uuid`, `uuid:tag`, or `domain-server` of MariaDB): first and last of an unbroken run."""
@@ -21,6 +21,7 @@ class RangeResult:
     transactions that begin in its bytes of the file `file`. `mark`: of the place behind the last of them.
     `committed`: when the newest of its transactions was, in microseconds since 1970; 0 when it has none.
     `row_events_skipped`: by reason. `bytes_cut_off`: of a transaction that a crash of the server left unfinished.
+    `left_out`: of each table whose columns are not known somewhere, the first row there.
     `nameless`: captured tables without names of columns; an extraction that was not told of them stops at the first.
     """
 
@@ -41,4 +42,5 @@ class RangeResult:
     row_events_held: int = 0
     row_events_skipped: dict[str, int] = field(default_factory=dict)
     bytes_cut_off: int = 0
+    left_out: dict[TableName, LeftOut] = field(default_factory=dict)
     nameless: set[TableName] = field(default_factory=set)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from loader.errors import UsageError
-from loader.extract.again import AgainResult, compared
+from loader.extract.again import AgainResult, compared, together
 from loader.extract.checkpoint import changed
 from loader.extract.closing import manifest_of
+from loader.extract.filling import fill, pieces
 from loader.extract.held import Release
 from loader.extract.restoring import lost_of, put_back
 from loader.extract.result import RangeResult
@@ -20,7 +22,7 @@ from loader.extract.span import LogRange, whole_segment
 from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
 from loader.extract.workers import Workers
 from loader.job import carried
-from loader.model.table import SchemaVersion, TableName
+from loader.model.table import NOTHING_TOLD, TableName, Versions
 from loader.source.continuity import replaced
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Plan
@@ -37,18 +39,20 @@ _Piece = TypeVar("_Piece")
 
 
 def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
-    """Stage the interval, or report that it is staged.
+    """Stage the interval, or report that it is staged; what it and later ones had left out is filled, if it was given.
 
     Raises:
         LoaderError: what a range, a statement or the store gave; nothing is published then.
     """
     chain = PlanChain(open_store(spec.staging_root), spec.source)
     plan = chain.require_plan(spec.generation, spec.start_seqno)
+    attempt = partial(_attempted, workers, chain, spec, spec.staging_root)
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
-        return result_of(existing, "already")
+        some = existing.left_out and fill(chain, spec.generation, spec.start_seqno, attempt)
+        return result_of(chain.manifest(spec.generation, spec.start_seqno) or existing, "staged" if some else "already")
     given = SchemaStore(chain.store, spec.source).given_keys(spec.generation, plan.start_seqno, plan.stop_seqno)
-    mine = _attempted(workers, chain, plan, spec, spec.staging_root, given)
+    mine = attempt(plan, given)
     published = chain.publish(mine)
     own = published.canonical() == mine.canonical()  # names of the attempt are in it
     return result_of(published, "staged" if own else "already")
@@ -60,8 +64,9 @@ def again(workers: Workers, spec: ExtractSpec) -> AgainResult:
     Raises:
         LoaderError: the interval is not staged, or its log cannot be read any more.
     """
-    chain, plan, published = _staged(spec)
-    return compared(published, _attempted(workers, chain, plan, spec, "", published.given))
+    chain, staged = _staged(spec)
+    attempt = partial(_attempted, workers, chain, spec, "")
+    return together([compared(published, attempt(plan, published.given)) for plan, published in staged])
 
 
 def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
@@ -70,29 +75,31 @@ def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
     Raises:
         LoaderError: the interval is not staged, its log cannot be read any more, or it comes out otherwise now.
     """
-    chain, plan, published = _staged(spec)
-    store = open_store(spec.staging_root)
-    if lost := lost_of(store, published):
-        again = _attempted(workers, chain, plan, spec, spec.staging_root, published.given)
-        put_back(store, published, again, lost)
-    return RestoreResult(start_seqno=spec.start_seqno, files=len(lost))
+    chain, staged = _staged(spec)
+    store, files = open_store(spec.staging_root), 0
+    for plan, published in staged:
+        if lost := lost_of(store, published):
+            again = _attempted(workers, chain, spec, spec.staging_root, plan, published.given)
+            put_back(store, published, again, lost)
+            files += len(lost)
+    return RestoreResult(start_seqno=spec.start_seqno, files=files)
 
 
-def _staged(spec: ExtractSpec) -> tuple[PlanChain, Plan, Manifest]:
+def _staged(spec: ExtractSpec) -> tuple[PlanChain, list[tuple[Plan, Manifest]]]:
     chain = PlanChain(open_store(spec.staging_root), spec.source)
     plan = chain.require_plan(spec.generation, spec.start_seqno)
-    published = chain.manifest(spec.generation, spec.start_seqno)
+    published = chain.extracted(spec.generation, spec.start_seqno)
     if published is None:
         raise UsageError(
             "the interval is not staged, so there is nothing to compare with",
             hint=f"loader extract --interval {spec.start_seqno}",
             interval=spec.start_seqno,
         )
-    return chain, plan, published
+    return chain, pieces(chain, plan, published)
 
 
 def _attempted(
-    workers: Workers, chain: PlanChain, plan: Plan, spec: ExtractSpec, root: str, given: tuple[str, ...]
+    workers: Workers, chain: PlanChain, spec: ExtractSpec, root: str, plan: Plan, given: tuple[str, ...]
 ) -> Manifest:
     """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
     before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
@@ -127,10 +134,10 @@ class _Tasks:
     plan: Plan
     transport: TransportSettings
     root: str
-    versions: dict[TableName, Sequence[SchemaVersion]] = field(default_factory=dict)
+    versions: Versions = NOTHING_TOLD
     attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
 
-    def told(self, versions: dict[TableName, Sequence[SchemaVersion]]) -> _Tasks:
+    def told(self, versions: Versions) -> _Tasks:
         """Another attempt, which knows of these tables."""
         return _Tasks(self.workers, self.plan, self.transport, self.root, versions)
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from loader.binlog.statement import LogStatement
 from loader.extract.judge import in_order
 from loader.extract.result import RangeResult
-from loader.model.table import SchemaVersion, TableName, TableSchema
+from loader.model.table import SchemaVersion, TableName, TableSchema, Versions
 from loader.schema.changes import SchemaDropped, TableChange, Unreadable
 from loader.schema.history import KnownTable, SchemaHistory
 from loader.schema.reading import tables_of
@@ -59,17 +59,23 @@ class IntervalSchemas:
     before: Checkpoint
     given: tuple[str, ...]
 
-    def versions(self, surveyed: Sequence[RangeResult]) -> dict[TableName, Sequence[SchemaVersion]]:
+    def versions(self, surveyed: Sequence[RangeResult]) -> Versions:
         """The schemas of the tables that have no names of columns in a survey of all ranges."""
         names = sorted(set[TableName]().union(*(result.nameless for result in surveyed)))
-        history = self._history(_read(result.statements for result in surveyed))
-        nothing = (SchemaVersion(self.plan.start_seqno, self.plan.start, None, _NOTHING_KNOWN),)
-        return {name: history.versions(name) or nothing for name in names}
+        return self._versions(self._history(_read(result.statements for result in surveyed)), names)
 
-    def every(self, results: Sequence[RangeResult]) -> dict[TableName, Sequence[SchemaVersion]]:
+    def every(self, results: Sequence[RangeResult]) -> Versions:
         """The schemas of all tables that are known, by the statements of all ranges."""
         history = self._history(_read(result.statements for result in results))
-        return {name: history.versions(name) for name in history.names()}
+        return self._versions(history, history.names())
+
+    def _versions(self, history: SchemaHistory, names: Sequence[TableName]) -> Versions:
+        nothing = SchemaVersion(self.plan.start_seqno, self.plan.start, None, _NOTHING_KNOWN)
+        found: dict[TableName, Sequence[SchemaVersion]] = {}
+        for name in names:
+            known = history.versions(name)
+            found[name] = known if known and known[0].since <= nothing.since else (nothing, *known)
+        return Versions(found, (nothing,))
 
     def after(
         self, results: Sequence[RangeResult], released: Sequence[RangeResult], *, nameless: bool, keep: bool

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from loader.staging.documents import Manifest
+from loader.staging.documents import LeftOut, Manifest
 from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
 from loader.transport.keys import NO_KEYS, KeyFiles
@@ -115,7 +115,10 @@ class TableRows(BaseModel):
 
 
 class ExtractResult(BaseModel):
-    """An extracted interval; `status` is `already` when it was staged before, or by a faster attempt."""
+    """An extracted interval; `status` is `already` when it was staged before, or by a faster attempt.
+
+    `left_out`: tables of which rows are missing, which stop when they are materialised.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -125,6 +128,7 @@ class ExtractResult(BaseModel):
     start_seqno: int
     stop_seqno: int
     tables: tuple[TableRows, ...]
+    left_out: tuple[LeftOut, ...] = ()
     bytes: int
     events: int
 
@@ -147,6 +151,7 @@ def result_of(manifest: Manifest, status: Literal["staged", "already"]) -> Extra
         start_seqno=manifest.start_seqno,
         stop_seqno=manifest.stop_seqno,
         tables=tuple(rows[name] for name in sorted(rows)),
+        left_out=manifest.left_out,
         bytes=manifest.balance.bytes if manifest.balance else 0,
         events=manifest.balance.events if manifest.balance else 0,
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,21 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.binlog.format import LogFormat
+from loader.binlog.index import placed
 from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.statement import LogStatement
 from loader.errors import BinlogFormatError
-from loader.extract.accounts import account
+from loader.extract.accounts import LEFT_OUT, account, skip
 from loader.extract.blocks import Window, counted, windows
 from loader.extract.gtids import GtidTally
 from loader.extract.held import Release
+from loader.extract.leaving import left_out
 from loader.extract.notes import notes
 from loader.extract.result import RangeResult
 from loader.extract.skipping import reasons
 from loader.extract.span import LogRange, whole_segment
-from loader.model.table import SchemaVersion, TableName
+from loader.model.table import NOTHING_TOLD, SchemaVersion, TableName, Versions
 from loader.reader.files import lognum_of
 from loader.reader.heads import head_of
 from loader.reader.walking import FIRST, LogBytes, log_bytes
@@ -36,11 +37,10 @@ from loader.store.base import Store
 from loader.transport.base import Transport
 
 Ints = NDArray[np.int64]
-Versions = Mapping[TableName, Sequence[SchemaVersion]]
 
 
 class RangeExtractor:
-    """Extracts ranges of one plan under one attempt's folder; `versions`: see TableRegistry, by table."""
+    """Extracts ranges of one plan under one attempt's folder; `versions`: of tables without names of columns."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class RangeExtractor:
         attempt: str,
         transport: Transport,
         store: Store,
-        versions: Versions = MappingProxyType({}),
+        versions: Versions = NOTHING_TOLD,
     ) -> None:
         self._plan = plan
         self._attempt = attempt
@@ -74,7 +74,8 @@ class RangeExtractor:
                 cut_off = self._cut_off(span, log.form, result)
                 for window in windows(log, span, stager.registry, plan.part_bytes, cut_off):
                     why = reasons(plan.skip, window.index.transactions)
-                    rows = self._chosen(account(result, window, why, mine))
+                    timing = stager.timing(window.index.transactions)
+                    rows = self._read(result, stager, self._chosen(account(result, window, why, mine)), timing)
                     result.row_events_staged += len(rows)
                     if not window.more:
                         tally.add(log, window, *mine)
@@ -83,7 +84,7 @@ class RangeExtractor:
                             result.statements.append(note)
                         else:
                             result.xa.append(note)
-                    self._stage(log, window, rows, parts)
+                    self._stage(log, window, rows, timing, parts)
             result.gtids, result.mark = tally.parts(), tally.mark(log)
             if span.read_from == FIRST:
                 result.before = str(head_of(log, span.read_to).before or "")
@@ -121,7 +122,7 @@ class RangeExtractor:
         name, first, end = run[0].file, run[0].start, run[-1].end
         span = whole_segment(name, lognum_of(name), first, end, self._plan.part_bytes)
         missing = {release.start for release in run}
-        result = RangeResult()
+        result = RangeResult(file=name)
         with self._transport.open(name, first, end) as file:
             log = log_bytes(file, name)
             stager = self._stager(span, log.form)
@@ -130,7 +131,7 @@ class RangeExtractor:
                 for window in windows(log, span, stager.registry, self._plan.part_bytes):
                     timing, chosen = _released(window, run)
                     missing.difference_update(timing.begins[timing.seqnos > 0].tolist())
-                    rows = self._chosen(chosen)
+                    rows = self._read(result, stager, self._chosen(chosen), timing)
                     result.row_events_staged += len(rows)
                     for block, base, piece in window.holding(log, rows):
                         stager.stage(block, base, piece, timing)
@@ -138,9 +139,22 @@ class RangeExtractor:
             raise BinlogFormatError("an XA transaction is not where it was prepared", file=name, position=min(missing))
         return result
 
+    def _read(self, result: RangeResult, stager: Stager, rows: Ints, timing: Timing) -> Ints:
+        """Captured row events with their programs, without those whose columns are not known, which are noted."""
+        if not len(rows):
+            return rows
+        with placed(result.file, int(rows[0, w.R_EVENT])):
+            rows = stager.registry.settled(rows, timing.seqnos)
+        known: NDArray[np.bool_] = rows[:, w.R_TABLE] != w.LEFT_OUT
+        if known.all():
+            return rows
+        skip(result, LEFT_OUT, int((~known).sum()))
+        result.left_out = left_out(self._plan, result.file, stager.registry.unread)
+        return rows[known]
+
     def _stager(self, span: LogRange, form: LogFormat) -> Stager:
         plan = self._plan
-        registry = self._registry(form, lambda name: self._versions.get(name, ()))
+        registry = self._registry(form, self._versions.of)
         every = plan.update_rows == "both"
         return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
 
@@ -179,10 +193,9 @@ class RangeExtractor:
         """Of captured row events, those that are staged: all."""
         return rows
 
-    def _stage(self, log: LogBytes, window: Window, rows: Ints, parts: _Parts) -> None:
+    def _stage(self, log: LogBytes, window: Window, rows: Ints, timing: Timing, parts: _Parts) -> None:
         if not len(rows):
             return
-        timing = parts.stager.timing(window.index.transactions)
         numbers = rows[:, w.R_EVENT] // self._plan.part_bytes
         for mine in np.split(rows, np.flatnonzero(np.diff(numbers)) + 1):
             number = int(mine[0, w.R_EVENT]) // self._plan.part_bytes

@@ -154,6 +154,11 @@ class Chain:
                 if any(isinstance(change, Renamed) for change in changes):
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
+    def left_out(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:
+        """Seqno and table of each first row in (low, target] that an interval left out, in their order."""
+        found = {(one.seqno, one.name) for manifest in self.between(low, target) for one in manifest.left_out}
+        yield from sorted(one for one in found if low < one[0] <= target)
+
     def newest_published(self) -> Published | None:
         """The published record of the latest interval that has one."""
         records = (self._plans.published(self._of[start], start) for start in reversed(self.starts))

@@ -23,6 +23,7 @@ from loader.materialise.plan import Merge, Work, plan_table
 from loader.materialise.spec import TableReplay
 from loader.materialise.standing import copy_of
 from loader.materialise.timeline import Standing, unfold
+from loader.materialise.told import check_told
 from loader.materialise.verifying import verify_files
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName, TableSchema
@@ -73,6 +74,7 @@ def _work(
         return None, False
     manifests = chain.covering(since, applied.seqno)
     events = events_of(table, manifests, since, applied.seqno)
+    check_told(table, manifests, since, applied.seqno)
     # What the columns were then is told by the first records; what they are now, by all.
     then = Standing(schema, since, "fresh")
     timeline = unfold(table, then, applied.seqno, manifests, events, partial(copy_of, warehouse, chain))

@@ -57,6 +57,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
             return merge_table(mine, chain, table, target, record)
 
     before = _renamed(warehouse, chain, isolation, record, stop, bring)
+    before |= _before_left_out(warehouse, chain, isolation, record, stop, bring, before)
     done: list[TableResult] = []
     todo: list[tuple[int, TableName]] = []
     for table in sorted(changed | known_tables(chain, record) | set(before)):
@@ -140,9 +141,7 @@ def _renamed(
     that fails here fails again, and is reported, when it is brought further.
     """
     done: dict[TableName, TableResult] = {}
-    # Tables that were quarantined have not come as far as the record.
-    known = min((record.stop_seqno, *record.behind.values())) if record else 0
-    for seqno, named in chain.renames(known, stop):
+    for seqno, named in chain.renames(_known(record), stop):
         tables = [table for table in named if not isolation.stopped(table, warehouse.history(table))]
         for target in (seqno - 1, seqno):
             there = [table for table in tables if warehouse.history(table) or chain.born(table, target) is not None]
@@ -153,15 +152,43 @@ def _renamed(
     return done
 
 
+def _before_left_out(
+    warehouse: Warehouse,
+    chain: Chain,
+    isolation: Isolation,
+    record: Published | None,
+    stop: int,
+    bring: Callable[[TableName, int], TableResult],
+    earlier: dict[TableName, TableResult],
+) -> dict[TableName, TableResult]:
+    """Bring tables to right before rows that are not staged, where they then stop; what was done to them."""
+    done: dict[TableName, TableResult] = {}
+    for seqno, table in chain.left_out(_known(record), stop):
+        history = warehouse.history(table)
+        if isolation.stopped(table, history) or not (history or chain.born(table, seqno - 1) is not None):
+            continue
+        for result in _all([table], partial(_to, bring, seqno - 1)):
+            if result.status == "applied":
+                so_far = done.get(table, earlier.get(table))
+                done[table] = so_far.followed_by(result) if so_far else result
+    return done
+
+
+def _known(record: Published | None) -> int:
+    """The seqno up to which every table has the log: those that were quarantined have not come as far as the record."""
+    return min((record.stop_seqno, *record.behind.values())) if record else 0
+
+
 def _to(bring: Callable[[TableName, int], TableResult], target: int, table: TableName) -> TableResult:
     return bring(table, target)
 
 
 def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName]:
-    """Tables with staged records that no published record has: also those that the warehouse does not have."""
+    """Tables with records, staged or left out, that no published record has: also those not in the warehouse."""
     low = record.stop_seqno if record else 0
     behind = map(TableName.parse, record.behind) if record else ()
-    return {file.name for manifest in chain.between(low, stop) for file in manifest.files if file.rows} | set(behind)
+    staged = {file.name for manifest in chain.between(low, stop) for file in manifest.files if file.rows}
+    return staged | {table for _, table in chain.left_out(low, stop)} | set(behind)
 
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:

@@ -15,6 +15,7 @@ from loader.materialise.published import known_through
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.materialise.timeline import Copied, Standing, State, unfold
+from loader.materialise.told import check_told
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
@@ -43,6 +44,7 @@ def plan_merge(
     manifests = chain.covering(standing.applied, target)
     _check_captured(chain, manifests, table)
     events = events_of(table, manifests, standing.applied, target)
+    check_told(table, manifests, standing.applied, target)
     timeline = unfold(table, standing, target, manifests, events, partial(copy_of, warehouse, chain))
     merge = plan_table(table, timeline, manifests, warehouse.rule(table), new=history is None)
     if not merge.stages and (merge.schema, merge.state) == (standing.schema, standing.state):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -114,3 +115,18 @@ class SchemaVersion:
     at: str
     schema: TableSchema | None
     why: str = ""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The schemas that tables have one after the other; `others`: those of tables that are not among them."""
+
+    tables: Mapping[TableName, Sequence[SchemaVersion]]
+    others: Sequence[SchemaVersion] = ()
+
+    def of(self, name: TableName) -> Sequence[SchemaVersion]:
+        """Those of a table."""
+        return self.tables.get(name, self.others)
+
+
+NOTHING_TOLD = Versions({})

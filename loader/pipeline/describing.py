@@ -81,13 +81,13 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
     """Say how a table is from a position on: by its CREATE TABLE statement, or by what `table_schema` gives as JSON.
 
     Raises:
-        UsageError: the text is neither, or does not tell all; that part of the log is staged already; or another schema
-            was given for it.
+        UsageError: the text is neither, or does not tell all; that part of the log is staged already, and the table not
+            left out of it; or another schema was given for it.
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
     staged, place = chain.newest_checkpoint(generation).position, Position.parse(at)
-    if place < staged:
+    if place < staged and not _left_out(chain, generation, table, place):
         raise UsageError(
             "that part of the log is staged already, and a staged interval does not change",
             hint=f"loader initial-load --table {table} --again, or give a position from {staged} on",
@@ -103,6 +103,14 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
     )
     SchemaStore(chain.store, settings.name).give(given)
     return given
+
+
+def _left_out(chain: PlanChain, generation: Generation, table: TableName, place: Position) -> bool:
+    """Whether the interval of a place left rows of the table out, and still lacks them."""
+    seqno = place.seqno(generation.shift)
+    start = max((one for one in chain.starts(generation.name) if one <= seqno), default=0)
+    manifest = chain.manifest(generation.name, start)
+    return manifest is not None and any(one.name == table for one in manifest.left_out)
 
 
 def _read(table: TableName, text: str, generation: Generation) -> TableDocument:

@@ -31,6 +31,7 @@ class IntervalState(BaseModel):
         purged: its files were removed once it was applied.
         age: seconds since it was planned.
         behind: tables with records in it, or in staged ones before, that no published record says they have.
+        left_out: tables of which rows are missing in it, since nothing tells their columns there.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,6 +50,7 @@ class IntervalState(BaseModel):
     bytes: int = 0
     tables: int = 0
     behind: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class IntervalDetail(BaseModel):
@@ -127,11 +129,12 @@ def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFaul
     if manifest is None:
         raise DataError("the interval is not staged yet", hint="loader extract", interval=start_seqno)
     store = open_store(settings.staging_root)
-    named = {file.key for file in manifest.files}
+    files = chain_of(settings).files(manifest.generation, start_seqno)
+    named = {file.key for file in files}
     attempts = {attempt_of(key) for key in named}
     found = [
         FileFault(file=error.where["file"], fault="lost or changed", why=error.why or error.what)
-        for error in faults(store, manifest.files)
+        for error in faults(store, files)
     ]
     stored = inventory(store, settings.name, manifest.generation).get(start_seqno, Stored())
     in_folders = (info.key for attempt in sorted(attempts) for info in stored.attempts.get(attempt, []))
@@ -149,6 +152,7 @@ class _Behind:
         """Those behind up to an interval that follows on those before."""
         if self._record is None or manifest.stop_seqno > self._record.stop_seqno:
             self._tables |= {str(file.name) for file in manifest.files if file.rows}
+            self._tables |= {one.table for one in manifest.left_out}
         else:
             self._tables |= self._record.lacking(manifest)
         return tuple(sorted(self._tables))
@@ -184,4 +188,5 @@ def _state(chain: PlanChain, plan: Plan, found: Stored, behind: _Behind, newer: 
         bytes=sum(file.bytes for file in files),
         tables=len({file.name for file in files}),
         behind=behind.after(manifest) if manifest and state != "superseded" else (),
+        left_out=tuple(one.table for one in manifest.left_out) if manifest else (),
     )

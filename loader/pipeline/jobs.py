@@ -14,6 +14,7 @@ from loader.extract.spec import ExtractSpec
 from loader.materialise.maintain_spec import MaintainSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
+from loader.pipeline import known
 from loader.pipeline.following import log_of
 from loader.pipeline.planning import begin, chain_of, preflight
 from loader.pipeline.views import View
@@ -119,6 +120,7 @@ def snapshots_job(settings: SourceSettings, found: View) -> Job:
 def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
     """The reading of the initial load: of the captured tables, or of these only; `again`: also of those it has read."""
     generation = begin(settings)
+    known.tell(settings, chain_of(settings), generation, tables)
     spec = SnapshotSpec(
         source=settings.name,
         generation=generation.name,

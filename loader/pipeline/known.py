@@ -14,10 +14,13 @@ from loader.schema.alteration import Key
 from loader.schema.history import KnownTable
 from loader.settings import SourceSettings
 from loader.source.every import FoundTable, read_tables
-from loader.source.inspect import log_end
+from loader.source.inspect import log_end, logs_names
 from loader.source.schemas import find_tables
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation
 from loader.staging.filters import Captured
-from loader.staging.schemas import Schemas, SchemaStore
+from loader.staging.schemas import GivenSchema, Schemas, SchemaStore
+from loader.transport.connection import connected
 
 _TRIES = 5
 
@@ -54,6 +57,28 @@ def late(connection: Connection[Any], settings: SourceSettings, store: SchemaSto
     known = {str(table.name).lower() for table in told.tables}
     names = {name for name in find_tables(connection, captured) if str(name).lower() not in known}
     return store.put(_read(connection, names.__contains__)) if names else ""
+
+
+def tell(settings: SourceSettings, chain: PlanChain, generation: Generation, only: tuple[str, ...] = ()) -> None:
+    """Say how captured tables, or these (`schema.table`), are at the end of the log now, where the log does not tell.
+
+    From there on they can be read though what was before could not, as they are to be once they are loaded anew.
+
+    Raises:
+        RetryableError: tables are altered all the time.
+    """
+    with connected(settings.server) as connection:
+        if logs_names(connection):
+            return
+        now, end = at_the_end(connection, settings)
+    store = SchemaStore(chain.store, settings.name)
+    before = {table.table: table for table in store.get(chain.newest_checkpoint(generation).schemas).tables}
+    seqno = end.seqno(generation.shift)
+    for table in now.tables:
+        if table != before.get(table.table) and (not only or table.table in only) and not table.known().unknown:
+            store.keep(
+                GivenSchema(source=settings.name, generation=generation.name, at=str(end), seqno=seqno, table=table)
+            )
 
 
 def _read(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> Schemas:

@@ -102,7 +102,7 @@ class _Purging:
         manifest = self.chain.manifest(generation, start)
         if manifest is None:
             return
-        named = {file.key for file in manifest.files}
+        named = {file.key for file in self.chain.files(generation, start)}
         winners = {attempt_of(key) for key in named}
         needless = record is not None and not record.lacking(manifest)
         for attempt, objects in sorted(found.attempts.items()):
@@ -143,14 +143,15 @@ class _Purging:
                     archive=self.settings.retention.archive,
                 )
             )
-        for file in manifest.files:
+        for file in self.chain.files(removal.generation, removal.start_seqno):
             self._store.delete(file.key)
         if not any(self._store.list(attempt)):  # what no manifest names was not ours to remove
             self._store.remove(attempt)
 
     def _archive(self, manifest: Manifest, folder: str) -> None:
         """Copy the interval's files, its plan and its manifest to the same keys below the prefix."""
-        for found in faults(self._store, manifest.files):
+        files = self.chain.files(manifest.generation, manifest.start_seqno)
+        for found in faults(self._store, files):
             raise StagedDataError(
                 f"an interval is not archived, since {found.what}",
                 why=found.why,
@@ -158,7 +159,7 @@ class _Purging:
                 **found.where,
             )
         documents = (f"{folder}/plan.json", f"{folder}/manifest.json")
-        for key in (*(file.key for file in manifest.files), *documents):
+        for key in (*(file.key for file in files), *documents):
             copy = f"{self.settings.retention.archive}/{key}"
             with self._store.reading(key) as source, self._store.writing(copy) as sink:
                 shutil.copyfileobj(source, sink)

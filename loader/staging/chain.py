@@ -18,8 +18,17 @@ from loader.staging.documents import (
     Plan,
     Published,
     Purged,
+    StagedFile,
 )
-from loader.staging.layout import chain_folder, encode, interval_folder, load_folder, published_key, purged_key
+from loader.staging.layout import (
+    chain_folder,
+    encode,
+    filled_key,
+    interval_folder,
+    load_folder,
+    published_key,
+    purged_key,
+)
 from loader.store.base import ObjectNotFound, Store
 
 _ENDLESS = 1 << 62
@@ -181,8 +190,30 @@ class PlanChain:
         return Plan.read(self.store.get(key), key)
 
     def manifest(self, generation: str, start_seqno: int) -> Manifest | None:
-        """The manifest of the interval that starts there; None while it is not staged."""
+        """The manifest of the interval that starts there, with what was filled since; None while it is not staged."""
+        found = self.extracted(generation, start_seqno)
+        return found.completed(self.filled(found)) if found and found.left_out else found
+
+    def extracted(self, generation: str, start_seqno: int) -> Manifest | None:
+        """The manifest of the interval that starts there, as it was published; None while it is not staged."""
         return self._read(f"{self.folder(generation, start_seqno)}/manifest.json", Manifest)
+
+    def filled(self, extracted: Manifest) -> dict[TableName, Manifest]:
+        """Of tables that an interval left out, and that were staged later, the manifests: each has all of its table."""
+        names = (one.name for one in extracted.left_out)
+        keys = {name: filled_key(self.source, extracted.generation, extracted.start_seqno, name) for name in names}
+        return {name: found for name, key in keys.items() if (found := self._read(key, Manifest))}
+
+    def files(self, generation: str, start_seqno: int) -> tuple[StagedFile, ...]:
+        """Every file of the interval that any manifest names."""
+        found = self.extracted(generation, start_seqno)
+        manifests = (found, *self.filled(found).values()) if found else ()
+        return tuple(file for manifest in manifests for file in manifest.files)
+
+    def fill(self, table: TableName, manifest: Manifest) -> None:
+        """Make the records of a table visible that its interval had left out; what was there first stands."""
+        key = filled_key(self.source, manifest.generation, manifest.start_seqno, table)
+        self.store.create(key, manifest.canonical())
 
     def checkpoint(self, generation: Generation, start: Position) -> Checkpoint:
         """How the log stood where an interval starts, whether or not it is planned yet.

@@ -6,6 +6,7 @@ None is ever changed, but for a published record that a quarantined table is mis
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -274,6 +275,30 @@ class Barrier(BaseModel):
     tables: tuple[str, ...]
 
 
+class LeftOut(BaseModel):
+    """A captured table of which rows of the interval are not staged: its columns are not known where they are.
+
+    Attributes:
+        seqno, position: of the transaction and the place of the first such row.
+        at: from where on they are not known, and are to be said.
+        what, why: as an error says it, with the statement that does not tell them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    table: str
+    seqno: int
+    position: str
+    at: str
+    what: str
+    why: str
+
+    @property
+    def name(self) -> TableName:
+        """The table."""
+        return TableName.parse(self.table)
+
+
 class Manifest(Document):
     """The commit point of an extraction or of an initial load: the list of its files.
 
@@ -283,10 +308,11 @@ class Manifest(Document):
     initial load has `start == stop == ` its position P0, `exact_at` the log position after its last read, and
     `unlogged`, columns that the log leaves out of updates though they change (None: it is not known of which).
     `schemas_after`: the SHA-256 of the document of all tables at the stop; empty without one. `nameless`: the log has
-    captured tables without names of columns. `given`: keys of the schemas that a person gave for it.
+    captured tables without names of columns. `given`: keys of the schemas that a person gave for it. `left_out`: of
+    these tables rows are missing, which stops them there, in the order of their names.
     """
 
-    LATER = ("schemas_after", "nameless", "given")
+    LATER = ("schemas_after", "nameless", "given", "left_out")
 
     source: str
     generation: str
@@ -309,11 +335,23 @@ class Manifest(Document):
     schemas_after: str = ""
     nameless: bool = False
     given: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     loader_version: str
 
     def schema_of(self, schema_id: str) -> TableSchema:
         """The table schema that files of this id were staged with."""
         return TableSchema.from_dict(self.schemas[schema_id])
+
+    def completed(self, filled: Mapping[TableName, Manifest]) -> Manifest:
+        """This manifest with all of the tables that it left out and that were staged later."""
+        files = [file for file in self.files if file.name not in filled]
+        return self.model_copy(
+            update={
+                "files": (*files, *(file for one in filled.values() for file in one.files)),
+                "schemas": self.schemas | {key: value for one in filled.values() for key, value in one.schemas.items()},
+                "left_out": tuple(one for one in self.left_out if one.name not in filled),
+            }
+        )
 
     def of_table(self, name: TableName) -> tuple[StagedFile, ...]:
         """Files of one table, in log order."""
@@ -360,9 +398,7 @@ class Published(Document):
         return self.model_copy(update={"tables": self.tables | caught_up, "behind": behind})
 
     def lacking(self, manifest: Manifest) -> set[str]:
-        """The tables behind that still need files of an interval."""
-        return {
-            str(file.name)
-            for file in manifest.files
-            if file.rows and file.max_seqno > self.behind.get(str(file.name), file.max_seqno)
-        }
+        """The tables behind that still need an interval: files of it, or rows that were left out of them."""
+        needs = [(str(file.name), file.max_seqno) for file in manifest.files if file.rows]
+        needs += [(one.table, one.seqno) for one in manifest.left_out]
+        return {name for name, seqno in needs if seqno > self.behind.get(name, seqno)}

@@ -6,6 +6,7 @@
                                               /purged.json
                                               /<attempt>/<schema>/<table>/<schema id>/part-<lognum>-<number>.csv
 <source>/<generation>/load/<schema>/<table>/<position seqno, 20 digits>/plan.json, manifest.json, <attempt>/...
+<source>/<generation>/filled/<start seqno, 20 digits>/<schema>/<table>.json
 <source>/quarantine/<schema>/<table>.json
 <source>/schemas/...                                               see loader.staging.schemas
 """
@@ -42,6 +43,12 @@ def chain_folder(source: str, generation: str) -> str:
 def interval_folder(source: str, generation: str, start_seqno: int) -> str:
     """Folder of one interval."""
     return f"{chain_folder(source, generation)}/{start_seqno:020d}"
+
+
+def filled_key(source: str, generation: str, start_seqno: int, table: TableName) -> str:
+    """Key of the manifest of a table that an interval had left out, and that was staged later."""
+    folder = f"{chain_folder(source, generation)}/filled/{start_seqno:020d}"
+    return f"{folder}/{encode(table.schema)}/{encode(table.table)}.json"
 
 
 def published_key(source: str, generation: str, start_seqno: int) -> str:

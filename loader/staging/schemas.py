@@ -148,10 +148,7 @@ class SchemaStore:
         Raises:
             UsageError: another one was given for the same place.
         """
-        name = given.table.name
-        place = f"{self._given(given.generation)}{given.seqno:020d}"
-        key = f"{place}/{encode(name.schema)}/{encode(name.table)}.json"
-        self._store.create(key, given.canonical())
+        name, key = given.table.name, self.keep(given)
         if self._store.get(key) != given.canonical():
             raise UsageError(
                 "another schema was given for the table at this position",
@@ -160,6 +157,14 @@ class SchemaStore:
                 position=given.at,
                 key=key,
             )
+        return key
+
+    def keep(self, given: GivenSchema) -> str:
+        """Keep what is known of a table, unless something was given for the same place; the key."""
+        name = given.table.name
+        place = f"{self._given(given.generation)}{given.seqno:020d}"
+        key = f"{place}/{encode(name.schema)}/{encode(name.table)}.json"
+        self._store.create(key, given.canonical())
         return key
 
     def given_keys(self, generation: str, start: int, stop: int) -> tuple[str, ...]:

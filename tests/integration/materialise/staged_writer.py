@@ -12,7 +12,16 @@ from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import Column, TableName, TableSchema
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Barrier, Generation, Manifest, Mark, Plan, StagedFile, TableFilter
+from loader.staging.documents import (
+    Barrier,
+    Generation,
+    LeftOut,
+    Manifest,
+    Mark,
+    Plan,
+    StagedFile,
+    TableFilter,
+)
 from loader.staging.layout import interval_folder, load_folder, part_key
 from loader.store.local import LocalStore
 from loader.typemap import Form, form
@@ -112,6 +121,7 @@ class Staging:
         barriers: Sequence[Barrier] = (),
         parts: int = 1,
         captured: TableFilter = EVERYTHING,
+        left_out: Sequence[LeftOut] = (),
     ) -> Manifest:
         """An extracted interval with its plan and manifest; each table's records are cut into `parts` files."""
         folder = interval_folder(self.source, self.generation, seqno(start))
@@ -122,7 +132,7 @@ class Staging:
             size = -(-len(changes) // parts)
             pieces = [changes[i : i + size] for i in range(0, len(changes), size)]
             files += [self.part(folder, schema, piece, number) for number, piece in enumerate(pieces)]
-        return self.manifest(f"{folder}/manifest.json", start, stop, files, schemas, tuple(barriers))
+        return self.manifest(f"{folder}/manifest.json", start, stop, files, schemas, tuple(barriers), left_out=left_out)
 
     def plan(self, start: str, stop: str, captured: TableFilter = EVERYTHING) -> None:
         plan = Plan(
@@ -165,6 +175,7 @@ class Staging:
         schemas: dict[str, dict[str, Any]],
         barriers: tuple[Barrier, ...] = (),
         exact: str = "",
+        left_out: Sequence[LeftOut] = (),
     ) -> Manifest:
         manifest = Manifest(
             source=self.source,
@@ -177,6 +188,7 @@ class Staging:
             files=tuple(files),
             schemas=schemas,
             barriers=barriers,
+            left_out=tuple(left_out),
             exact_at=exact,
             exact_at_seqno=seqno(exact) if exact else 0,
             loader_version="0.1.0",

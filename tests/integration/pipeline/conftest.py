@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from infra.servers import Server
 from loader import pipeline
 from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
@@ -18,6 +19,7 @@ from loader.staging.documents import Skip, TableFilter
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 from tests.integration.snapshot.source_server import SourceServer
+from tests.replicas import run
 
 
 @dataclass
@@ -69,3 +71,13 @@ def source(mysql_server: Any, tmp_path: Path) -> Iterator[Source]:
     pipeline.begin(settings)
     yield Source(server, settings)
     server.drop()
+
+
+@pytest.fixture(params=[("mysql", "MINIMAL"), ("mariadb", "NO_LOG")], ids="-".join)
+def logged(request: pytest.FixtureRequest) -> Iterator[tuple[Server, str]]:
+    kind, metadata = request.param
+    server = request.getfixturevalue(f"{kind}_server")
+    try:
+        yield server, metadata
+    finally:
+        run(server, "SET GLOBAL binlog_row_metadata = FULL", "DROP DATABASE IF EXISTS nameless")

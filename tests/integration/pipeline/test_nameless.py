@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from infra.servers import Server
 from loader import pipeline
-from loader.cli.app import app
-from loader.errors import DataError, RetryableError, UsageError
-from loader.extract.run import again, extract
+from loader.errors import RetryableError
 from loader.extract.spec import TransportSettings
-from loader.extract.workers import Threads
-from loader.job import carried_error
 from loader.model.position import Position
-from loader.model.table import TableName, TableSchema
-from loader.pipeline import chain_of, extract_job, known, snapshot_position
-from loader.settings import SourceSettings
+from loader.model.table import TableName
+from loader.pipeline import chain_of, known
 from loader.source.inspect import log_end
-from loader.staging.documents import Manifest
+from loader.staging.documents import Published
+from loader.staging.layout import published_key
 from loader.staging.schemas import SchemaStore
-from loader.store.opening import open_store
-from loader.transport.connection import connected
-from tests.integration.pipeline.conftest import settings_of
-from tests.replicas import address_of, run
-from tests.unit.binlog.reading import fields, records
+from tests.integration.pipeline.nameless import Shop, begun, log_end_of
+from tests.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration
 
-Staged = dict[tuple[str, str], list[list[str | None]]]
-
-BEFORE = """
-CREATE DATABASE nameless CHARACTER SET utf8mb4
-CREATE TABLE nameless.a (id INT UNSIGNED PRIMARY KEY, name VARCHAR(20), e ENUM('x','y'), t TEXT CHARACTER SET latin1, b TINYBLOB)
-CREATE TABLE nameless.b (k CHAR(3) PRIMARY KEY, v BIGINT UNSIGNED)
-CREATE TABLE nameless.swapped (id INT PRIMARY KEY, p INT, q INT)
-CREATE TABLE nameless.keyless (x INT, y SET('p','q') CHARACTER SET latin1)
-CREATE TABLE nameless.quiet (id INT PRIMARY KEY, u INT UNSIGNED NOT NULL, UNIQUE (u))
-"""
 MANY = ",".join(f"({n},{-n},{n * n})" for n in range(100, 2100))
 MORE = ",".join(f"({n},{-n},{n * n})" for n in range(3000, 5000))
 ROUNDS = (
@@ -106,75 +87,6 @@ XA PREPARE 'one'
 )
 
 
-@dataclass
-class Shop:
-    """A server that logs with some metadata, and a source on it."""
-
-    server: Server
-    settings: SourceSettings
-    metadata: str
-
-    def run(self, statements: str) -> None:
-        run(self.server, "SET NAMES utf8mb4", *statements.replace("{metadata}", self.metadata).strip().splitlines())
-
-    def delta(self) -> Manifest:
-        """Plan the next interval and extract it, in many ranges."""
-        chosen = snapshot_position(self.settings)
-        assert chosen is not None
-        try:
-            extract(Threads(2), cast("Any", extract_job(self.settings, chosen.start_seqno).spec))
-        except RuntimeError as error:
-            raise (carried_error(error) or error) from error
-        found = chain_of(self.settings).manifest(chosen.generation, chosen.start_seqno)
-        assert found is not None
-        return found
-
-    def command(self, folder: Path, *arguments: str) -> str:
-        """What the command prints."""
-        config = folder / "loader.toml"
-        config.write_text(
-            f'[staging]\nroot = "{self.settings.staging_root}"\n[warehouse]\npath = "{folder}/warehouse"\n'
-            f'[spark]\njars = "{folder}"\n[sources.shop]\nhost = "127.0.0.1"\nport = {self.server.port}\nuser = "root"\n'
-            'password = ""\ntables.include = ["nameless.*"]\n'
-        )
-        done = CliRunner().invoke(app, ["--config", str(config), *(word.removesuffix(",") for word in arguments)])
-        assert done.exit_code == 0, (done.output, done.exception)
-        return done.stdout
-
-    def again(self, manifest: Manifest) -> tuple[object, ...]:
-        spec = cast("Any", extract_job(self.settings, manifest.start_seqno).spec)
-        return again(Threads(2), spec).differences
-
-    def staged(self, manifest: Manifest) -> Staged:
-        """Operations and values by table and schema, without what tells the place in the log."""
-        store, found = open_store(self.settings.staging_root), Staged()
-        for file in manifest.files:
-            lines = found.setdefault((str(file.name), file.schema_id), [])
-            lines += [[line[0], *line[5:]] for line in map(fields, records(store.get(file.key)))]
-        return found
-
-
-@pytest.fixture(params=[("mysql", "MINIMAL"), ("mariadb", "NO_LOG")], ids="-".join)
-def logged(request: pytest.FixtureRequest) -> Iterator[tuple[Server, str]]:
-    kind, metadata = request.param
-    server = request.getfixturevalue(f"{kind}_server")
-    try:
-        yield server, metadata
-    finally:
-        run(server, "SET GLOBAL binlog_row_metadata = FULL", "DROP DATABASE IF EXISTS nameless")
-
-
-def begun(server: Server, metadata: str, folder: Path) -> Shop:
-    settings = settings_of(address_of(server), "nameless.*", folder)
-    files = TransportSettings(kind="file", path=str(server.log_dir), server=address_of(server))
-    settings = settings.model_copy(update={"transport": files, "part_bytes": 4096})
-    shop = Shop(server, settings, metadata)
-    run(server, f"SET GLOBAL binlog_row_metadata = {metadata}", "DROP DATABASE IF EXISTS nameless")
-    shop.run(BEFORE)
-    pipeline.begin(settings)
-    return shop
-
-
 def test_a_log_without_names_is_staged_like_one_with_names(logged: tuple[Server, str], tmp_path: Path) -> None:
     server, metadata = logged
     named = begun(server, "FULL", tmp_path / "named")
@@ -201,55 +113,6 @@ def test_a_log_without_names_is_staged_like_one_with_names(logged: tuple[Server,
         f"nameless.{name}"
         for name in ("a", "b", "keyless", "late", "liked", "made", "quiet", "selected", "swapped", "unkeyed")
     ]
-
-
-def test_a_table_that_no_statement_tells_is_said_by_hand(logged: tuple[Server, str], tmp_path: Path) -> None:
-    server, metadata = logged
-    shop = begun(server, metadata, tmp_path)
-    table = TableName("nameless", "quiet")
-    shop.run("ALTER TABLE nameless.quiet DROP PRIMARY KEY\nINSERT INTO nameless.quiet VALUES (1,2)")
-    for _ in range(2):
-        with pytest.raises(DataError, match="columns of a table are not known") as caught:
-            shop.delta()
-        assert caught.value.why == "a unique key may be its key now: ALTER TABLE nameless.quiet DROP PRIMARY KEY"
-    command = caught.value.hint.split()
-    assert command[:4] == ["loader", "schema", "set", "nameless.quiet"]
-    at = command[command.index("--at") + 1]
-    with pytest.raises(UsageError, match="does not tell the schema"):
-        pipeline.set_table_schema(shop.settings, table, at, run(server, "SHOW CREATE TABLE nameless.quiet")[0][1])
-    assert "unsigned" in shop.command(tmp_path, "schema", "show", str(table))
-    shown = pipeline.table_schema(shop.settings, table)
-    assert json.loads(shop.command(tmp_path, "--json", "schema", "show", str(table))) == shown.model_dump()
-    assert shown.definition is not None
-    told = json.dumps({**shown.model_dump(), "definition": {**shown.definition, "key": ["u"]}, "primary": False})
-    (tmp_path / "FILE").write_text(told)
-    done = shop.command(tmp_path, *(str(tmp_path / word) if word == "FILE," else word for word in command[1:8]))
-    given = pipeline.set_table_schema(shop.settings, table, at, told)
-    assert done == f"{table} is so from {at} on\n"
-    assert given.seqno == int(at.rpartition(":")[2]) + int(at.rpartition(":")[0].rpartition(".")[2]) * 10**12
-    with pytest.raises(UsageError, match="another schema was given"):
-        pipeline.set_table_schema(shop.settings, table, at, told.replace('"u"', '"v"'))
-    manifest = shop.delta()
-    assert shop.staged(manifest) == {("nameless.quiet", next(iter(manifest.schemas))): [["I", "1", "2"]]}
-    assert TableSchema.from_dict(next(iter(manifest.schemas.values()))).key == ("u",)
-    assert (len(manifest.given), shop.again(manifest)) == (1, ())
-    assert pipeline.table_schema(shop.settings, table, at).definition == given.table.definition
-    with pytest.raises(UsageError, match="staged already"):
-        pipeline.set_table_schema(shop.settings, table, at, told)
-
-
-def test_a_schema_that_is_not_that_of_the_log_is_refused(logged: tuple[Server, str], tmp_path: Path) -> None:
-    """Altered by a session that does not log it."""
-    server, metadata = logged
-    shop = begun(server, metadata, tmp_path)
-    run(server, "SET SESSION sql_log_bin = 0", "ALTER TABLE nameless.b MODIFY v DECIMAL(20,1)")
-    shop.run("INSERT INTO nameless.b VALUES ('x',1)")
-    with pytest.raises(DataError, match="not that of the log") as caught:
-        shop.delta()
-    assert caught.value.where["table"] == "nameless.b"
-    assert caught.value.where["column"] == "v"
-    assert caught.value.why == "the log has decimal(20,1), the schema bigint unsigned"
-    assert "loader schema set nameless.b --at " in caught.value.hint
 
 
 def test_a_table_that_is_captured_later_is_read_for_the_plan(logged: tuple[Server, str], tmp_path: Path) -> None:
@@ -303,6 +166,90 @@ def test_columns_are_those_where_the_log_begins(
         pipeline.begin(shop.settings.model_copy(update={"staging_root": f"file://{tmp_path}/never"}))
 
 
-def log_end_of(server: Server) -> Position:
-    with connected(address_of(server)) as connection:
-        return log_end(connection)
+def test_a_generation_without_a_document_goes_by_what_is_read_for_the_plan(
+    logged: tuple[Server, str], tmp_path: Path
+) -> None:
+    """As older versions of the loader began them: what a statement of the first interval alters is not known in it."""
+    server, metadata = logged
+    shop = begun(server, metadata, tmp_path / "new")
+    generation = chain_of(shop.settings).require_generation()
+    old = Shop(server, shop.settings.model_copy(update={"staging_root": f"file://{tmp_path}/old"}), metadata)
+    chain_of(old.settings).begin(generation.model_copy(update={"schemas": ""}))
+    shop.run("INSERT INTO nameless.a VALUES (1,'é','y','é',X'00ff')\nINSERT INTO nameless.b VALUES ('x',1)")
+    shop.run("INSERT INTO nameless.swapped VALUES (1,2,3)\nALTER TABLE nameless.swapped RENAME COLUMN p TO r")
+    shop.run("CREATE TABLE nameless.made (id INT PRIMARY KEY, s VARCHAR(5))\nINSERT INTO nameless.made VALUES (1,'é')")
+    known_, manifest = shop.delta(), old.delta()
+    assert known_.left_out == ()
+    ((table, at, why),) = [(one.table, one.at, one.why) for one in manifest.left_out]
+    assert (table, at) == ("nameless.swapped", generation.start)
+    assert why == "nothing tells them: no statement made it, and it was not among the tables that were read"
+    expected = shop.staged(known_)
+    assert old.staged(manifest) == {key: expected[key] for key in expected if key[0] != "nameless.swapped"}
+    assert old.again(manifest) == ()
+    shop.run("INSERT INTO nameless.swapped VALUES (2,3,4)\nINSERT INTO nameless.made VALUES (2,'ü')")
+    shop.run("ALTER TABLE nameless.b ADD w INT\nINSERT INTO nameless.b VALUES ('y',2,3)")
+    known_, manifest = shop.delta(), old.delta()
+    assert (manifest.left_out, old.staged(manifest)) == ((), shop.staged(known_))
+    store = SchemaStore(chain_of(shop.settings).store, "shop"), SchemaStore(chain_of(old.settings).store, "shop")
+    assert store[0].get(known_.schemas_after) == store[1].get(manifest.schemas_after)
+
+
+def test_a_followed_server_goes_on_from_the_document(pair: tuple[Server, Server], tmp_path: Path) -> None:
+    first, second = pair
+    metadata = "MINIMAL" if first.kind == "mysql" else "NO_LOG"
+    run(second, f"SET GLOBAL binlog_row_metadata = {metadata}")
+    replicating(first, second)
+    shop = begun(first, metadata, tmp_path)
+    shop.run("ALTER TABLE nameless.swapped RENAME COLUMN p TO r\nINSERT INTO nameless.swapped VALUES (1,2,3)")
+    old = shop.delta()
+    shop.run("ALTER TABLE nameless.b ADD w INT UNSIGNED\nINSERT INTO nameless.b VALUES ('x',1,4294967295)")
+    caught_up(first, second)
+    stop_replica(second)
+    first.kill()
+    files = TransportSettings(kind="file", path=str(second.log_dir), server=address_of(second))
+    there = Shop(second, shop.settings.model_copy(update={"server": address_of(second), "transport": files}), metadata)
+    there.run("ALTER TABLE nameless.swapped RENAME COLUMN q TO p\nINSERT INTO nameless.swapped VALUES (2,3,4)")
+    manifest = there.delta()
+    assert (manifest.generation, manifest.nameless, manifest.left_out) == ("0002", True, ())
+    assert chain_of(there.settings).require_generation().schemas == old.schemas_after
+    schemas = {one["table"]: [column["name"] for column in one["columns"]] for one in manifest.schemas.values()}
+    assert schemas == {"b": ["k", "v", "w"], "swapped": ["id", "r", "p"]}
+    assert sorted(line for lines in there.staged(manifest).values() for line in lines) == [
+        ["I", "2", "3", "4"], ["I", "x", "1", "4294967295"],
+    ]  # fmt: skip
+    assert there.again(manifest) == ()
+    there.run("INSERT INTO nameless.quiet VALUES (7,7)")
+    assert there.delta().left_out == ()
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def pair(request: pytest.FixtureRequest, fresh_server: Callable[..., Server]) -> tuple[Server, Server]:
+    """Two servers, of which the second can be the first one's replica."""
+    return fresh_server(request.param), fresh_server(request.param, options_of_replica(request.param))
+
+
+def test_a_purge_leaves_the_documents_that_manifests_and_plans_need(logged: tuple[Server, str], tmp_path: Path) -> None:
+    server, metadata = logged
+    shop = begun(server, metadata, tmp_path)
+    few = shop.settings.tables.model_copy(update={"include": ("nameless.a", "nameless.b")})
+    every, shop.settings = shop.settings, shop.settings.model_copy(update={"tables": few})
+    chain = chain_of(shop.settings)
+    shop.run("ALTER TABLE nameless.b ADD w INT\nINSERT INTO nameless.b VALUES ('x',1,2)")
+    first = shop.delta()
+    shop.settings = every
+    shop.run("INSERT INTO nameless.swapped VALUES (1,2,3)\nALTER TABLE nameless.b DROP w")
+    second = shop.delta()
+    shop.run("INSERT INTO nameless.b VALUES ('y',1)")
+    documents = {info.key: chain.store.get(info.key) for info in chain.store.list("shop/schemas/")}
+    for manifest in (first, second):
+        record = Published(
+            source="shop", generation="0001", stop=manifest.stop, stop_seqno=manifest.stop_seqno, tables={}
+        )
+        chain.store.create(published_key("shop", "0001", manifest.start_seqno), record.canonical())
+    for removed in (2, 0):
+        assert len(pipeline.purge(shop.settings, timedelta(0))) == removed
+        assert {info.key: chain.store.get(info.key) for info in chain.store.list("shop/schemas/")} == documents
+    assert [shop.again(one) for one in (first, second)] == [(), ()]
+    assert shop.restore(first) == shop.restore(second) == 1
+    third = shop.delta()
+    assert (third.left_out, list(shop.staged(third).values())) == ((), [[["I", "y", "1"]]])

@@ -11,7 +11,7 @@ import pytest
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.binlog.index import Walk
 from loader.binlog.registry import TableRegistry
-from loader.errors import DataError, LoaderError, UnsupportedError
+from loader.errors import DataError, LoaderError
 from loader.model.table import SchemaVersion, TableSchema
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, decimal, enum, integer, json, varchar
@@ -39,7 +39,8 @@ def read(log: bytes, registry: TableRegistry) -> list[list[str | None]]:
     index, found = walk.finish(), []
     stager = GuardedStager(registry, FILE, 1, form.checksum, 0, False, lambda _, lines: found.append(bytes(lines)))
     stager.give_room(1 << 16)
-    stager.stage(np.frombuffer(log, np.uint8).copy(), 0, index.rows, stager.timing(index.transactions))
+    timing = stager.timing(index.transactions)
+    stager.stage(np.frombuffer(log, np.uint8).copy(), 0, registry.settled(index.rows, timing.seqnos), timing)
     return [fields(line)[5:] for line in records(b"".join(found))]
 
 
@@ -117,12 +118,29 @@ def test_rows_under_one_table_map_have_the_columns_of_their_transaction() -> Non
     assert len(read(until, registry)) == 3
     assert [program.schema for program in registry.programs] == [full(), renamed]
     assert registry.alike[:2].tolist() == [0, 1]
-    with pytest.raises(UnsupportedError, match="columns of a table are not known") as caught:
-        read(bytes(log.data), TableRegistry(everything, versions=lambda _: versions))
-    assert (caught.value.why, caught.value.hint[:40]) == ("lost", "loader schema set shop.t --at f:3 --file")
-    with pytest.raises(UnsupportedError) as caught:
-        read(until, TableRegistry(everything, versions=lambda _: versions[1:]))
-    assert caught.value.why == "no statement made it before"
+    assert registry.unread == {}
+    registry = TableRegistry(everything, versions=lambda _: versions)
+    assert len(read(bytes(log.data), registry)) == 3
+    unread = registry.unread[full().name]
+    assert (unread.seqno, unread.at, unread.error.why) == (ends[3], "f:3", "lost")
+    assert ends[2] - 10**12 < unread.event < ends[3] - 10**12
+    registry = TableRegistry(everything, versions=lambda _: versions[1:])
+    assert len(read(until, registry)) == 2
+    unread = registry.unread[full().name]
+    assert (unread.seqno, unread.error.why) == (ends[0], "no statement made it before")
+
+
+def test_rows_that_their_schema_does_not_fit_are_left_out_and_noted_where_they_begin() -> None:
+    wrong = TableSchema(full().name, full().columns[:-1], full().key)
+    end = 10**12 + len(log_of(optional=b""))
+    registry = TableRegistry(everything, versions=lambda _: [SchemaVersion(0, "f:1", wrong)])
+    assert read(log_of(optional=b""), registry) == []
+    unread = registry.unread[full().name]
+    assert (unread.seqno, unread.at, unread.error.what) == (
+        end,
+        "",
+        "the schema given for a table is not that of the log",
+    )
 
 
 def test_a_schema_with_another_number_of_columns_is_refused() -> None:
