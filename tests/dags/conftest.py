@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Identity, Manifest, Mark, Plan, TableFilter
+from loader.staging.documents import Generation, Identity, LeftOut, Manifest, Mark, Plan, TableFilter
 from loader.store.opening import open_store
 
 IDENTITY = Identity(kind="mysql", version="9.7.0", server_id=1, uuid="e3f05a61")
@@ -92,7 +92,7 @@ class Site:
             tables = {{ include = ["shop.*"] }}
         """)
 
-    def stage(self) -> None:
+    def stage(self, left_out: tuple[LeftOut, ...] = ()) -> None:
         self.chain.publish(
             Manifest(
                 source="shop",
@@ -104,6 +104,7 @@ class Site:
                 stop_seqno=self.plan.stop_seqno,
                 files=(),
                 schemas={},
+                left_out=left_out,
                 loader_version="0",
             )
         )
@@ -134,6 +135,7 @@ def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> S
     monkeypatch.setenv("LOADER_CONFIG", str(tmp_path / "loader.toml"))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     monkeypatch.setattr("loader.pipeline.jobs.begin", lambda _: generation)  # asks the server otherwise
+    monkeypatch.setattr("loader.pipeline.known.tell", lambda *_: None)  # as it does
     return found
 
 

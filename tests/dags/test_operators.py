@@ -16,10 +16,11 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 import loader
 from loader.airflow.connections import spark_settings
 from loader.airflow.operators import LoaderSparkOperator, UseCase
+from loader.airflow.report import summary
 from loader.errors import GapError, LoaderError, SourceUnavailable, UsageError
 from loader.job import failure
 from loader.materialise.spec import MaterialiseResult, TableResult
-from loader.staging.documents import Published, PublishedTable
+from loader.staging.documents import LeftOut, Published, PublishedTable
 from loader.submit import SparkSettings
 from tests.dags.conftest import Site, SparkSubmit, Task
 
@@ -276,6 +277,19 @@ def test_a_staged_interval_starts_no_spark(site: Site, spark_submit_program: Spa
     result = _operator("extract", site).execute(running.context)
     assert (result["status"], result["stop"]) == ("already", "binlog.000001:100")
     assert spark_submit_program.argv is None
+
+
+def test_an_interval_that_left_a_table_out_is_looked_at_again(
+    site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    """What it lacks may have been said since."""
+    place = "binlog.000001:50"
+    left_out = LeftOut(table="shop.a", seqno=10**12 + 60, position=place, at=place, what="not known", why="lost")
+    site.stage((left_out,))
+    spark_submit_program.result = {"status": "already", "tables": [], "left_out": [left_out.model_dump()]}
+    assert _operator("extract", site).execute(running.context) == spark_submit_program.result
+    assert spark_submit_program.argv is not None
+    assert f"shop.a is left out from {place} on: lost" in summary(spark_submit_program.result)
 
 
 def test_a_published_interval_starts_no_spark(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
