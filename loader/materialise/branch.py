@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import Self
@@ -21,6 +21,8 @@ from loader.model.table import TableName
 _LOG = logging.getLogger(__name__)
 PREFIX = "loader_"
 """How the names of the branches begin that attempts work on."""
+_FOR = "_for_"
+"""Between the name of a branch that is to stand in for main, and the head of main that it is made for."""
 _TRIES = 5  # to publish
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
 
@@ -52,23 +54,33 @@ class Branch:
         target: the branch's name in SQL, to write to.
 
     Args:
+        at: an older snapshot of main that the branch begins at. It stands in for main then: what main has since goes.
         there: it is not made: see `standing_branch`.
     """
 
     def __init__(
-        self, warehouse: Warehouse, table: TableName, base: int | None, name: str = "", *, there: bool = False
+        self,
+        warehouse: Warehouse,
+        table: TableName,
+        base: int | None,
+        name: str = "",
+        *,
+        at: int | None = None,
+        there: bool = False,
     ) -> None:
         self._warehouse = warehouse
         self._table = table
         self.base = base
-        self.name = PREFIX + (name or uuid.uuid4().hex)
+        self._instead = at is not None
+        self.name = PREFIX + (name or uuid.uuid4().hex) + (f"{_FOR}{base}" if self._instead else "")
         self.target = warehouse.branch_name(table, self.name)
-        self._root = base if there else self._made(anew=bool(name))
+        begins = at if self._instead else base
+        self._root = begins if there else self._made(begins, anew=bool(name))
 
-    def _made(self, *, anew: bool) -> int:
+    def _made(self, begins: int | None, *, anew: bool) -> int:
         """Make the branch; the snapshot that it begins at: on a table without commits Iceberg makes an empty one."""
         create = "CREATE OR REPLACE" if anew else "CREATE"
-        at = f" AS OF VERSION {self.base}" if self.base is not None else ""
+        at = f" AS OF VERSION {begins}" if begins is not None else ""
         self._sql(f"ALTER TABLE {self._warehouse.name(self._table)} {create} BRANCH {identifier(self.name)}{at}")
         root = self._load().branches[self.name]
         failpoint("branch.after")
@@ -131,7 +143,7 @@ class Branch:
     def publish(
         self, steps: int, finish: Finish | None = None, signature: Mapping[str, str] | None = None
     ) -> list[Snapshot]:
-        """Make the branch main, if main is still where the branch began; this attempt's commits, newest first.
+        """Make the branch main, if main is still at `base`; this attempt's commits, newest first.
 
         Args:
             steps: how many commits this attempt made.
@@ -149,7 +161,7 @@ class Branch:
         failpoint("publish.before")
         for _ in range(_TRIES):
             try:
-                self._forward(finish, signature)
+                self._forward(made, finish, signature)
                 break
             except Exception as error:
                 if self._published(error):
@@ -162,15 +174,20 @@ class Branch:
         failpoint("publish.after")
         return self._in_main(self._load()) if signature else made
 
-    def _forward(self, finish: Finish | None, signature: Mapping[str, str] | None) -> None:
-        """One commit of the catalog. It is a compare-and-swap: on other metadata than was read here it fails."""
+    def _forward(self, made: Sequence[Snapshot], finish: Finish | None, signature: Mapping[str, str] | None) -> None:
+        """One commit of the catalog. It is a compare-and-swap: on other metadata than was looked at here it fails."""
         history = self._load()
-        if history.head != self.base:
-            raise LostError("main moved")
         change = history.transaction()
+        seen = history.seen_by(change)
+        if seen.head != self.base:
+            raise LostError("main moved")
+        if made and seen.branches.get(self.name) != made[0].id:
+            raise LostError("the branch moved")
         if finish:
             finish(change)
-        change.manageSnapshots().fastForwardBranch("main", self.name).commit()
+        manage = change.manageSnapshots()
+        forward = manage.replaceBranch if self._instead else manage.fastForwardBranch
+        forward("main", self.name).commit()
         if signature:
             append_nothing(change.newAppend(), {RUN: self.name, **signature})
         change.commitTransaction()
@@ -187,13 +204,16 @@ class Branch:
             return True
         if history.head != self.base:
             raise LostError("main moved") from error
+        if isinstance(error, LostError):
+            raise error
         # Not the table's rows but something else of it was changed in between, or the catalog failed.
         _LOG.info("%s: not published yet: %s", self._table, error)
         return False
 
     def _in_main(self, history: TableHistory) -> list[Snapshot]:
         """This attempt's commits in main, newest first."""
-        since = takewhile(lambda snapshot: snapshot.id != self.base, history.ancestry(history.head))
+        before = {self.base, self._root}
+        since = takewhile(lambda snapshot: snapshot.id not in before, history.ancestry(history.head))
         return [snapshot for snapshot in since if snapshot.summary.get(RUN) == self.name]
 
     def _load(self) -> TableHistory:
@@ -207,10 +227,10 @@ class Branch:
 
 
 def standing_branch(
-    warehouse: Warehouse, table: TableName, base: int | None, name: str, applied: Applied
+    warehouse: Warehouse, table: TableName, base: int | None, name: str, applied: Applied, at: int | None = None
 ) -> Branch | None:
-    """The branch of that name, if an attempt built it whole from `base`, for a table that stands there."""
-    found = Branch(warehouse, table, base, name, there=True)
+    """The branch of that name, if an attempt built it whole from `base` or `at`, for a table that stands there."""
+    found = Branch(warehouse, table, base, name, at=at, there=True)
     try:
         made = found.commits()
     except LostError:  # also where there is none
@@ -222,15 +242,21 @@ def standing_branch(
 def drop_superseded(warehouse: Warehouse, table: TableName) -> None:
     """Drop the loader's branches that can no longer become main: ours after it was published, and those of killed runs.
 
-    A branch that main could still be forwarded to is left alone: it may be another attempt's at work. One dropped
-    under a running attempt was lost already, and that attempt finds out when it publishes.
+    A branch that main could still become is left alone: it may be another attempt's at work. One dropped under a
+    running attempt was lost already, and that attempt finds out when it publishes.
     """
     history = warehouse.history(table)
     if history is None or history.head is None:
         return
     for name, head in history.branches.items():
-        if name.startswith(PREFIX) and (head == history.head or not history.descends(head, history.head)):
+        if name.startswith(PREFIX) and (head == history.head or not can_become_main(history, name)):
             drop_branch(warehouse, table, name)
+
+
+def can_become_main(history: TableHistory, branch: str) -> bool:
+    """Whether main, where it is now, can be forwarded to a branch of the loader, or have it in its stead."""
+    main = history.head
+    return main is None or branch.endswith(f"{_FOR}{main}") or history.descends(history.branches[branch], main)
 
 
 def drop_branch(warehouse: Warehouse, table: TableName, branch: str) -> None:

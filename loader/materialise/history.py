@@ -7,6 +7,7 @@ neither.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,7 +60,7 @@ class Snapshot:
 class Applied:
     """A commit of the loader in main: all records up to `seqno` are in the table, whose schema had that id then.
 
-    `state`: see `loader.materialise.timeline.State`.
+    `state`: see `loader.materialise.timeline.State`. `loaded`: the commit is of an initial load.
     """
 
     seqno: int
@@ -69,6 +70,7 @@ class Applied:
     snapshot: int
     schema_id: str
     state: str = ""
+    loaded: bool = False
 
     @property
     def signature(self) -> dict[str, str]:
@@ -150,26 +152,33 @@ class TableHistory:
         Raises:
             DataError: the ancestry was cut by an expiry before such a snapshot.
         """
-        last = None
-        for last in self.ancestry(self.head):
-            of = last.summary
-            if APPLIED in of and (seqno is None or int(of[APPLIED]) < seqno):
-                return Applied(
-                    int(of[APPLIED]),
-                    of[POSITION],
-                    of[SOURCE],
-                    of[GENERATION],
-                    last.id,
-                    of[SCHEMA_ID],
-                    of.get(STATE, ""),
-                )
-        if self.head is not None and (last is None or last.parent is not None):
+        for stood in self.stood():
+            if seqno is None or stood.seqno < seqno:
+                return stood
+        oldest = deque(self.ancestry(self.head), maxlen=1)
+        if self.head is not None and (not oldest or oldest[0].parent is not None):
             raise DataError(
                 "the snapshot that holds the applied position has expired",
                 hint="load the table again; expire snapshots with the loader's maintenance, which keeps that one",
                 table=self._name,
             )
         return None
+
+    def stood(self) -> Iterator[Applied]:
+        """Where the table stood after each commit of the loader in main, newest first, as far as they are kept."""
+        for found in self.ancestry(self.head):
+            of = found.summary
+            if APPLIED in of:
+                yield Applied(
+                    int(of[APPLIED]),
+                    of[POSITION],
+                    of[SOURCE],
+                    of[GENERATION],
+                    found.id,
+                    of[SCHEMA_ID],
+                    of.get(STATE, ""),
+                    loaded=EXACT_AT_SEQNO in of,
+                )
 
     def totals(self) -> dict[str, int]:
         """What main's head consists of: `total-data-files` and other totals of its summary, and its `manifests`."""
@@ -190,8 +199,12 @@ class TableHistory:
         return found
 
     def transaction(self) -> JavaObject:
-        """A transaction of Iceberg on this version of the metadata: its commit fails if there is a newer one."""
+        """A transaction of Iceberg on the metadata as it is now, see `seen_by`: its commit fails if there is newer."""
         return self._table.newTransaction()
+
+    def seen_by(self, transaction: JavaObject) -> TableHistory:
+        """The metadata that a transaction was made on, which may be newer than this."""
+        return TableHistory(transaction.table(), self._name)
 
     @property
     def exact_at(self) -> int:

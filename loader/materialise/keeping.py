@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from loader.materialise.branch import PREFIX
+from loader.materialise.branch import PREFIX, can_become_main
 from loader.materialise.history import Applied, TableHistory
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
@@ -59,7 +59,7 @@ def _records(store: Store, source: str, generation: str, since: datetime) -> Ite
 def dead(history: TableHistory, before: int) -> list[str]:
     """Branches of attempts that cannot become main any more, or whose own newest commit is older than that.
 
-    One that stands where main does may be of an attempt that has just begun; it holds no files of its own.
+    One that stands where main does or did may be of an attempt that has just begun; it holds no files of its own.
     """
     main = history.head
     return [
@@ -67,5 +67,9 @@ def dead(history: TableHistory, before: int) -> list[str]:
         for name, head in history.branches.items()
         if name.startswith(PREFIX)
         and main not in {None, head}
-        and (history.snapshots[head] < before or not history.descends(head, main))
+        and (not can_become_main(history, name) or _old(history, head, before))
     ]
+
+
+def _old(history: TableHistory, head: int, before: int) -> bool:
+    return history.snapshots[head] < before and not history.descends(history.head, head)
