@@ -32,7 +32,10 @@ def replay(
         ),
     ] = False,
 ) -> None:
-    """Collapse all changes from a position to where each table stands, and bring in order the rows that differ."""
+    """Collapse all changes from a position to where each table stands, and bring in order the rows that differ.
+
+    A table without a primary key, and a history, is rolled back to its snapshot at that very position, and forward.
+    """
     session: Session = context.obj
     settings = session.settings(source)
     output = session.output
@@ -56,3 +59,5 @@ def _report(output: Output, result: dict[str, Any]) -> None:
     for one in result["tables"]:
         for sample in one["samples"]:
             output.line(f"{one['table']}: {sample['before']} -> {sample['after']}")
+    if any(one["branch"] for one in result["tables"]):
+        output.line("a branch has the table as it should be, until the table changes; --publish mends it")

@@ -18,7 +18,7 @@ from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier
 from loader.materialise.reading import as_staged, key_places, left_out, places, typed
 from loader.materialise.records import META, cast, cast_apart
-from loader.model.table import Column
+from loader.model.table import Column, TableName
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,16 @@ def incomplete(last: DataFrame, work: Work) -> UnsupportedError:
         hint=f"set binlog_row_image=FULL on the server, then: loader initial-load --table {work.name} --again",
         table=work.name,
         position=work.position_of(row._seqno),
+    )
+
+
+def unknown_since(table: TableName) -> UnsupportedError:
+    """The error of a replay whose records leave columns out: it does not know what the rows were when it begins."""
+    return UnsupportedError(
+        "row images leave columns out, whose values at the beginning of the replay are not known",
+        why="binlog_row_image was not FULL on the server",
+        hint=f"loader initial-load --table {table} --again",
+        table=table,
     )
 
 

@@ -6,12 +6,14 @@ differs, and nothing is written. What differs is brought in order on a branch, w
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import partial
 
-from loader.errors import DataError, UnsupportedError
+from loader.errors import DataError, RetryableError, UnsupportedError
+from loader.materialise.absent import unknown_since
 from loader.materialise.applying import statements
-from loader.materialise.branch import Branch, drop_superseded, standing_branch
+from loader.materialise.branch import Branch, conflicting, drop_superseded, standing_branch
 from loader.materialise.building import run
 from loader.materialise.chain import Chain
 from loader.materialise.collapse import collapse
@@ -20,6 +22,8 @@ from loader.materialise.events import events_of
 from loader.materialise.history import Applied, TableHistory
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Merge, Work, plan_table
+from loader.materialise.rolling import roll_table
+from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableReplay
 from loader.materialise.standing import copy_of
 from loader.materialise.timeline import Standing, unfold
@@ -28,39 +32,56 @@ from loader.materialise.verifying import verify_files
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName, TableSchema
 
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 5
+
 
 def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
     """Compare a table with its changes after `since`; where it differs, mend it, or keep a branch that would.
 
     Raises:
-        UnsupportedError: the table has no key, or its key changed since, so that replays cannot tell what is right.
+        UnsupportedError: its key changed since, or it has none, nor a snapshot at `since`, so that replays cannot tell
+            what is right.
+        RetryableError: others committed to it all the time.
         LoaderError: it cannot be replayed from there.
     """
     with table_lock(warehouse.catalog, table):
-        history = warehouse.history(table)
-        applied = check_ours(history, table, chain.source, chain.generations) if history else None
-        if history is None or applied is None:
-            raise DataError("the table was never loaded", hint=f"loader initial-load --table {table}", table=table)
-        work, whole = _work(warehouse, chain, table, since, history, applied)
-        if work is None:
-            return _same(table, applied)
-        verify_files(warehouse.session, chain.store, work.files)
-        changes = collapse(warehouse.session, chain.store, work)
-        try:
-            if changes.partial:
-                raise UnsupportedError(
-                    "row images leave columns out, whose values at the beginning of the replay are not known",
-                    why="binlog_row_image was not FULL on the server",
-                    hint=f"loader initial-load --table {table} --again",
-                    table=table,
-                )
-            found = compared(warehouse, changes, work, whole=whole)
+        for _ in range(_ATTEMPTS):
             try:
-                return _mended(warehouse, work, found, history, applied, since, publish=publish)
-            finally:
-                found.release()
+                return _attempt(warehouse, chain, table, since, publish=publish)
+            except Exception as error:
+                if not conflicting(error):
+                    raise
+                _LOG.info("%s: starting over: %s", table, error)
+    raise RetryableError(
+        f"others committed to the table during each of {_ATTEMPTS} replays", hint="run again", table=table
+    )
+
+
+def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
+    history = warehouse.history(table)
+    applied = check_ours(history, table, chain.source, chain.generations) if history else None
+    if history is None or applied is None:
+        raise DataError("the table was never loaded", hint=f"loader initial-load --table {table}", table=table)
+    rule = warehouse.rule(table)
+    check_rule(history.properties, rule, table)
+    if rule.mode == "history" or not recorded_schema(history, table).key:
+        return roll_table(warehouse, chain, table, history, applied, since, publish=publish)
+    work, whole = _work(warehouse, chain, table, since, history, applied)
+    if work is None:
+        return _same(table, applied)
+    verify_files(warehouse.session, chain.store, work.files)
+    changes = collapse(warehouse.session, chain.store, work)
+    try:
+        if changes.partial:
+            raise unknown_since(table)
+        found = compared(warehouse, changes, work, whole=whole)
+        try:
+            return _mended(warehouse, work, found, history, applied, since, publish=publish)
         finally:
-            changes.release()
+            found.release()
+    finally:
+        changes.release()
 
 
 def _work(
@@ -68,8 +89,6 @@ def _work(
 ) -> tuple[Work | None, bool]:
     """The records since then as one work in the columns that the table has; and whether all rows are among them."""
     rule, schema = warehouse.rule(table), recorded_schema(history, table)
-    if not schema.key or rule.mode == "history":
-        raise _not_by_key(history, table, since)
     if since >= applied.seqno:
         return None, False
     manifests = chain.covering(since, applied.seqno)
@@ -154,15 +173,3 @@ def _mended(
 
 def _same(table: TableName, applied: Applied) -> TableReplay:
     return TableReplay(table=str(table), status="same", position=applied.position)
-
-
-def _not_by_key(history: TableHistory, table: TableName, since: int) -> UnsupportedError:
-    before = history.applied_before(since + 1)
-    hint = f"loader initial-load --table {table} --again"
-    if before and before.seqno == since:
-        hint = f"roll the table back to snapshot {before.snapshot}, which stands there; the next run rolls it forward"
-    return UnsupportedError(
-        "a table without a key, or a history, is not replayed: an old row and a new one cannot be told apart",
-        hint=hint,
-        table=table,
-    )

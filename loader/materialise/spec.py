@@ -96,8 +96,9 @@ class TableReplay(BaseModel):
         status: `same`: the table is right. `differs`: `branch` holds what is right. `published`: the table has it now.
             `failed`: see `error`.
         inserts, updates, deletes: rows that were to be.
-        files: data files with rows that were to be updated or deleted.
+        files: data files with rows that were to be updated or deleted; without a key with rows equal to such.
         samples: some of these rows.
+        branch: stays until the table changes: what it is made of is then the past.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -44,6 +44,7 @@ def replayed(lake: Lake, since: int, *tables: str, publish: bool = False) -> Rep
         generation=GENERATION,
         staging_root=lake.staging.store.root,
         catalog=lake.catalog,
+        rules=lake.rules,
         since_seqno=since,
         tables=tables,
         publish=publish,
@@ -122,11 +123,3 @@ def test_after_a_truncate_no_other_row_may_be_there(ready: Lake) -> None:
     found = one(ready, number(1, 1000), publish=True)
     assert (found.inserts, found.updates, found.deletes) == (0, 1, 1)
     assert ready.rows(ORDERS) == {(8,): (8, "eight", 8.0)}
-
-
-def test_a_table_without_a_key_is_refused(ready: Lake) -> None:
-    bags, orders = replayed(ready, number(1, 1000)).tables
-    assert (bags.status, orders.status) == ("failed", "same")
-    assert bags.error is not None
-    assert bags.error["error"] == "UnsupportedError"
-    assert "roll the table back to snapshot" in bags.error["hint"]
