@@ -3,11 +3,12 @@
 **What it does.** `replay` collapses every change after `lognum` and `logpos` to the last one of each key, and looks for
 rows of the tables that are not what that comes to. With `dry_run`, which is the default, the task's log and its result
 say how many rows differ in each table, with samples, and a branch of each such table holds it as it should be; without
-it, the tables get these rows. Where a table stands does not change. A table that is right is left alone.
+it, the tables get these rows. Where a table stands does not change. A table that is right is left alone. Tables without
+a key, and histories, are rolled back to their snapshot at that very position, and forward.
 
 **When it fails.** The log of the task says which tables could not be replayed and why: staged files that were purged
-or damaged (`loader extract --restore`), tables without a key, a position before the first interval. The other tables
-are done. Trigger the DAG again once the cause is gone.
+or damaged (`loader extract --restore`), tables without a key and without a snapshot at that position, a position before
+the first interval. The other tables are done. Trigger the DAG again once the cause is gone.
 """
 
 from __future__ import annotations
