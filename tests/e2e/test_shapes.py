@@ -5,7 +5,9 @@ Some changes are logged in part, with row images that leave columns out.
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,3 +131,15 @@ def test_the_warehouse_follows(shop: Loaded) -> None:
     assert shop.snapshots() == snapshots
     replayed = shop.json("replay", "--from", "binlog.000001:4", "--table", "shop.old")
     assert [table["status"] for table in replayed["tables"]] == ["same"]
+    follow_hints(shop, "loader replay --from binlog.000001:4 --table shop.notes")
+
+
+def follow_hints(shop: Loaded, command: str) -> None:
+    """A table without a key is replayed from where it can be: each refusal names another command."""
+    for _ in range(3):
+        done = shop.loader("--json", *shlex.split(command)[1:])
+        (replayed,) = json.loads(done.stdout)["tables"]
+        if not replayed["error"]:
+            break
+        command = replayed["error"]["hint"]
+    assert replayed["status"] == "same"
