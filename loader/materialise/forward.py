@@ -18,6 +18,7 @@ from loader.materialise.plan import Merge, plan_table
 from loader.materialise.rules import TableRule
 from loader.materialise.standing import copy_of
 from loader.materialise.timeline import Standing, Timeline, unfold
+from loader.materialise.told import check_told
 from loader.materialise.warehouse import Warehouse, recorded_schema
 from loader.model.table import TableName, TableSchema
 from loader.schema.evolution import Kept
@@ -44,6 +45,7 @@ def plan_forward(
         raise _inexact(table, "the table was loaded anew since", _from(chain, table, load))
     manifests = chain.covering(root.seqno, applied.seqno)
     events = [one for one in events_of(table, manifests, root.seqno, applied.seqno) if not _idle(one)]
+    check_told(table, manifests, root.seqno, applied.seqno)
     if any(seqno <= since for seqno in _earliest(manifests, events, table, root.seqno)):
         raise _no_snapshot(table, since, _from(chain, table, root))
     last = max((event.seqno for event in events), default=applied.seqno)
