@@ -229,13 +229,18 @@ def plan_table(
     logs = tuple(map(log_of, manifests))
     position = str(_position(logs, timeline.target))
     stages: list[Stage] = []
-    at = timeline.rows  # the epoch whose columns the table's rows have
+    emptied = timeline.rows
+    # Only a mirror forgets rows that came and went; at: the epoch whose columns the table's rows have.
+    at = emptied if rule.mode == "mirror" or timeline.copied else 0
     if timeline.copied:
         stages.append(_copy(timeline, names[at]))
     elif at:
         stages.append(Empty())
     there = not new or bool(timeline.copied)  # rows, before the next stage
-    for group in _groups(timeline.epochs, names, timeline.rows, rule):
+    for group in _groups(timeline.epochs, names, (at, emptied), rule):
+        if at < emptied <= group[0]:
+            stages.append(Empty())
+            emptied = 0
         first = timeline.epochs[group[0]]
         if there and group[0] > at:
             stages += _check(first, names[group[0] - 1])
@@ -247,6 +252,8 @@ def plan_table(
         epochs = timeline.epochs[group[0] : last + 1]
         stages.append(_work(name, epochs, names[last], position, logs, rule))
         at, there = last, True
+    if at < emptied:
+        stages.append(Empty())
     if there and at < len(timeline.epochs) - 1:
         stages += _fill(timeline.epochs[at:], names[-1])
     schema = timeline.epochs[-1].schema if timeline.epochs else None
@@ -262,19 +269,21 @@ def plan_table(
     )
 
 
-def _groups(epochs: Sequence[Epoch], names: Sequence[Names], rows: int, rule: TableRule) -> list[range]:
+def _groups(epochs: Sequence[Epoch], names: Sequence[Names], starts: tuple[int, int], rule: TableRule) -> list[range]:
     """The epochs that count, in runs in which keys can be compared and no value may have to be looked at.
 
-    Rows that changed before a column was dropped and not since have a value in it, if it is kept.
+    Those before the first of `starts` do not; with the second a run begins. Rows that changed before a column was
+    dropped, and not since, have a value in it, if it is kept.
     """
     cuts = [
         place
-        for place in range(rows + 1, len(epochs))
-        if _check(epochs[place], names[place - 1])
+        for place in range(starts[0] + 1, len(epochs))
+        if place == starts[1]
+        or _check(epochs[place], names[place - 1])
         or not _same_key(epochs[place - 1], epochs[place])
         or (rule.on_drop == "keep" and _drops(epochs[place - 1], epochs[place]))
     ]
-    return [range(first, end) for first, end in pairwise([rows, *cuts, len(epochs)]) if first < end]
+    return [range(first, end) for first, end in pairwise([starts[0], *cuts, len(epochs)]) if first < end]
 
 
 def _same_key(before: Epoch, after: Epoch) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import MaterialiseResult
 from loader.model.table import Column, TableSchema
+from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
@@ -87,6 +89,38 @@ def test_what_each_rule_makes_of_the_same_changes(ruled: Lake) -> None:
     assert ruled.bag(AUDIT.name, "id", "name", "_op", "_seqno", "_row_offset") == records
     assert ruled.bag(LOG.name, "id", "name", "_op", "_seqno", "_row_offset") == records
     assert None not in {at for (at,) in ruled.bag(AUDIT.name, "_committed_at")}
+
+
+@pytest.mark.parametrize("cuts", [[9000], [1150, 1250, 1350, 1450, 9000]], ids=["at once", "interval by interval"])
+def test_rows_that_come_and_go_by_a_truncate_are_in_tables_that_keep_them(ruled: Lake, cuts: list[int]) -> None:
+    tables = (KEPT, AUDIT)
+    ruled.loaded(*[ruled.staging.load(schema, ROWS, P0) for schema in tables])
+    inserts = [(1100, (4, "before")), (1300, (5, "between")), (1500, (4, "after"))]
+    for low, high in pairwise([1000, *cuts]):
+        changes = [Change("I", number(1, at), 5, row) for at, row in inserts if low < at <= high]
+        barriers = [emptied(schema, at) for at in (1200, 1400) for schema in tables if low < at <= high]
+        ruled.staging.interval(
+            position(1, low), position(1, high), [(schema, changes) for schema in tables if changes], barriers
+        )
+    for cut in cuts:
+        statuses(ruled.merged(number(1, cut)))
+    gone = {(1, "one", True), (2, "two", True), (3, "three", True), (5, "between", True)}
+    assert set(ruled.bag(KEPT.name, "id", "name", "_is_deleted")) == {*gone, (4, "after", False)}
+    staged = [*((*row, "I", number(1, 1000)) for row in ROWS), *((*row, "I", number(1, at)) for at, row in inserts)]
+    assert ruled.bag(AUDIT.name, "id", "name", "_op", "_seqno") == Counter(staged)
+    assert set(statuses(ruled.merged()).values()) == {"already"}
+
+
+def emptied(schema: TableSchema, at: int) -> Barrier:
+    return Barrier(
+        seqno=number(1, at),
+        position=position(1, at - 50),
+        statement=f"TRUNCATE {schema.name.table}",
+        database="shop",
+        sql_mode=0,
+        mariadb=False,
+        tables=(str(schema.name),),
+    )
 
 
 def test_a_table_without_a_key_holds_each_row_as_often_as_the_source(ruled: Lake) -> None:
