@@ -97,7 +97,14 @@ def _work(
     # What the columns were then is told by the first records; what they are now, by all.
     then = Standing(schema, since, "fresh")
     timeline = unfold(table, then, applied.seqno, manifests, events, partial(copy_of, warehouse, chain))
-    merge = plan_table(table, timeline, manifests, rule, new=True)
+    if timeline.rows and rule.mode == "soft_delete":
+        raise UnsupportedError(
+            "the table was emptied since, and keeps its deleted rows",
+            hint="replay from a position after that",
+            table=table,
+        )
+    # Columns that the source dropped are not compared.
+    merge = plan_table(table, timeline, manifests, rule.model_copy(update={"on_drop": "drop"}), new=True)
     if len(merge.works) > 1 or timeline.copied or timeline.target != applied.seqno:
         raise UnsupportedError(
             "the table's key changed since, or it got its name from another table",
@@ -106,12 +113,6 @@ def _work(
         )
     if not merge.works:
         return None, False
-    if timeline.rows and rule.mode == "soft_delete":
-        raise UnsupportedError(
-            "the table was emptied since, and keeps its deleted rows",
-            hint="replay from a position after that",
-            table=table,
-        )
     return replace(_of_now(merge, schema), target=applied.seqno, position=applied.position), timeline.rows > 0
 
 

@@ -14,6 +14,7 @@ from infra.servers import Server
 from loader import pipeline
 from loader.extract.run import again, extract
 from loader.extract.spec import TransportSettings
+from loader.extract.workers import workers_of
 from loader.materialise.rules import rule_of
 from loader.materialise.run import load, materialise
 from loader.materialise.spec import MaterialiseResult
@@ -102,9 +103,9 @@ class Runner:
         assert chosen is not None
         assert chosen.new
         spec = pipeline.extract_job(self.settings, chosen.start_seqno).spec
-        assert extract(self.spark, spec).status == "staged"
-        assert extract(self.spark, spec).status == "already"
-        assert again(self.spark, spec).differences == ()
+        assert extract(workers_of(self.spark), spec).status == "staged"
+        assert extract(workers_of(self.spark), spec).status == "already"
+        assert again(workers_of(self.spark), spec).differences == ()
         merge = pipeline.materialise_job(self.settings).spec
         result = materialise(self.spark, merge)
         assert result.published, result
