@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -63,6 +64,7 @@ def measured(quick: bool) -> Iterator[dict[str, Any]]:
         loader(config, "initial-load").run(config)
         for kind, size in _CASES:
             log = fill(server, kind, size // 10 if quick else size)
+            os.sync()  # what the server wrote is not to be written while we measure
             ours, theirs = loader(config, "run").run(log.file), mysqlbinlog().run(log.file)
             yield {
                 "log": f"{kind}, {log.changes:,} changes, {log.file.stat().st_size >> 20} MB",
