@@ -111,6 +111,11 @@ def _lost_spark(error: BaseException) -> bool:
     return gone or any(word in str(error) for word in _LOST)
 
 
+def on_one_machine(spark: SparkSession) -> bool:
+    """Whether the driver is the executor too."""
+    return str(spark.sparkContext.master).startswith("local")
+
+
 def rebuild(data: dict[str, Any]) -> LoaderError:
     """The error that `as_dict` was called on; of an unknown type, the nearest one with its exit code."""
     kinds = {kind.__name__: kind for kind in _kinds(LoaderError)}

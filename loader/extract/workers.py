@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from pyspark.sql import SparkSession
 
 from loader.extract.allocator import keep_memory
+from loader.job import on_one_machine
 
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
@@ -57,5 +58,4 @@ class Tasks:
 
 def workers_of(spark: SparkSession) -> Workers:
     """Threads where the driver is the executor too: to start processes takes longer than most intervals."""
-    context = spark.sparkContext
-    return Threads(context.defaultParallelism) if str(context.master).startswith("local") else Tasks(spark)
+    return Threads(spark.sparkContext.defaultParallelism) if on_one_machine(spark) else Tasks(spark)

@@ -9,11 +9,10 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from loader.binlog.digits import Bytes
 from loader.latest.texts import unescape, unhex
 from loader.model.table import Column, TableSchema
 from loader.typemap import Form, form, spark_type
-
-Bytes = NDArray[np.uint8]
 
 _META = {"_op": pa.string(), "_seqno": pa.int64(), "_row_offset": pa.int64(), "_committed_at": pa.timestamp("us")}
 _DIALECT = pa.csv.ParseOptions(delimiter=",", quote_char='"', double_quote=True, escape_char=False)
@@ -92,7 +91,7 @@ def _replaced(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
 
 
 def _each(values: pa.ChunkedArray, change: Any) -> pa.ChunkedArray:
-    return pa.chunked_array([change(chunk) for chunk in values.chunks], None if values.chunks else values.type)
+    return pa.chunked_array([change(chunk) for chunk in values.chunks])
 
 
 def _unescaped(texts: pa.StringArray) -> pa.StringArray:

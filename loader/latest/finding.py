@@ -9,8 +9,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from loader.binlog.digits import Bytes
 from loader.latest.choosing import choose
 from loader.latest.columns import read_columns
 from loader.latest.lines import ABSENT, OP, SEQNO, Ints, scan, take
@@ -18,8 +18,6 @@ from loader.latest.siphash import Words
 from loader.model.table import TableSchema
 from loader.staging.documents import StagedFile
 from loader.store.base import BLOCK_BYTES, Store
-
-Bytes = NDArray[np.uint8]
 
 _OPS = "IUD"
 _HELD_BYTES = 512 * 1024 * 1024
@@ -81,7 +79,7 @@ class Latest:
         """Those of a file, once: see `loader.latest.columns.read_columns`.
 
         Raises:
-            Unusual: a value does not fit its column, or there is none in a key.
+            Unusual: a value does not fit its column.
         """
         lines = self._read(file) if self._held is None else self._held.pop(file.key)
         out = np.empty(len(lines), np.uint8)

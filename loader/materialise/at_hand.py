@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from loader.job import on_one_machine
 from loader.latest.finding import Latest, Unusual
 from loader.latest.writing import write
 from loader.materialise.bounds import between
@@ -53,8 +54,8 @@ def at_hand(session: SparkSession, store: Store, work: Work) -> Changes | None:
 
 def _plain(session: SparkSession, work: Work) -> bool:
     """Whether all records have the table's own columns, and are few enough."""
-    local = str(session.sparkContext.master).startswith("local")
-    if not local or not work.schema.key or work.rule.mode == "history" or len(work.sources) != 1:
+    known = work.schema.key and work.rule.mode != "history" and len(work.sources) == 1
+    if not known or not on_one_machine(session):
         return False
     source = work.sources[0]
     own = {column.name: Kept(column.name) for column in work.schema.columns}

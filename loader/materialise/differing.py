@@ -20,7 +20,10 @@ from loader.materialise.reading import key_places
 from loader.materialise.spec import Sample
 from loader.materialise.warehouse import Warehouse
 
-_SAMPLES = 5  # of each kind
+SAMPLES = 5
+"""Rows of each kind that are shown."""
+NULLS = {"ignoreNullFields": "false"}
+"""For to_json: a row is shown with all its columns."""
 _KINDS = ("insert", "update", "delete")
 
 
@@ -104,12 +107,12 @@ def _equal(column: TableColumn, place: str) -> Expression:
 
 def _samples(frame: DataFrame, columns: Iterable[TableColumn], places: dict[str, str]) -> tuple[Sample, ...]:
     columns = list(columns)
-    before = sf.to_json(sf.struct(*(sf.col(places[c.value]).alias(c.name) for c in columns)), _NULLS)
-    after = sf.to_json(sf.struct(*(sf.expr(c.value).alias(c.name) for c in columns)), _NULLS)
+    before = sf.to_json(sf.struct(*(sf.col(places[c.value]).alias(c.name) for c in columns)), NULLS)
+    after = sf.to_json(sf.struct(*(sf.expr(c.value).alias(c.name) for c in columns)), NULLS)
     found: list[Sample] = []
     for kind in _KINDS:
         rows = frame.where(sf.col("_kind") == kind).select(before.alias("before"), after.alias("after"))
-        found += (_sample(kind, row) for row in rows.orderBy("before", "after").limit(_SAMPLES).collect())
+        found += (_sample(kind, row) for row in rows.orderBy("before", "after").limit(SAMPLES).collect())
     return tuple(found)
 
 
@@ -118,6 +121,3 @@ def _sample(kind: str, row: Row) -> Sample:
         before=None if kind == "insert" else json.loads(row["before"]),
         after=None if kind == "delete" else json.loads(row["after"]),
     )
-
-
-_NULLS = {"ignoreNullFields": "false"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -56,8 +56,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
         with warehouses.one() as mine:
             return merge_table(mine, chain, table, target, record)
 
-    before = _renamed(warehouse, chain, isolation, record, stop, bring)
-    before |= _before_left_out(warehouse, chain, isolation, record, stop, bring, before)
+    before = _stepwise(warehouse, chain, isolation, record, stop, bring)
     done: list[TableResult] = []
     todo: list[tuple[int, TableName]] = []
     for table in sorted(changed | known_tables(chain, record) | set(before)):
@@ -127,7 +126,7 @@ def _survey(
     return plan_merge(warehouse, history, chain, table, stop, record)
 
 
-def _renamed(
+def _stepwise(
     warehouse: Warehouse,
     chain: Chain,
     isolation: Isolation,
@@ -135,43 +134,32 @@ def _renamed(
     stop: int,
     bring: Callable[[TableName, int], TableResult],
 ) -> dict[TableName, TableResult]:
-    """Bring tables over statements that give one the name of another; what was done to them.
+    """Bring tables to where they have to be before they go further; what was done to them.
 
-    All of a statement are brought to right before it, then over it: so each finds the other one as it was. A table
-    that fails here fails again, and is reported, when it is brought further.
+    A table that fails here fails again, and is reported, when it is brought further.
     """
     done: dict[TableName, TableResult] = {}
-    for seqno, named in chain.renames(_known(record), stop):
+    for target, named in _steps(chain, _known(record), stop):
         tables = [table for table in named if not isolation.stopped(table, warehouse.history(table))]
-        for target in (seqno - 1, seqno):
-            there = [table for table in tables if warehouse.history(table) or chain.born(table, target) is not None]
-            for result in _all(there, partial(_to, bring, target)):
-                table = TableName.parse(result.table)
-                if result.status == "applied":
-                    done[table] = done[table].followed_by(result) if table in done else result
-    return done
-
-
-def _before_left_out(
-    warehouse: Warehouse,
-    chain: Chain,
-    isolation: Isolation,
-    record: Published | None,
-    stop: int,
-    bring: Callable[[TableName, int], TableResult],
-    earlier: dict[TableName, TableResult],
-) -> dict[TableName, TableResult]:
-    """Bring tables to right before rows that are not staged, where they then stop; what was done to them."""
-    done: dict[TableName, TableResult] = {}
-    for seqno, table in chain.left_out(_known(record), stop):
-        history = warehouse.history(table)
-        if isolation.stopped(table, history) or not (history or chain.born(table, seqno - 1) is not None):
-            continue
-        for result in _all([table], partial(_to, bring, seqno - 1)):
+        there = [table for table in tables if warehouse.history(table) or chain.born(table, target) is not None]
+        for result in _all(there, partial(_to, bring, target)):
+            table = TableName.parse(result.table)
             if result.status == "applied":
-                so_far = done.get(table, earlier.get(table))
-                done[table] = so_far.followed_by(result) if so_far else result
+                done[table] = done[table].followed_by(result) if table in done else result
     return done
+
+
+def _steps(chain: Chain, known: int, stop: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
+    """Positions and the tables that are brought there.
+
+    All tables of a statement that gives one the name of another go to right before it, then over it: so each finds the
+    other one as it was. A table with rows that are not staged goes to right before the first, where it then stops.
+    """
+    for seqno, named in chain.renames(known, stop):
+        yield seqno - 1, named
+        yield seqno, named
+    for seqno, table in chain.left_out(known, stop):
+        yield seqno - 1, (table,)
 
 
 def _known(record: Published | None) -> int:

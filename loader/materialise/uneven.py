@@ -11,13 +11,12 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from loader.materialise.differing import NULLS, SAMPLES
 from loader.materialise.layout import TableColumn
 from loader.materialise.multiset import comparable
 from loader.materialise.quoting import identifier
 from loader.materialise.spec import Sample
 
-_SAMPLES = 5  # of each kind
-_NULLS = {"ignoreNullFields": "false"}
 _WAYS = ("net > 0", "net < 0")
 
 
@@ -63,9 +62,9 @@ def _files(there: DataFrame, net: DataFrame, columns: Sequence[TableColumn]) -> 
 
 def _samples(net: DataFrame, columns: Sequence[TableColumn]) -> tuple[Sample, ...]:
     values = (sf.col(f"v{number}").cast(column.type).alias(column.name) for number, column in enumerate(columns))
-    shown = sf.to_json(sf.struct(*values), _NULLS).alias("row")
+    shown = sf.to_json(sf.struct(*values), NULLS).alias("row")
     found = [
-        [json.loads(row["row"]) for row in net.where(way).select(shown).orderBy("row").limit(_SAMPLES).collect()]
+        [json.loads(row["row"]) for row in net.where(way).select(shown).orderBy("row").limit(SAMPLES).collect()]
         for way in _WAYS
     ]
     inserts, deletes = found

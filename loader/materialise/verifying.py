@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from loader.job import carried
+from loader.job import carried, on_one_machine
 from loader.staging.documents import StagedFile
 from loader.staging.verifying import fault, faults
 from loader.store.base import Store
@@ -31,8 +31,7 @@ def verify_files(session: SparkSession, store: Store, files: Sequence[StagedFile
 
 def _spread(session: SparkSession, files: Sequence[StagedFile]) -> bool:
     """Whether there are other machines to read on, and enough to read. On one alone the driver's threads are faster."""
-    local = str(session.sparkContext.master).startswith("local")
-    return not local and sum(file.bytes for file in files) > _SPREAD_BYTES
+    return not on_one_machine(session) and sum(file.bytes for file in files) > _SPREAD_BYTES
 
 
 def _verify(root: str, file: StagedFile) -> None:

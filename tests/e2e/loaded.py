@@ -6,10 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from infra.servers import start_server
 from infra.servers.server import Server
 from loader.cli.demo.shop import TABLES
 from loader.config import load_config
@@ -117,3 +120,15 @@ chunk_rows = 500
 
 
 NOTHING_DIFFERS = dict.fromkeys(TABLES, 0)
+
+
+@contextmanager
+def loaded(kind: str, metadata: str, statements: str, folder: Path, jars: str) -> Iterator[Loaded]:
+    """A server of its own whose log has so much of its tables' columns, loaded after these statements, one on a line."""
+    with start_server(kind, folder / "server", {"binlog_row_metadata": metadata}) as server:
+        found = Loaded(server, folder / "loader", jars)
+        found.configure()
+        found.execute(*statements.strip().splitlines())
+        found.create_user()
+        found.json("initial-load")
+        yield found

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.servers import start_server
-from tests.e2e.loaded import Loaded
+from tests.e2e.loaded import Loaded, loaded
 
 pytestmark = pytest.mark.e2e
 
@@ -101,14 +100,7 @@ SERVERS = [("mysql", "FULL"), ("mysql", "MINIMAL"), ("mariadb", "FULL"), ("maria
 
 @pytest.fixture(params=SERVERS if "LOADER_SWEEP" in os.environ else SERVERS[:1], ids="-".join)
 def shop(request: pytest.FixtureRequest, tmp_path: Path, jars: str) -> Iterator[Loaded]:
-    kind, metadata = request.param
-    with start_server(kind, tmp_path / "server", {"binlog_row_metadata": metadata}) as server:
-        found = Loaded(server, tmp_path / "loader", jars)
-        found.home.mkdir()
-        found.configure()
-        found.execute(*BEFORE.strip().splitlines())
-        found.create_user()
-        found.json("initial-load")
+    with loaded(*request.param, BEFORE, tmp_path, jars) as found:
         yield found
 
 
