@@ -10,6 +10,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from loader.binlog.digits import Bytes
+from loader.latest.lines import longest
 from loader.latest.texts import unescape, unhex
 from loader.model.table import Column, TableSchema
 from loader.typemap import Form, form, spark_type
@@ -18,6 +19,7 @@ _META = {"_op": pa.string(), "_seqno": pa.int64(), "_row_offset": pa.int64(), "_
 _DIALECT = pa.csv.ParseOptions(delimiter=",", quote_char='"', double_quote=True, escape_char=False)
 _UTC = pa.timestamp("us", "UTC")
 _BLOCK = 16 * 1024 * 1024
+_LOOK = 1024 * 1024
 
 _TYPES = {
     "int": pa.int32(),
@@ -49,7 +51,7 @@ def read_columns(lines: Bytes, schema: TableSchema) -> pa.Table:
 
 def _read(lines: Bytes, names: list[str], kinds: dict[str, Any]) -> pa.Table:
     # A line, however long, has to be whole in a block.
-    block = max(_BLOCK, _longest(lines))
+    block = max(_BLOCK, longest(lines))
     return pa.csv.read_csv(
         pa.BufferReader(pa.py_buffer(lines)),
         pa.csv.ReadOptions(column_names=names, block_size=block, use_threads=False),
@@ -72,11 +74,6 @@ def _type(column: Column) -> Any:
     return _TYPES[kind]
 
 
-def _longest(lines: Bytes) -> int:
-    ends = np.flatnonzero(lines == ord("\n"))
-    return int(np.diff(ends, prepend=-1).max(initial=0)) + 1
-
-
 def _finished(table: pa.Table, place: str, column: Column) -> pa.Table:
     shape = form(column)
     if shape is Form.TEXT:
@@ -96,8 +93,9 @@ def _each(values: pa.ChunkedArray, change: Any) -> pa.ChunkedArray:
 
 def _unescaped(texts: pa.StringArray) -> pa.StringArray:
     data, bounds = _parts(texts)
-    if not (data[bounds[0] : bounds[-1]] == ord("\\")).any():
+    if not _escaped(data[bounds[0] : bounds[-1]]):
         return texts
+    data = data.copy()
     out, ends = np.empty(len(data), np.uint8), np.empty_like(bounds)
     return _joined(texts, out[: unescape(data, bounds, out, ends)], ends, pa.string())
 
@@ -105,17 +103,22 @@ def _unescaped(texts: pa.StringArray) -> pa.StringArray:
 def _bytes(texts: pa.StringArray) -> pa.BinaryArray:
     data, bounds = _parts(texts)
     out, ends = np.empty(len(data) // 2 + 1, np.uint8), np.empty_like(bounds)
-    size = unhex(data, bounds, out, ends)
+    size = unhex(data.copy(), bounds, out, ends)
     if size < 0:
         raise pa.ArrowInvalid("no hex digits")
     return _joined(texts, out[:size], ends, pa.binary())
 
 
+def _escaped(data: Bytes) -> bool:
+    """Whether there is a backslash, looked for without as much memory again."""
+    return any((data[at : at + _LOOK] == ord("\\")).any() for at in range(0, len(data), _LOOK))
+
+
 def _parts(texts: pa.StringArray) -> tuple[Bytes, NDArray[np.int64]]:
-    """The bytes of all texts, and the bounds of each of them there."""
+    """The bytes of all texts, not to be written to, and the bounds of each of them there."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
-    return np.frombuffer(data, np.uint8).copy() if data else np.empty(0, np.uint8), bounds
+    return np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), bounds
 
 
 def _joined(texts: pa.StringArray, data: Bytes, ends: NDArray[np.int64], kind: Any) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from loader.binlog.digits import Bytes
 from loader.latest.choosing import choose
 from loader.latest.columns import read_columns
-from loader.latest.lines import ABSENT, OP, SEQNO, Ints, scan, take
+from loader.latest.lines import ABSENT, OP, SEQNO, Ints, keep, scan
 from loader.latest.siphash import Words
 from loader.model.table import TableSchema
 from loader.staging.documents import StagedFile
@@ -82,10 +82,9 @@ class Latest:
             Unusual: a value does not fit its column.
         """
         lines = self._read(file) if self._held is None else self._held.pop(file.key)
-        out = np.empty(len(lines), np.uint8)
-        size = take(lines, self._chosen[file.key], out)
+        size = keep(lines, self._chosen[file.key])
         try:
-            return read_columns(out[:size], self._schema)
+            return read_columns(lines[:size], self._schema)
         except pa.ArrowInvalid as error:
             raise Unusual(str(error)) from error
 

@@ -1,4 +1,4 @@
-"""The kernels over staged lines: what each record is, and the lines of those that are wanted."""
+"""The kernels over staged lines: what each record is, and which lines are wanted."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def scan(buf: Bytes, keys: Bytes, secret: Words, records: Ints, hashes: Words) -
     return line
 
 
-@kernel("int64(uint8[::1], uint8[::1], uint8[::1])")
-def take(buf: Bytes, wanted: Bytes, out: Bytes) -> int:
-    """Copy the lines that are wanted, one flag for each line of the block; the number of bytes."""
+@kernel("int64(uint8[::1], uint8[::1])")
+def keep(buf: Bytes, wanted: Bytes) -> int:
+    """Move the lines that are wanted to the front, one flag for each line; the number of their bytes."""
     begin, size = 0, 0
     for line in range(len(wanted)):
         at = begin
@@ -112,7 +112,18 @@ def take(buf: Bytes, wanted: Bytes, out: Bytes) -> int:
         at += 1
         if wanted[line]:
             for place in range(begin, at):
-                out[size + place - begin] = buf[place]
+                buf[size + place - begin] = buf[place]
             size += at - begin
         begin = at
     return size
+
+
+@kernel("int64(uint8[::1])")
+def longest(buf: Bytes) -> int:
+    """The number of bytes of the longest line, with its newline."""
+    found, begin = 0, 0
+    for at in range(len(buf)):
+        if buf[at] == _NEWLINE:
+            found = max(found, at + 1 - begin)
+            begin = at + 1
+    return found

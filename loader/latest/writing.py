@@ -74,8 +74,9 @@ def _as_staged(latest: Latest, folder: Path, key: Sequence[str], number: int) ->
     return _ends(table, key)
 
 
-def _in_order(tables: Sequence[pa.Table], folder: Path, key: Sequence[str], pool: Executor, most: int) -> _Ends:
+def _in_order(tables: list[pa.Table], folder: Path, key: Sequence[str], pool: Executor, most: int) -> _Ends:
     table = pa.concat_tables(tables).combine_chunks()
+    tables.clear()  # the rows are in memory once
     ends = _ends(table, key)
     order = pc.sort_indices(table, [(name, "ascending") for name in key])
     files = max(1, min(most, len(table) // _FEWEST))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loader.latest.lines import scan, take
+from loader.latest.lines import keep, longest, scan
 
 SECRET = np.frombuffer(bytes(range(16)), np.uint64).copy()
 # The first of the reference implementation's vectors_sip128, of the bytes 0, 1, 2... by the key 0, 1, 2, ..., 15.
@@ -117,8 +117,8 @@ def test_more_lines_than_there_is_room_for() -> None:
 
 
 @given(st.lists(st.tuples(st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"")), st.booleans())))
-def test_wanted_lines_are_taken_as_they_are(lines: list[tuple[bytes, bool]]) -> None:
+def test_wanted_lines_are_kept_as_they_are(lines: list[tuple[bytes, bool]]) -> None:
     data = np.frombuffer(b"".join(line + b"\n" for line, _ in lines), np.uint8).copy()
-    out = np.zeros(len(data), np.uint8)
-    size = take(data, np.array([wanted for _, wanted in lines], np.uint8), out)
-    assert out[:size].tobytes() == b"".join(line + b"\n" for line, wanted in lines if wanted)
+    assert longest(data) == max((len(line) + 1 for line, _ in lines), default=0)
+    size = keep(data, np.array([wanted for _, wanted in lines], np.uint8))
+    assert data[:size].tobytes() == b"".join(line + b"\n" for line, wanted in lines if wanted)
