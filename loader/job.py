@@ -6,15 +6,17 @@ A job module ends in `job_main(run, Spec)`. `loader.submit.run` starts it and re
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 Spec = TypeVar("Spec", bound=BaseModel)
 Result = BaseModel | dict[str, Any]
+Starting = Callable[["Future[SparkSession]", Spec], Result]
+"""What a job does with a session to come and its spec."""
 
 _MARK = "loader-error:"
 _LOG = logging.getLogger(__name__)
@@ -33,13 +37,13 @@ _BY_EXIT_CODE: dict[int, type[LoaderError]] = {2: UsageError, 3: RetryableError,
 
 def job_main(run: Callable[[SparkSession, Spec], Result], spec_type: type[Spec]) -> NoReturn:
     """The whole of a job: `spark-submit job.py --spec FILE --result FILE`. See `starting_main`."""
-    starting_main(lambda starting, spec: run(starting.result(), spec), spec_type)
+    starting_main(lambda: (lambda starting, spec: run(starting.result(), spec), spec_type))
 
 
-def starting_main(run: Callable[[Future[SparkSession], Spec], Result], spec_type: type[Spec]) -> NoReturn:
-    """The same for a job that has something to do while Spark starts.
+def starting_main(imported: Callable[[], tuple[Starting[Spec], type[Spec]]]) -> NoReturn:
+    """The same for a job that has something to do while Spark starts, beginning with the imports of what it does.
 
-    The result file is written at once or not at all: what `run` returned, or `{"error": LoaderError.as_dict()}`.
+    The result file is written at once or not at all: what the job returned, or `{"error": LoaderError.as_dict()}`.
     Exits with the error's code, or with the result's `exit_code` where it has one, else 0.
     """
     parser = argparse.ArgumentParser()
@@ -49,28 +53,46 @@ def starting_main(run: Callable[[Future[SparkSession], Spec], Result], spec_type
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     for name in ("py4j", "hdfs"):  # they tell of every connection and of every file
         logging.getLogger(name).setLevel(logging.WARNING)
-    result = _outcome(run, spec_type, arguments.spec)
+    result = _outcome(imported, arguments.spec)
     _write(arguments.result, result)
     error = result.get("error")
+    gc.freeze()  # to look for garbage once more would be a sixth of a second of an ending process
     sys.exit(int(error["exit_code"] if error else result.get("exit_code", 0)))
 
 
-def _outcome(run: Callable[[Future[SparkSession], Spec], Result], spec_type: type[Spec], file: Path) -> dict[str, Any]:
+def _outcome(imported: Callable[[], tuple[Starting[Spec], type[Spec]]], file: Path) -> dict[str, Any]:
     try:
-        spec = _read(spec_type, file)
+        _prefer_installed(sys.path, os.environ.get("SPARK_HOME", ""))
         # Not at the top: `loader.submit` reads results with this module, also where there is no Spark.
         from pyspark.sql import SparkSession
 
         with ThreadPoolExecutor(1) as beside:
             starting = beside.submit(SparkSession.builder.getOrCreate)
             try:
-                done = run(starting, spec)
+                run, spec_type = imported()
+                done = run(starting, _read(spec_type, file))
             finally:
-                starting.result().stop()
+                _stop(starting.result())
     except Exception as error:  # the border of the process: whatever it is becomes the result
         _LOG.error("the job failed", exc_info=error)
         return {"error": failure(error)}
     return done.model_dump(mode="json") if isinstance(done, BaseModel) else done
+
+
+def _prefer_installed(paths: list[str], spark_home: str) -> None:
+    """Import pyspark from where it is installed, if that is the same one, and not from the archive that Spark prefers.
+
+    Out of the archive Python compiles every module anew, which takes longer than all other imports of a job.
+    """
+    home = Path(spark_home)
+    if str(home.parent) in paths:
+        paths[:] = [path for path in paths if Path(path).parent != home / "python" / "lib"]
+
+
+def _stop(spark: SparkSession) -> None:
+    """Stop Spark, but not pyspark's server of accumulators, which takes half a second and ends with this process."""
+    cast("Any", spark.sparkContext)._accumulatorServer = None
+    spark.stop()
 
 
 def _read(spec_type: type[Spec], file: Path) -> Spec:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from loader.delta.run import delta
-from loader.delta.spec import DeltaSpec
-from loader.job import starting_main
+from typing import TYPE_CHECKING
+
+from loader.job import Starting, starting_main
+
+if TYPE_CHECKING:
+    from loader.delta.spec import DeltaSpec
+
+
+def _delta() -> tuple[Starting[DeltaSpec], type[DeltaSpec]]:
+    from loader.delta.run import delta
+    from loader.delta.spec import DeltaSpec
+
+    return delta, DeltaSpec
+
 
 if __name__ == "__main__":
-    starting_main(delta, DeltaSpec)
+    starting_main(_delta)

@@ -6,14 +6,14 @@ import logging
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import SparkSession
-
 from loader.delta.spec import DeltaResult, DeltaSpec
 from loader.extract.spec import ExtractResult
 from loader.job import failure
 
 # The rest is imported where it is used: Spark starts meanwhile.
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from loader.extract.workers import Workers
 
 _LOG = logging.getLogger(__name__)
@@ -29,17 +29,18 @@ def delta(starting: Future[SparkSession], spec: DeltaSpec) -> DeltaResult:
         # Spark and Iceberg take seconds to load all that a first statement needs: on one machine threads extract then.
         ready = beside.submit(_ready, starting, spec)
         extracts, failed = _extracted(_workers(starting, spec), spec)
-        spark = ready.result()
-    from loader.materialise.run import materialise
+        from loader.materialise.run import materialise
 
+        spark = ready.result()
     through = spec.materialise.model_copy(update={"through_seqno": extracts[-1].stop_seqno})
     return DeltaResult(extracts=tuple(extracts), materialise=materialise(spark, through), failed=failed)
 
 
 def _ready(starting: Future[SparkSession], spec: DeltaSpec) -> SparkSession:
+    spark = starting.result()
     from loader.materialise.warehouse import Warehouse
 
-    return Warehouse(starting.result(), spec.materialise.catalog, spec.materialise.rules).session
+    return Warehouse(spark, spec.materialise.catalog, spec.materialise.rules).session
 
 
 def _workers(starting: Future[SparkSession], spec: DeltaSpec) -> Workers:

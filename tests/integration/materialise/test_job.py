@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pydantic import BaseModel
 
@@ -59,6 +60,20 @@ def test_a_job_without_a_result_is_worth_a_retry_and_shows_its_last_lines(
     assert "exit code 137" in caught.value.why
     assert "line 99" in caught.value.why
     assert "line 9\n" not in caught.value.why
+
+
+def test_a_job_imports_pyspark_from_where_it_is_installed(tmp_path: Path, settings: SparkSettings) -> None:
+    body = """
+from pydantic import BaseModel
+from loader.job import job_main
+class Spec(BaseModel):
+    x: int
+def work(spark, spec):
+    import pyspark
+    return {"file": pyspark.__file__, "rows": spark.range(spec.x).count()}
+job_main(work, Spec)
+"""
+    assert scripted(tmp_path, settings, body) == {"file": pyspark.__file__, "rows": 1}
 
 
 def test_a_damaged_class_archive_does_no_harm(
