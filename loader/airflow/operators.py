@@ -145,12 +145,12 @@ class LoaderSparkOperator(SparkSubmitOperator):
         """Make the provider's operator submit exactly what the loader's own command would."""
         from loader.submit import command, configuration, environment
 
-        argv = command(job.file, arguments, spark)
+        argv = command(job.file, arguments, spark, short=job.short)
         options = dict(pairwise(argv))
         self._spark_binary = argv[0]
         self.name = options["--name"]
         self.jars = options.get("--jars")
-        self.conf = configuration(spark)
+        self.conf = configuration(spark, short=job.short)
         self.env_vars = environment(spark)
         self.application = str(job.file)
         self.application_args = arguments

@@ -44,7 +44,7 @@ def submit(job: Job, settings: SourceSettings, console: Console) -> dict[str, An
         LoaderError: what the job raised.
     """
     with _bar(f"{job.name} {settings.name}", console):
-        return run(job.file, job.spec, settings.spark)
+        return run(job.file, job.spec, settings.spark, short=job.short)
 
 
 def error_of(told: dict[str, Any] | None) -> LoaderError | None:

@@ -35,6 +35,11 @@ class Job:
     file: Path
     spec: BaseModel
 
+    @property
+    def short(self) -> bool:
+        """Whether it mostly ends within seconds: it reads what came since the last time, and not whole tables."""
+        return self.name not in {"snapshot", "load", "maintain", "replay"}
+
 
 def extract_job(settings: SourceSettings, start_seqno: int) -> Job:
     """The extraction of the interval that starts there."""

@@ -72,12 +72,15 @@ def test_settings_win_and_options_of_the_jvm_are_joined(jars: Path) -> None:
 
 
 def test_two_cores_have_none_to_spare_for_collector_and_compiler(jars: Path) -> None:
-    def options(master: str, chosen: str = "") -> str:
+    def options(master: str, chosen: str = "", *, short: bool = False) -> str:
         conf = {"spark.driver.extraJavaOptions": chosen} if chosen else {}
-        return configuration(SparkSettings(jars=str(jars), master=master, conf=conf))["spark.driver.extraJavaOptions"]
+        settings = SparkSettings(jars=str(jars), master=master, conf=conf)
+        return configuration(settings, short=short)["spark.driver.extraJavaOptions"]
 
     assert options("local[2]").endswith(" -XX:CompileThresholdScaling=3 -XX:+UseSerialGC")
+    assert options("local[2]", short=True).endswith(" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     assert "-XX" not in options("local[3]")
+    assert "-XX" not in options("local[3]", short=True)
     assert options("local[2]", "-XX:+UseParallelGC").endswith(" -XX:CompileThresholdScaling=3 -XX:+UseParallelGC")
 
 
