@@ -1,7 +1,7 @@
 """A PostgreSQL on this machine, for the tests of JDBC catalogs: programs of a Debian package, data that is thrown away.
 
 with start_postgres() as uri:
-    CatalogSettings(type="jdbc", uri=uri, properties={"jdbc.user": "postgres"}, ...)
+    CatalogSettings(type="jdbc", uri=uri, properties={"jdbc.user": "postgres", "jdbc.password": PASSWORD}, ...)
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from tempfile import TemporaryDirectory
 from infra.servers.errors import ServerError, tail
 from infra.servers.process import HOST, free_port, wait_until
 
+PASSWORD = "of-the-tests"  # noqa: S105
+"""Of the user `postgres`."""
+
 _START_SECONDS = 60
 _OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "unix_socket_directories=")
 
 
 @contextmanager
 def start_postgres() -> Iterator[str]:
-    """The JDBC address of a server, whose user `postgres` needs no password, until the end of the block.
+    """The JDBC address of a server, whose user `postgres` needs the password, until the end of the block.
 
     Raises:
         ServerError: it is not installed, or did not come up.
@@ -33,7 +36,10 @@ def start_postgres() -> Iterator[str]:
     with TemporaryDirectory(prefix="loader-postgres-") as folder:
         user = _hand_over(Path(folder))
         data, log, port = Path(folder, "data"), Path(folder, "log"), free_port()
-        argv = [str(programs / "initdb"), "--pgdata", str(data), "--username=postgres", "--auth=trust", "--no-sync"]
+        secret = Path(folder, "password")
+        secret.write_text(PASSWORD)
+        argv = [str(programs / "initdb"), "--pgdata", str(data), "--username=postgres", "--no-sync"]
+        argv += ["--auth=scram-sha-256", f"--pwfile={secret}"]
         made = subprocess.run(argv, user=user, cwd=folder, check=False, capture_output=True, text=True)
         if made.returncode:
             raise ServerError(f"initdb failed:\n{tail(made.stdout + made.stderr)}")

@@ -93,6 +93,10 @@ class Staging(_Section):
         return options.address(self.root)
 
 
+_SECRET = re.compile(r"(^|[.-])(password|token|credential|secret-access-key|secret-key|session-token)$")
+"""Ends of the names of a catalog's properties that are secrets."""
+
+
 class Warehouse(_Section):
     """The Iceberg catalog: see CatalogSettings."""
 
@@ -101,6 +105,15 @@ class Warehouse(_Section):
     path: str
     uri: str = ""
     properties: dict[str, str] = {}
+    secrets: dict[str, Annotated[str, AfterValidator(_reference)]] = {}
+
+    @model_validator(mode="after")
+    def _secrets_by_reference(self) -> Warehouse:
+        if open_ones := sorted(filter(_SECRET.search, self.properties)):
+            raise ValueError(f"a secret; give a reference to it in warehouse.secrets: {', '.join(open_ones)}")
+        if twice := sorted(self.properties.keys() & self.secrets.keys()):
+            raise ValueError(f"both in properties and in secrets: {', '.join(twice)}")
+        return self
 
 
 class Spark(_Section):
@@ -261,6 +274,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
             warehouse=catalog.path,
             uri=catalog.uri,
             properties=catalog.properties,
+            secrets=catalog.secrets,
         ),
         spark=SparkSettings(
             master=config.spark.master,

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from infra.jars import jars_folder
-from infra.postgres import start_postgres
+from infra.postgres import PASSWORD, start_postgres
 from loader.materialise.spec import CatalogSettings
 from loader.submit import SparkSettings, configuration, environment
 from tests.integration.materialise.lake import Lake
@@ -82,6 +82,8 @@ def new_lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
         uri = (
             f"jdbc:sqlite:{tmp_path}/catalog.db?{_SQLITE}" if kind == "sqlite" else request.getfixturevalue("postgres")
         )
+        password = tmp_path / "password"
+        password.write_text(f"{PASSWORD}\n")
         # The name of the catalog is in every row of its database, and so are the tables of other tests.
         catalog = CatalogSettings(
             name=f"lake_{tmp_path.name}",
@@ -89,6 +91,7 @@ def new_lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
             uri=uri,
             warehouse=f"file://{tmp_path}/warehouse",
             properties={"jdbc.user": "postgres", "jdbc.schema-version": "V1"},
+            secrets={"jdbc.password": f"file:{password}"},
         )
         return Lake(spark, tmp_path, catalog)
 

@@ -10,8 +10,8 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from loader.errors import UsageError
+from loader.secret import secret_variable
 from loader.submit import SparkSettings
-from loader.transport.address import secret_variable
 
 _EXAMPLE = '{"conn_type": "spark", "host": "local[*]"}'
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -81,7 +82,9 @@ class LoaderSparkOperator(SparkSubmitOperator):
         from loader.airflow.already import done_before
         from loader.airflow.connections import secret, spark_settings
 
-        with secret(settings.server.password):
+        with ExitStack() as secrets:
+            for reference in {settings.server.password, *settings.catalog.secrets.values()}:
+                secrets.enter_context(secret(reference))
             job = self._job(settings)
             if result := done_before(job):
                 return result

@@ -13,7 +13,8 @@ from loader.materialise.rules import TableRule
 class CatalogSettings(BaseModel):
     """An Iceberg catalog as Spark sees it: `type` is Iceberg's own word (hadoop, jdbc, rest, hive, glue).
 
-    `properties` go to the catalog as they are (`jdbc.user`, `io-impl`, ...). A table's namespace is its MySQL schema.
+    `properties` go to the catalog as they are (`jdbc.user`, `io-impl`, ...). `secrets` are references to others
+    (`jdbc.password`, `token`, ...), which the driver of Spark follows. A table's namespace is its MySQL schema.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -23,6 +24,7 @@ class CatalogSettings(BaseModel):
     warehouse: str
     uri: str = ""
     properties: dict[str, str] = {}
+    secrets: dict[str, str] = {}
 
 
 class TablesSpec(BaseModel):

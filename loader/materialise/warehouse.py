@@ -19,6 +19,7 @@ from loader.materialise.rules import TableRule, rule_of
 from loader.materialise.spec import CatalogSettings
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
+from loader.secret import read_secret
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Warehouse:
     `rules`: the first that matches a table decides what becomes of its rows.
 
     Raises:
-        UsageError: a catalog that cannot decide between two committers.
+        UsageError: a catalog that cannot decide between two committers, or a secret of it that is not there.
     """
 
     def __init__(self, spark: SparkSession, catalog: CatalogSettings, rules: Sequence[TableRule] = ()) -> None:
@@ -219,6 +220,7 @@ def _configuration(catalog: CatalogSettings) -> dict[str, str]:
     prefix = f"spark.sql.catalog.{catalog.name}"
     conf = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
     conf |= {f"{prefix}.{name}": value for name, value in catalog.properties.items()}
+    conf |= {f"{prefix}.{name}": read_secret(reference) for name, reference in catalog.secrets.items()}
     conf |= {f"{prefix}.type": catalog.type, f"{prefix}.warehouse": catalog.warehouse}
     conf |= {f"{prefix}.uri": catalog.uri} if catalog.uri else {}
     return conf | {

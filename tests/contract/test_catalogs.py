@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.postgres import PASSWORD
 from loader.materialise.branch import Branch, LostError
 from loader.materialise.maintain_job import maintain
 from loader.materialise.maintain_spec import MaintainSpec
@@ -141,7 +142,8 @@ def _merged(lake: Lake, start: int) -> None:
 def test_many_tables_need_few_connections_of_a_catalog(new_lake: NewLake, postgres: str) -> None:
     lake = new_lake("postgresql")
     query = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = 'postgres'"
-    reading = lake.spark.read.format("jdbc").option("url", postgres).option("user", "postgres").option("query", query)
+    options = {"url": postgres, "user": "postgres", "password": PASSWORD, "query": query}
+    reading = lake.spark.read.format("jdbc").options(**options)
     before = reading.load().first().n
     tables = [table(f"t{place}", COLUMNS, ["id"]) for place in range(8)]
     keys = [lake.staging.load(schema, [(1, "x")], position(1, 1000)) for schema in tables]

@@ -283,6 +283,24 @@ def test_a_password_is_given_by_reference_and_a_secret_in_its_place_is_not_repea
     assert "hunter2" not in str(caught.value.as_dict())
 
 
+def test_secrets_of_a_catalog_are_given_by_reference(write: Path) -> None:
+    def with_catalog(lines: str) -> str:
+        return GOOD.replace("[spark]", f"{lines}\n[spark]", 1)
+
+    good = with_catalog('properties = { "jdbc.user" = "a" }\nsecrets = { "jdbc.password" = "env:CATALOG" }')
+    assert loaded(write, good).source("shop").catalog.secrets == {"jdbc.password": "env:CATALOG"}
+    for name in ("jdbc.password", "token", "credential", "s3.secret-access-key"):
+        text = complaint(
+            write, with_catalog(f'properties = {{ "{name}" = "hunter2", "token-refresh-enabled" = "true" }}')
+        )
+        assert text.endswith(f"a secret; give a reference to it in warehouse.secrets: {name}")
+        assert "hunter2" not in text
+    text = complaint(write, with_catalog('secrets = { "token" = "hunter2" }'))
+    assert text == "warehouse.secrets.token: write a reference: env:NAME, file:/path or airflow:connection"
+    twice = 'properties = { "a" = "b" }\nsecrets = { "a" = "env:B" }'
+    assert complaint(write, with_catalog(twice)).endswith("both in properties and in secrets: a")
+
+
 def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(VARIABLE, raising=False)

@@ -1,0 +1,41 @@
+"""Secrets, which the loader is given by reference only: `env:NAME`, `file:/path`, `airflow:connection`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from loader.errors import UsageError
+
+
+def secret_variable(connection: str) -> str:
+    """Name of the environment variable that carries the password of an Airflow connection to a job."""
+    return "LOADER_SECRET_" + re.sub(r"\W", "_", connection).upper()
+
+
+def read_secret(reference: str) -> str:
+    """The secret behind a reference.
+
+    Raises:
+        UsageError: an unknown kind of reference, or nothing behind it.
+    """
+    if not reference:
+        return ""
+    kind, _, name = reference.partition(":")
+    if kind == "file":
+        try:
+            return Path(name).read_text(encoding="utf-8").rstrip("\n")
+        except OSError as error:
+            raise UsageError("the password's file cannot be read", why=str(error), key=name) from error
+    if kind not in {"env", "airflow"}:
+        raise UsageError(
+            "a password must be given by reference",
+            hint="write env:NAME, file:/path or airflow:connection; the password itself never stands in a file of ours",
+            key="password",
+        )
+    variable = name if kind == "env" else secret_variable(name)
+    if variable not in os.environ:
+        where = "the environment" if kind == "env" else "a task's environment; outside Airflow use env: or file:"
+        raise UsageError(f"{variable} is not set", hint=f"set it in {where}", key=reference)
+    return os.environ[variable]
