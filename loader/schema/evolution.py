@@ -64,12 +64,11 @@ class Evolution:
 
 @dataclass(frozen=True)
 class _State:
-    """A table between two statements; `longer`: columns whose type may have become a longer text."""
+    """A table between two statements."""
 
     columns: tuple[Column, ...]
     origins: tuple[Origin, ...]
     key: Key
-    longer: frozenset[str] = frozenset()
 
 
 def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> Evolution:
@@ -134,10 +133,7 @@ def _altered(state: _State, step: Step) -> _State:
             origins.append(_origin(one, before, step, one.column.name.lower() in keyed))
         except UntoldError as error:
             raise UntoldError(f"column {one.column.name}: {error}") from error
-    longer = {one.column.name for one in after if one.widens or (one.before in state.longer and one.action is None)}
-    return _State(
-        tuple(one.column for one in after), tuple(origins), alter_key(state.key, actions, after), frozenset(longer)
-    )
+    return _State(tuple(one.column for one in after), tuple(origins), alter_key(state.key, actions, after))
 
 
 def _origin(one: Altering, before: Mapping[str, tuple[Column, Origin]], step: Step, keyed: bool) -> Origin:
@@ -209,17 +205,16 @@ def _differences(state: _State, new: TableSchema) -> Iterator[str]:
         yield f"the columns are ({', '.join(found)}), not ({', '.join(expected)})"
         return
     for column, told in zip(state.columns, new.columns, strict=True):
-        if not _agrees(column, told, column.name in state.longer):
+        if not _agrees(column, told):
             yield f"column {column.name} is {told} {told.charset}".strip() + f", not {column} {column.charset}".rstrip()
     if state.key.sure and state.key.columns != new.key:
         yield f"the key is ({', '.join(new.key)}), not ({', '.join(state.key.columns)})"
 
 
-def _agrees(column: Column, told: Column, longer: bool) -> bool:
-    if (
-        longer
-        and {column.type, told.type} <= set(GROWING_TEXTS)
-        and GROWING_TEXTS.index(told.type) >= GROWING_TEXTS.index(column.type)
+def _agrees(column: Column, told: Column) -> bool:
+    # CONVERT TO CHARACTER SET makes texts longer as it sees fit, perhaps in an interval before; no value changes by it.
+    if {column.type, told.type} <= set(GROWING_TEXTS) and GROWING_TEXTS.index(told.type) >= GROWING_TEXTS.index(
+        column.type
     ):
         column = replace(column, type=told.type)
     # What charset a column has that the statement does not say is the table's.

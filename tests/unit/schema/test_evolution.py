@@ -264,6 +264,9 @@ def test_a_text_becomes_longer_with_its_characters() -> None:
     before = replace(OLD, columns=(ID, Column("a", "text", charset="latin1")))
     new = replace(OLD, columns=(ID, Column("a", "mediumtext", charset="utf8mb4")))
     assert evolve(before, steps("CONVERT TO CHARACTER SET utf8mb4"), new).schema == new
+    # The first row comes after the end of a merge.
+    between = evolve(before, steps("CONVERT TO CHARACTER SET utf8mb4"), None).schema
+    assert evolve(between, [], new).schema == new
     with pytest.raises(UnsupportedError, match="does not agree"):
         evolve(new, steps("CONVERT TO CHARACTER SET latin1"), before)
 
