@@ -237,7 +237,7 @@ def plan_table(
     elif at:
         stages.append(Empty())
     there = not new or bool(timeline.copied)  # rows, before the next stage
-    for group in _groups(timeline.epochs, names, (at, emptied), rule):
+    for group in _groups(timeline.epochs, names, (at, emptied)):
         if at < emptied <= group[0]:
             stages.append(Empty())
             emptied = 0
@@ -269,11 +269,10 @@ def plan_table(
     )
 
 
-def _groups(epochs: Sequence[Epoch], names: Sequence[Names], starts: tuple[int, int], rule: TableRule) -> list[range]:
+def _groups(epochs: Sequence[Epoch], names: Sequence[Names], starts: tuple[int, int]) -> list[range]:
     """The epochs that count, in runs in which keys can be compared and no value may have to be looked at.
 
-    Those before the first of `starts` do not; with the second a run begins. Rows that changed before a column was
-    dropped, and not since, have a value in it, if it is kept.
+    Those before the first of `starts` do not; with the second a run begins.
     """
     cuts = [
         place
@@ -281,7 +280,6 @@ def _groups(epochs: Sequence[Epoch], names: Sequence[Names], starts: tuple[int, 
         if place == starts[1]
         or _check(epochs[place], names[place - 1])
         or not _same_key(epochs[place - 1], epochs[place])
-        or (rule.on_drop == "keep" and _drops(epochs[place - 1], epochs[place]))
     ]
     return [range(first, end) for first, end in pairwise([starts[0], *cuts, len(epochs)]) if first < end]
 
@@ -294,12 +292,6 @@ def _same_key(before: Epoch, after: Epoch) -> bool:
     new = [after.schema.column(name) for name in after.schema.key]
     same = kept == [column.name for column in old]
     return same and all(form(a) is form(b) and _text(a) == _text(b) for a, b in zip(old, new, strict=True))
-
-
-def _drops(before: Epoch, after: Epoch) -> bool:
-    """Whether a column has nothing to do with any that is there afterwards."""
-    kept = {origin.old for origin in after.origins.values() if isinstance(origin, Kept)}
-    return any(column.name not in kept for column in before.schema.columns)
 
 
 def _text(column: Column) -> tuple[str, int]:

@@ -103,8 +103,7 @@ def _work(
             hint="replay from a position after that",
             table=table,
         )
-    # Columns that the source dropped are not compared.
-    merge = plan_table(table, timeline, manifests, rule.model_copy(update={"on_drop": "drop"}), new=True)
+    merge = plan_table(table, timeline, manifests, rule, new=True)
     if len(merge.works) > 1 or timeline.copied or timeline.target != applied.seqno:
         raise UnsupportedError(
             "the table's key changed since, or it got its name from another table",

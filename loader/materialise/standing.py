@@ -36,8 +36,9 @@ def plan_merge(
     """
     applied = check_ours(history, table, chain.source, chain.generations) if history else None
     standing = _standing(history, applied, chain, table, target, record)
+    rule = warehouse.rule(table)
     if history:
-        check_rule(history.properties, warehouse.rule(table), table)
+        check_rule(history.properties, rule, table)
     if standing.applied >= target:
         return stands(table, applied, "already")
     chain.check_joined(table, standing.applied)
@@ -45,8 +46,9 @@ def plan_merge(
     _check_captured(chain, manifests, table)
     events = events_of(table, manifests, standing.applied, target)
     check_told(table, manifests, standing.applied, target)
-    timeline = unfold(table, standing, target, manifests, events, partial(copy_of, warehouse, chain))
-    merge = plan_table(table, timeline, manifests, warehouse.rule(table), new=history is None)
+    copies = partial(copy_of, warehouse, chain)
+    timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
+    merge = plan_table(table, timeline, manifests, rule, new=history is None)
     if not merge.stages and (merge.schema, merge.state) == (standing.schema, standing.state):
         return stands(table, applied, "unchanged")
     return merge

@@ -115,6 +115,8 @@ def unfold(
     manifests: Sequence[Manifest],
     events: Iterable[Event],
     copy_of: CopyOf,
+    *,
+    apart: bool = False,
 ) -> Timeline:
     """The timeline from where a table stands to `target`, or to just before another table takes its name.
 
@@ -125,6 +127,7 @@ def unfold(
         manifests: the unbroken run of intervals from `standing.applied` to `target`.
         events: what befell the table there, in order.
         copy_of: a table as it was just before a seqno.
+        apart: it also ends before each event, so that what comes and goes between two of them is seen.
 
     Raises:
         UnsupportedError: rows or columns whose values the log does not tell.
@@ -134,7 +137,7 @@ def unfold(
     for event in events:
         before = event.seqno - 1  # rows of CREATE TABLE ... SELECT have the seqno of the statement
         _stretch(fold, name, files, before, manifests)
-        if isinstance(event, Came) and fold.moved:
+        if fold.moved and (isinstance(event, Came) or (apart and fold.schema is not None)):
             # The other table is taken as it was right before; so this one is brought there first, on its own.
             return _told(fold, before)
         fold.low = before
