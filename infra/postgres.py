@@ -1,7 +1,7 @@
 """A PostgreSQL on this machine, for the tests of JDBC catalogs: programs of a Debian package, data that is thrown away.
 
 with start_postgres() as uri:
-    CatalogSettings(type="jdbc", uri=uri, properties={"jdbc.user": "postgres", "jdbc.password": PASSWORD}, ...)
+    spark.read.format("jdbc").options(url=uri, user="postgres", password=PASSWORD, query="SELECT 1")
 """
 
 from __future__ import annotations

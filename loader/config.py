@@ -33,7 +33,7 @@ _DEFAULT = "loader.toml"
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 def _root(value: str) -> str:
@@ -93,8 +93,8 @@ class Staging(_Section):
         return options.address(self.root)
 
 
-_SECRET = re.compile(r"(^|[.-])(password|token|credential|secret-access-key|secret-key|session-token)$")
-"""Ends of the names of a catalog's properties that are secrets."""
+_SECRET = re.compile(r"\b(password|secret|credential|authorization|sas-token|shared-key)\b|\btoken$", re.IGNORECASE)
+"""In the names of a catalog's properties that are secrets, as those of Iceberg, Hadoop and clouds are called."""
 
 
 class Warehouse(_Section):
@@ -111,6 +111,8 @@ class Warehouse(_Section):
     def _secrets_by_reference(self) -> Warehouse:
         if open_ones := sorted(filter(_SECRET.search, self.properties)):
             raise ValueError(f"a secret; give a reference to it in warehouse.secrets: {', '.join(open_ones)}")
+        if re.search(r"[?&;]password=", self.uri, re.IGNORECASE):
+            raise ValueError("uri has a password; give a reference to it in warehouse.secrets: jdbc.password")
         if twice := sorted(self.properties.keys() & self.secrets.keys()):
             raise ValueError(f"both in properties and in secrets: {', '.join(twice)}")
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -10,8 +11,9 @@ from loader.errors import UsageError
 
 
 def secret_variable(connection: str) -> str:
-    """Name of the environment variable that carries the password of an Airflow connection to a job."""
-    return "LOADER_SECRET_" + re.sub(r"\W", "_", connection).upper()
+    """Name of the environment variable that carries the password of an Airflow connection to a job: its alone."""
+    told_apart = hashlib.sha256(connection.encode()).hexdigest()[:8]
+    return f"LOADER_SECRET_{re.sub(r'[^A-Z0-9]', '_', connection.upper())}_{told_apart}"
 
 
 def read_secret(reference: str) -> str:
@@ -27,12 +29,11 @@ def read_secret(reference: str) -> str:
         try:
             return Path(name).read_text(encoding="utf-8").rstrip("\n")
         except OSError as error:
-            raise UsageError("the password's file cannot be read", why=str(error), key=name) from error
+            raise UsageError("the file of a secret cannot be read", why=str(error), file=name) from error
     if kind not in {"env", "airflow"}:
         raise UsageError(
-            "a password must be given by reference",
-            hint="write env:NAME, file:/path or airflow:connection; the password itself never stands in a file of ours",
-            key="password",
+            "a secret must be given by reference",
+            hint="write env:NAME, file:/path or airflow:connection; the secret itself never stands in a file of ours",
         )
     variable = name if kind == "env" else secret_variable(name)
     if variable not in os.environ:

@@ -101,6 +101,8 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.speculation": "false",
+        # What is hidden in logs and pages of Spark: with its own words those for secrets of catalogs.
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|authorization|shared-key",
         "spark.sql.extensions": _EXTENSIONS,
         "spark.sql.session.timeZone": "UTC",
         # What is kept is read twice and then let go: packing it takes longer than that.

@@ -1,4 +1,4 @@
-"""What the loader takes from Airflow's connections: where Spark runs, and the password of a source."""
+"""What the loader takes from Airflow's connections: where Spark runs, and secrets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _master(connection: Connection) -> str:
 
 @contextmanager
 def secret(reference: str) -> Iterator[None]:
-    """While the block runs, the password of a reference `airflow:connection` is in this process's environment.
+    """While the block runs, the secret of a reference `airflow:connection` is in this process's environment.
 
     That is where the loader looks for it, here and in the jobs that inherit the environment: it is never an argument,
     a template or a log line. Other references are left to the loader.
@@ -64,7 +64,7 @@ def secret(reference: str) -> Iterator[None]:
         yield
         return
     variable = secret_variable(connection_id)
-    os.environ[variable] = _connection(connection_id, "add it, or change the source's password").password or ""
+    os.environ[variable] = _connection(connection_id, "add it, or change the reference to it").password or ""
     try:
         yield
     finally:

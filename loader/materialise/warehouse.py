@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from queue import Empty, SimpleQueue
+from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
@@ -56,6 +57,9 @@ class Warehouse:
         self.catalog = catalog
         self._rules = rules
         self.session = spark.newSession()
+        for name in catalog.secrets:
+            # Spark's event log hides the values of a session's settings only where the application has them too.
+            cast("Any", spark.sparkContext)._conf.set(f"{_prefix(catalog)}.{name}", "")
         for name, value in _configuration(catalog).items():
             self.session.conf.set(name, value)
         # A catalog is made on first use from the settings of the session whose statement runs; the Java API that
@@ -216,8 +220,12 @@ def _check(catalog: CatalogSettings) -> None:
         )
 
 
+def _prefix(catalog: CatalogSettings) -> str:
+    return f"spark.sql.catalog.{catalog.name}"
+
+
 def _configuration(catalog: CatalogSettings) -> dict[str, str]:
-    prefix = f"spark.sql.catalog.{catalog.name}"
+    prefix = _prefix(catalog)
     conf = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
     conf |= {f"{prefix}.{name}": value for name, value in catalog.properties.items()}
     conf |= {f"{prefix}.{name}": read_secret(reference) for name, reference in catalog.secrets.items()}

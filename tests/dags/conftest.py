@@ -76,12 +76,13 @@ class Site:
     def interval(self) -> dict[str, Any]:
         return {"start_seqno": self.plan.start_seqno, "stop_seqno": self.plan.stop_seqno}
 
-    def configure(self, password: str = "") -> None:
+    def configure(self, password: str = "", secrets: str = "") -> None:
         (self.folder / "loader.toml").write_text(f"""
             [staging]
             root = "file://{self.folder}/staging"
             [warehouse]
             path = "file://{self.folder}/warehouse"
+            secrets = {{ {secrets} }}
             [spark]
             jars = "{self.jars}"
             [sources.shop]

@@ -20,6 +20,7 @@ from loader.airflow.report import summary
 from loader.errors import GapError, LoaderError, SourceUnavailable, UsageError
 from loader.job import failure
 from loader.materialise.spec import MaterialiseResult, TableResult
+from loader.secret import secret_variable
 from loader.staging.documents import LeftOut, Published, PublishedTable
 from loader.submit import SparkSettings
 from tests.dags.conftest import Site, SparkSubmit, Task
@@ -160,12 +161,14 @@ def test_a_password_is_in_the_environment_only(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    site.configure(password="airflow:shop-db")
-    monkeypatch.setenv("AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "hunter2"}))
+    site.configure(password="airflow:shop-db", secrets='token = "airflow:shop_db", credential = "airflow:shop_db"')
+    for name, password in (("SHOP-DB", "hunter2"), ("SHOP_DB", "hunter2 of the catalog")):
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name}", json.dumps({"conn_type": "generic", "password": password}))
     operator = _operator("extract", site)
     operator.execute(running.context)
-    assert spark_submit_program.env["LOADER_SECRET_SHOP_DB"] == "hunter2"
-    assert "LOADER_SECRET_SHOP_DB" not in os.environ
+    lent = {name: value for name, value in spark_submit_program.env.items() if name.startswith("LOADER_SECRET_")}
+    assert lent == {secret_variable("shop-db"): "hunter2", secret_variable("shop_db"): "hunter2 of the catalog"}
+    assert not lent.keys() & os.environ.keys()
     assert spark_submit_program.argv
     told = [
         *spark_submit_program.argv,

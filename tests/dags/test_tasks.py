@@ -15,6 +15,7 @@ from loader.airflow import tasks
 from loader.airflow.tasks import check_runway, purge, snapshot_position
 from loader.errors import GapError, LoaderError, SourceUnavailable
 from loader.pipeline import IntervalChosen, Removal
+from loader.secret import secret_variable
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from tests.dags.conftest import Site, Task
@@ -84,8 +85,8 @@ def test_a_password_is_lent_to_the_environment(
     site.configure(password="airflow:shop_db")
     monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", json.dumps({"conn_type": "generic", "password": "hunter2"}))
     choose(_CHOSEN)
-    assert running.xcoms["environment"]["LOADER_SECRET_SHOP_DB"] == "hunter2"
-    assert "LOADER_SECRET_SHOP_DB" not in os.environ
+    assert running.xcoms["environment"][secret_variable("shop_db")] == "hunter2"
+    assert secret_variable("shop_db") not in os.environ
 
 
 def test_the_source_can_be_named_by_the_environment(

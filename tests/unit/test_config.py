@@ -289,7 +289,14 @@ def test_secrets_of_a_catalog_are_given_by_reference(write: Path) -> None:
 
     good = with_catalog('properties = { "jdbc.user" = "a" }\nsecrets = { "jdbc.password" = "env:CATALOG" }')
     assert loaded(write, good).source("shop").catalog.secrets == {"jdbc.password": "env:CATALOG"}
-    for name in ("jdbc.password", "token", "credential", "s3.secret-access-key"):
+    for name in (
+        "jdbc.Password",
+        "token",
+        "credential",
+        "s3.secret-access-key",
+        "fs.s3a.secret.key",
+        "adls.sas-token.a",
+    ):
         text = complaint(
             write, with_catalog(f'properties = {{ "{name}" = "hunter2", "token-refresh-enabled" = "true" }}')
         )
@@ -299,6 +306,9 @@ def test_secrets_of_a_catalog_are_given_by_reference(write: Path) -> None:
     assert text == "warehouse.secrets.token: write a reference: env:NAME, file:/path or airflow:connection"
     twice = 'properties = { "a" = "b" }\nsecrets = { "a" = "env:B" }'
     assert complaint(write, with_catalog(twice)).endswith("both in properties and in secrets: a")
+    with pytest.raises(UsageError, match="uri has a password") as caught:
+        loaded(write, with_catalog('uri = "jdbc:postgresql://db/x?user=a&password=hunter2"'))
+    assert "hunter2" not in f"{caught.value} {caught.value.__cause__}"
 
 
 def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

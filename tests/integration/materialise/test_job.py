@@ -10,15 +10,18 @@ from typing import Any
 import pyspark
 import pytest
 from pydantic import BaseModel
+from pyspark.sql import SparkSession
 
 from loader import submit
 from loader.errors import DataError, GapError, LoaderError, RetryableError, UsageError
 from loader.job import carried, carried_error
 from loader.materialise import job
+from loader.materialise.spec import CatalogSettings
 from loader.materialise.warm_job import warm
+from loader.model.table import Column
 from loader.submit import SparkSettings, WarmSpec, configuration, run
 from tests.integration.materialise.lake import Lake
-from tests.integration.materialise.staged_writer import number
+from tests.integration.materialise.staged_writer import Change, number, position, table
 
 pytestmark = pytest.mark.integration
 
@@ -74,6 +77,29 @@ def work(spark, spec):
 job_main(work, Spec)
 """
     assert scripted(tmp_path, settings, body) == {"file": pyspark.__file__, "rows": 1}
+
+
+def test_secrets_of_the_catalog_are_not_in_the_log_of_events(
+    spark: SparkSession, tmp_path: Path, settings: SparkSettings
+) -> None:
+    secret, events = tmp_path / "secret", tmp_path / "events"
+    secret.write_text("hunter2")
+    events.mkdir()
+    secrets = dict.fromkeys(("jdbc.password", "token", "credential", "header.Authorization"), f"file:{secret}")
+    catalog = CatalogSettings(type="hadoop", warehouse=f"file://{tmp_path}/warehouse", secrets=secrets)
+    lake = Lake(spark, tmp_path, catalog)
+    start, stop = position(1, 1000), position(1, 2000)
+    people = table("people", [Column("id", "int")], ["id"])
+    lake.loaded(lake.staging.load(people, [(1,)], start))
+    lake.staging.interval(start, stop, [(people, [Change("I", number(1, 2000), 0, (2,))])])
+    logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(events), "spark.eventLog.compress": "false"}
+    told = settings.model_copy(update={"conf": settings.conf | logged})
+    result = run(Path(job.__file__), lake.merge_spec(), told)
+    assert (result["tables"][0]["status"], sorted(lake.rows(people))) == ("applied", [(1,), (2,)])
+    text = "".join(file.read_text() for file in events.rglob("*") if file.is_file())
+    assert "SparkListenerJobStart" in text
+    assert "lake.header.Authorization" in text
+    assert "hunter2" not in text
 
 
 def test_a_damaged_class_archive_does_no_harm(
