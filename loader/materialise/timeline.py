@@ -137,7 +137,8 @@ def unfold(
     for event in events:
         before = event.seqno - 1  # rows of CREATE TABLE ... SELECT have the seqno of the statement
         _stretch(fold, name, files, before, manifests)
-        if fold.moved and (isinstance(event, Came) or (apart and fold.schema is not None)):
+        alone = apart and fold.schema is not None and before > standing.applied  # a statement may be several events
+        if fold.moved and (isinstance(event, Came) or alone):
             # The other table is taken as it was right before; so this one is brought there first, on its own.
             return _told(fold, before)
         fold.low = before

@@ -150,6 +150,26 @@ def planned(applied: int, *manifests: Manifest, standing: Standing | None = None
     return plan_table(NAME, timeline, manifests, DEFAULT, new=stands.schema is None)
 
 
+def test_a_table_can_be_brought_to_right_before_each_statement() -> None:
+    texts = {"ADD y INT": 12, "DROP y": 12, "RENAME COLUMN v TO w": 13, "ADD v INT": 14}
+    barriers = tuple(barrier(at, statement=f"ALTER TABLE orders {text}") for text, at in texts.items())
+    one = manifest(10, 20, file(11, 11), barriers=barriers)
+    stands, stops = Standing(SCHEMA, seqno(10)), []
+    while stands.applied < one.stop_seqno:
+        events = events_of(NAME, [one], stands.applied, one.stop_seqno)
+        timeline = unfold(NAME, stands, one.stop_seqno, [one], events, lambda name, at: None, apart=True)
+        assert timeline.target > stands.applied
+        stops.append(timeline.target - seqno(0))
+        stands = Standing(timeline.epochs[-1].schema, timeline.target)
+    assert stops == [11, 12, 13, 20]
+    assert planned(10, one).schema == stands.schema
+    # Nothing is known of a new table before its first record.
+    new = manifest(10, 20, barriers=(barrier(11, statement="CREATE TABLE orders (x INT)"), *barriers))
+    events = events_of(NAME, [new], seqno(10), seqno(20))
+    fresh = unfold(NAME, Standing(None, seqno(10), "gone"), seqno(20), [new], events, lambda name, at: None, apart=True)
+    assert (fresh.target, fresh.state) == (seqno(20), "fresh")
+
+
 def test_files_that_are_applied_whole_are_left_out() -> None:
     other = TableSchema(TableName("shop", "other"), SCHEMA.columns, SCHEMA.key)
     (work,) = planned(
