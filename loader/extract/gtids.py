@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 _ROOM = 16  # sources at first
+_MANY = 100_000  # runs, before those that meet are put together
 
 
 class GtidTally:
@@ -33,7 +34,8 @@ class GtidTally:
         self._sources: Bytes = np.zeros(_ROOM * g.SOURCE, np.uint8)
         self._current = np.zeros((_ROOM, 3), np.int64)
         self._state = np.zeros(3, np.int64)
-        self._runs: list[Ints] = []
+        self._ended: Ints = np.empty((0, 3), np.int64)
+        self._new: list[Ints] = []
         self._last = 0
 
     def add(self, log: LogBytes, window: Window, first: int, end: int) -> None:
@@ -55,7 +57,7 @@ class GtidTally:
 
     def parts(self) -> tuple[Part, ...]:
         """All that was found, in order."""
-        runs = np.concatenate([*self._runs, self._current[: self._state[g.KNOWN]]])
+        runs = _joined([self._ended, *self._new, self._current[: self._state[g.KNOWN]]])
         found = ((self._name(source), first, last) for source, first, last in runs.tolist())
         if not self._mariadb:
             merged = mysql_set(found).ranges
@@ -79,13 +81,29 @@ class GtidTally:
             self._sources = np.concatenate([self._sources, np.zeros_like(self._sources)])
             self._current = np.concatenate([self._current, np.zeros_like(self._current)])
         if ended := int(self._state[g.RUNS]):
-            self._runs.append(runs[:ended].copy())
+            self._new.append(runs[:ended].copy())
+            if sum(map(len, self._new)) > _MANY + len(self._ended):
+                self._ended, self._new = _joined([self._ended, *self._new]), []
 
     def _name(self, number: int) -> str:
         data = self._sources[number * g.SOURCE : (number + 1) * g.SOURCE].tobytes()
         if self._mariadb:
             return f"{int.from_bytes(data[:4], 'little')}-{int.from_bytes(data[4:8], 'little')}"
         return source_of(data[:16], data[g.TAG : g.TAG + data[g.TAG - 1]].decode())
+
+
+def _joined(runs: Sequence[Ints]) -> Ints:
+    """The same GTIDs in as few runs as can be, in order. A replica's appliers leave its log with a run for each."""
+    every = np.concatenate(runs)
+    found = []
+    for source in np.unique(every[:, 0]):
+        mine = every[every[:, 0] == source]
+        mine = mine[np.argsort(mine[:, 1], kind="stable")]
+        lasts = np.maximum.accumulate(mine[:, 2])
+        begins = np.flatnonzero(np.append(True, mine[1:, 1] - 1 > lasts[:-1]))
+        ends = np.append(begins[1:], len(mine)) - 1
+        found.append(np.column_stack((mine[begins, 0], mine[begins, 1], lasts[ends])))
+    return np.concatenate([every[:0], *found])
 
 
 def event_at(log: LogBytes, start: int) -> tuple[Bytes, int]:

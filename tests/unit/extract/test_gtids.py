@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from loader.binlog.registry import TableRegistry
 from loader.errors import BinlogFormatError, DataError, GapError
 from loader.extract import blocks
+from loader.extract import gtids as gtids_of
 from loader.extract.checkpoint import changed, checkpoint_at
 from loader.extract.closing import manifest_of
 from loader.extract.gtids import GtidTally, gtid_set
@@ -68,8 +69,12 @@ def test_every_transaction_counts_once(gtids: list[tuple[int, int]], data: st.Da
     starts = [at for at, _, kind in log.events if kind == 33]
     ends = sorted(data.draw(st.sets(st.sampled_from(starts[1:]), max_size=3))) if len(starts) > 1 else []
     expected = mysql_set((source_of(UUIDS[source]), number, number) for source, number in gtids)
-    size = data.draw(st.sampled_from([64, 700, 1 << 20]))
-    with patch.object(walking, "BLOCK", size), patch.object(blocks, "BLOCK", size):
+    size, many = data.draw(st.sampled_from([64, 700, 1 << 20])), data.draw(st.sampled_from([0, 3, 100]))
+    with (
+        patch.object(walking, "BLOCK", size),
+        patch.object(blocks, "BLOCK", size),
+        patch.object(gtids_of, "_MANY", many),
+    ):
         found, last = tallied(bytes(log.data), *ends)
     assert found == expected
     assert last == (starts[-1] if starts else 0)
