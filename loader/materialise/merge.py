@@ -60,7 +60,7 @@ def merge_table(
                 lost += 1
                 continue
             total = total.followed_by(result) if total else result
-            # Where another table takes its name, a table is brought to right before that first.
+            # A table may have to be brought to right before a statement first: see `unfold`.
             if result.status != "applied" or result.applied_seqno == target:
                 return total.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
     raise RetryableError(

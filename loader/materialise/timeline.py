@@ -137,9 +137,10 @@ def unfold(
     for event in events:
         before = event.seqno - 1  # rows of CREATE TABLE ... SELECT have the seqno of the statement
         _stretch(fold, name, files, before, manifests)
-        alone = apart and fold.schema is not None and before > standing.applied  # a statement may be several events
+        # Another table's rows are taken as they were right before; so this table is brought there first, on its own.
+        # A statement may be several events, of which only the first one can be stopped at.
+        alone = apart and fold.schema is not None and before > standing.applied
         if fold.moved and (isinstance(event, Came) or alone):
-            # The other table is taken as it was right before; so this one is brought there first, on its own.
             return _told(fold, before)
         fold.low = before
         _befall(fold, event, copy_of)
