@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sf
 
 from loader.materialise.changes import Changes
@@ -69,10 +69,15 @@ def compared(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool)
     both = new.join(old, same_key, "full" if whole else "left")
     differs = ~reduce(Expression.__and__, (_equal(column, places[column.value]) for column in counted))
     is_wanted, is_there = (sf.coalesce(name, sf.lit(False)) for name in ("_wanted", "_there"))
+    # A key may be in the table more than once, if somebody wrote to it: all but its best row are to be deleted.
+    same = Window.partitionBy(*(sf.coalesce(sf.col(key), sf.col(places[key])) for key in keys))
+    both = both.withColumn("_differs", differs)
+    both = both.withColumn("_copy", sf.row_number().over(same.orderBy("_differs")))
     kind = (
-        sf.when(is_wanted & ~is_there, "insert")
+        sf.when(sf.col("_copy") > 1, "delete")
+        .when(is_wanted & ~is_there, "insert")
         .when(~is_wanted & is_there, "delete")
-        .when(is_wanted & is_there & differs, "update")
+        .when(is_wanted & is_there & sf.col("_differs"), "update")
     )
     frame = both.withColumn("_kind", kind).where("_kind IS NOT NULL").persist()
     counts = {row["_kind"]: row["count"] for row in frame.groupBy("_kind").count().collect()}
@@ -88,15 +93,16 @@ def compared(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool)
 
 
 def _only(changes: Changes, frame: DataFrame, work: Work, places: dict[str, str], rows: int, *, whole: bool) -> Changes:
-    """The changes that mend what differs. A row that no change is of is deleted by its key."""
-    kept = frame.select(*changes.frame.columns)
+    """The changes that fix what differs, one for each key. A row that no change is of is deleted by its key."""
+    kept, keys = frame.select(*changes.frame.columns), key_places(work.schema)
     if whole:
-        keys = key_places(work.schema)
         filled = [sf.coalesce(sf.col(key), sf.col(places[key])).alias(key) for key in keys]
         others = [name for name in changes.frame.columns if name not in {*keys, "_op"}]
         kept = frame.select(*filled, *others, sf.coalesce("_op", sf.lit("D")).alias("_op"))
     within = "true" if whole else changes.within
-    return replace(changes, frame=kept, keys=rows, survivors=rows, within=within, sorted=False)
+    return replace(
+        changes, frame=kept.dropDuplicates(list(keys)), keys=rows, survivors=rows, within=within, sorted=False
+    )
 
 
 def _equal(column: TableColumn, place: str) -> Expression:

@@ -14,7 +14,7 @@ from loader.failpoints import failpoint
 from loader.materialise.branch import Branch, conflicting, drop_superseded
 from loader.materialise.columns import names_again
 from loader.materialise.evolving import changed
-from loader.materialise.history import EXACT_AT, EXACT_AT_SEQNO, SOURCE, TableHistory, signature
+from loader.materialise.history import APPLIED, EXACT_AT, EXACT_AT_SEQNO, SOURCE, TableHistory, signature
 from loader.materialise.layout import Layout
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Source, Window, Work, log_of
@@ -91,7 +91,7 @@ def _attempt(
     applied = check_ours(history, work.name, manifest.source, generations)
     check_rule(history.properties, work.rule, work.name)
     if applied is not None and applied.seqno >= work.target:
-        return stands(work.name, applied, "already")
+        return stands(work.name, applied, "already", applied.seqno)
     recorded = recorded_schema(history, work.name)
     work = replace(work, names=names_again(recorded, work.schema))
     verify_files(warehouse.session, store, work.files)
@@ -109,14 +109,16 @@ def _attempt(
             )
         head = branch.publish(1, finish, signed if finish else None)[0]
     drop_superseded(warehouse, work.name)
+    committed = int(head.summary[APPLIED])
     return TableResult(
         table=str(work.name),
         status="applied",
         inserts=work.rows,
         rows_inserted=work.rows,
-        applied_seqno=work.target,
+        applied_seqno=committed,
         position=work.position,
         snapshot=head.id,
+        complete_through=committed,
         misfits=misfits,
     )
 

@@ -20,12 +20,12 @@ from loader.materialise.chain import Chain
 from loader.materialise.changes import Changes
 from loader.materialise.collapse import collapse, complete
 from loader.materialise.evolving import changed
-from loader.materialise.history import TableHistory, signature
+from loader.materialise.history import APPLIED, TableHistory, signature
 from loader.materialise.layout import Layout
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Merge, Work
 from loader.materialise.spec import TableResult
-from loader.materialise.standing import plan_merge, stands
+from loader.materialise.standing import no_progress, plan_merge, stands
 from loader.materialise.verifying import verify_files
 from loader.materialise.warehouse import Warehouse, recorded_schema, recorded_unlogged
 from loader.model.table import TableName
@@ -59,15 +59,24 @@ def merge_table(
                 _LOG.info("%s: starting over: %s", table, error)
                 lost += 1
                 continue
+            _check_progress(table, total, result, target)
             total = total.followed_by(result) if total else result
             # A table may have to be brought to right before a statement first: see `unfold`.
-            if result.status != "applied" or result.applied_seqno == target:
+            if result.complete_through is not None and result.complete_through >= target:
                 return total.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
     raise RetryableError(
         f"others committed to the table during each of {_ATTEMPTS} merges",
         hint="run again when the maintenance of the table is done",
         table=table,
     )
+
+
+def _check_progress(table: TableName, before: TableResult | None, after: TableResult, target: int) -> None:
+    """Raise an error unless an attempt either brought the table further or found it complete."""
+    complete = after.complete_through or 0
+    further = after.status == "applied" and complete > (before.complete_through or 0 if before else 0)
+    if complete < target and not further:
+        raise no_progress(table, target, f"an attempt left it complete up to seqno {complete}")
 
 
 def _attempt(
@@ -83,8 +92,8 @@ def _attempt(
         for place, stage in enumerate(merge.stages):
             if isinstance(stage, Work):
                 changes[place] = collapse(warehouse.session, chain.store, stage)
-        if history and history.applied and _nothing(merge, changes, history):
-            return stands(table, history.applied, "unchanged")
+        if history and history.applied and merge.target == target and _nothing(merge, changes, history):
+            return stands(table, history.applied, "unchanged", target)
         return _merge(warehouse, chain, merge, changes, history)
     finally:
         for found in changes.values():
@@ -118,6 +127,7 @@ def _merge(
         commits = branch.publish(steps, finish, signed if finish else None)
     drop_superseded(warehouse, merge.name)
     collapsed = changes.values()
+    committed = int(commits[0].summary[APPLIED])
     return TableResult(
         table=str(merge.name),
         status="applied",
@@ -128,9 +138,10 @@ def _merge(
         rows_deleted=sum(c.count("added-position-deletes") - c.count("removed-position-deletes") for c in commits)
         + sum(commit.count("deleted-records") for commit in commits),
         rows_inserted=sum(commit.count("added-records") for commit in commits),
-        applied_seqno=merge.target,
+        applied_seqno=committed,
         position=merge.position,
         snapshot=commits[0].id,
+        complete_through=committed,
         misfits=sum((Counter(found.misfits) for found in collapsed), Counter()),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from loader.errors import LoaderError
 from loader.materialise.chain import Chain
 from loader.materialise.history import Applied
 from loader.materialise.spec import TableResult
@@ -16,11 +17,17 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
 
     A table that is further already, because it was loaded later or an old interval is run again, is not part of it,
     nor is one that is quarantined.
+
+    Raises:
+        LoaderError: a table is short of the interval's stop and not quarantined. Nothing was written.
     """
+    for result in results:
+        _check_complete(result, last)
     tables = {
         result.table: PublishedTable(snapshot=result.snapshot, applied=result.applied_seqno)
         for result in results
         if result.snapshot is not None and result.applied_seqno is not None and result.applied_seqno <= last.stop_seqno
+        if result.status != "quarantined"
     }
     behind = {result.table: result.applied_seqno or 0 for result in results if result.status == "quarantined"}
     record = Published(
@@ -32,6 +39,19 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         behind=behind,
     )
     return chain.publish(last, record)
+
+
+def _check_complete(result: TableResult, last: Manifest) -> None:
+    """A record says of every table in it that nothing up to its stop is missing, so a run may skip reading the log."""
+    if result.status == "quarantined" or (result.complete_through or 0) >= last.stop_seqno:
+        return
+    raise LoaderError(
+        "the interval cannot be published: a table is not known to hold every record up to its stop",
+        why=f"it is {result.status} and complete up to seqno {result.complete_through}, not {last.stop_seqno}",
+        hint=f"loader initial-load --table {result.table} --again; this is a fault of the loader, please report it",
+        table=result.table,
+        position=last.stop,
+    )
 
 
 def known_through(record: Published | None, table: TableName, applied: Applied) -> int:

@@ -18,7 +18,7 @@ from loader.materialise.merge import merge_table
 from loader.materialise.plan import Merge
 from loader.materialise.published import publish
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
-from loader.materialise.standing import plan_merge
+from loader.materialise.standing import WaitingForTable, no_progress, plan_merge
 from loader.materialise.warehouse import Warehouse, Warehouses
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
@@ -70,6 +70,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
             done.append(found)
     biggest_first = [table for _, table in sorted(todo, reverse=True)]
     done += _all(biggest_first, lambda table: bring(table, stop))
+    done = _waited(done, stop, bring)
     earlier = {str(table): result for table, result in before.items()}
     done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
     done = sorted(isolation.judged(done), key=lambda result: result.table)
@@ -147,6 +148,36 @@ def _stepwise(
             if result.status == "applied":
                 done[table] = done[table].followed_by(result) if table in done else result
     return done
+
+
+def _waited(
+    done: Sequence[TableResult], stop: int, bring: Callable[[TableName, int], TableResult]
+) -> list[TableResult]:
+    """Bring the tables that waited for another one to the stop, now that the others are there.
+
+    A table that waits again, for one that did not fail, makes no progress: another run would not help it either.
+    """
+    second = {one.table: one for one in _all(_waiting(done), lambda table: bring(table, stop))}
+    found = [second.get(one.table, one) for one in done]
+    failed = {one.table for one in found if one.error}
+    stalled = {str(table) for table in _waiting(found) if _awaited(second[str(table)]) not in failed}
+    return [_stalled(one, stop) if one.table in stalled else one for one in found]
+
+
+def _waiting(results: Sequence[TableResult]) -> list[TableName]:
+    return [
+        TableName.parse(one.table) for one in results if one.error and one.error["error"] == WaitingForTable.__name__
+    ]
+
+
+def _awaited(result: TableResult) -> str:
+    return str(result.error["where"].get("table", "")) if result.error else ""
+
+
+def _stalled(result: TableResult, stop: int) -> TableResult:
+    why = str(result.error["what"]) if result.error else ""
+    error = no_progress(TableName.parse(result.table), stop, why)
+    return result.model_copy(update={"error": error.as_dict()})
 
 
 def _steps(chain: Chain, known: int, stop: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:

@@ -135,6 +135,8 @@ class TableResult(BaseModel):
         rows_deleted, rows_inserted: what the merge did to the warehouse's rows.
         misfits: values that their columns cannot hold, by column: NULL now, as the table's rule says.
         applied_seqno, position, snapshot: where the table's newest commit of ours stands.
+        complete_through: the table holds every record up to this seqno: by its newest commit, or because the log has
+            no record for it since. None when that was not established.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -150,13 +152,16 @@ class TableResult(BaseModel):
     applied_seqno: int | None = None
     position: str = ""
     snapshot: int | None = None
+    complete_through: int | None = None
     seconds: float = 0.0
     error: dict[str, Any] | None = None
 
     def followed_by(self, later: TableResult) -> TableResult:
         """Both as one: where the table stands now, and all that was done."""
+        if later.status in {"failed", "quarantined"}:
+            return later
         if later.status != "applied":
-            return self if later.status != "failed" else later
+            return self.model_copy(update={"complete_through": later.complete_through})
         sums = {name: getattr(self, name) + getattr(later, name) for name in _COUNTED}
         misfits = {**(Counter(self.misfits) + Counter(later.misfits))}
         return later.model_copy(update={**sums, "misfits": misfits})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from loader.errors import DataError, GapError, RetryableError, UnsupportedError
+from loader.errors import DataError, GapError, LoaderError, RetryableError, UnsupportedError
 from loader.materialise.chain import Chain
 from loader.materialise.events import events_of
 from loader.materialise.history import Applied, TableHistory
@@ -19,6 +19,10 @@ from loader.materialise.told import check_told
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
+
+
+class WaitingForTable(RetryableError):
+    """A table takes the rows of another table, named by `where["table"]`, that has not been brought far enough."""
 
 
 def plan_merge(
@@ -40,7 +44,7 @@ def plan_merge(
     if history:
         check_rule(history.properties, rule, table)
     if standing.applied >= target:
-        return stands(table, applied, "already")
+        return stands(table, applied, "already", standing.applied)
     chain.check_joined(table, standing.applied)
     manifests = chain.covering(standing.applied, target)
     _check_captured(chain, manifests, table)
@@ -48,10 +52,11 @@ def plan_merge(
     check_told(table, manifests, standing.applied, target)
     copies = partial(copy_of, warehouse, chain)
     timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
+    if timeline.target <= standing.applied:
+        raise no_progress(table, target, f"its next step ends at seqno {timeline.target}")
     merge = plan_table(table, timeline, manifests, rule, new=history is None)
-    if not merge.stages and (merge.schema, merge.state) == (standing.schema, standing.state):
-        return stands(table, applied, "unchanged")
-    return merge
+    same = not merge.stages and (merge.schema, merge.state) == (standing.schema, standing.state)
+    return stands(table, applied, "unchanged", target) if same and merge.target == target else merge
 
 
 def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) -> Copied | None:
@@ -59,7 +64,7 @@ def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) ->
 
     Raises:
         UnsupportedError: it is not in the warehouse.
-        RetryableError: it was not brought there yet.
+        WaitingForTable: it was not brought there yet.
     """
     history = warehouse.history(table)
     applied = history.applied_before(seqno) if history else None
@@ -75,9 +80,9 @@ def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) ->
     if (newest is None or newest.seqno < seqno) and isinstance(
         plan_merge(warehouse, history, chain, table, seqno - 1, None), Merge
     ):
-        raise RetryableError(
-            f"table {table} is not as far as where another one takes its rows",
-            hint="run again",
+        raise WaitingForTable(
+            f"table {table} is not yet applied up to the statement by which another table takes its rows",
+            hint="loader run",
             table=table,
             seqno=seqno,
         )
@@ -86,16 +91,30 @@ def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) ->
     return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
 
 
-def stands(table: TableName, applied: Applied | None, status: Literal["already", "unchanged"]) -> TableResult:
-    """The result of a run that had nothing to do."""
+def stands(
+    table: TableName, applied: Applied | None, status: Literal["already", "unchanged"], complete: int
+) -> TableResult:
+    """Return the result of a run that had nothing to do, for a table with every record up to the seqno `complete`."""
     if applied is None:
-        return TableResult(table=str(table), status=status)
+        return TableResult(table=str(table), status=status, complete_through=complete)
     return TableResult(
         table=str(table),
         status=status,
         applied_seqno=applied.seqno,
         position=applied.position,
         snapshot=applied.snapshot,
+        complete_through=complete,
+    )
+
+
+def no_progress(table: TableName, target: int, why: str) -> LoaderError:
+    """Return the error of a table that stays before the seqno `target` although nothing stops it; no retry can help."""
+    return LoaderError(
+        "the table does not advance to its target, and another run would not change that",
+        why=why,
+        hint=f"loader initial-load --table {table} --again; this is a fault of the loader, please report it",
+        table=table,
+        seqno=target,
     )
 
 

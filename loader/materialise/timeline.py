@@ -194,6 +194,8 @@ def _stretch(
     fold: _Fold, name: TableName, files: Sequence[StagedFile], through: int, manifests: Sequence[Manifest]
 ) -> None:
     """The records after the last event up to `through`, which have one schema."""
+    if through <= fold.low:
+        return  # no position lies there: a file that begins before it and ends after it has no record in it
     here = [file for file in files if file.min_seqno <= through and file.max_seqno > fold.low]
     inside = [f for f in here if fold.low < f.min_seqno <= through or fold.low < f.max_seqno <= through]
     ids = dict.fromkeys(file.schema_id for file in inside or here)

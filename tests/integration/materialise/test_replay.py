@@ -92,6 +92,38 @@ def test_planted_damage_is_shown_then_mended(ready: Lake) -> None:
     assert {found.status for found in ready.merged().tables} <= {"already", "unchanged"}
 
 
+def test_a_duplicated_key_is_a_difference(ready: Lake) -> None:
+    before, name = ready.bag(ORDERS.name), ready.warehouse.name(ORDERS.name)
+    ready.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE id IN (1, 4)")
+    ready.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE id = 4")
+    shown = one(ready, number(1, 1000))
+    assert (shown.status, shown.inserts, shown.updates, shown.deletes) == ("differs", 0, 0, 4)
+    assert one(ready, number(1, 1000), publish=True).status == "published"
+    assert ready.bag(ORDERS.name) == before
+    assert one(ready, number(1, 1000)).status == "same"
+
+
+def test_a_key_whose_every_duplicate_is_wrong_gets_one_row(ready: Lake) -> None:
+    before, name = ready.bag(ORDERS.name), ready.warehouse.name(ORDERS.name)
+    ready.sql(f"UPDATE {name} SET name = 'wrong' WHERE id = 4")
+    ready.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE id = 4")
+    found = one(ready, number(1, 1000), publish=True)
+    assert (found.inserts, found.updates, found.deletes) == (0, 1, 1)
+    assert ready.bag(ORDERS.name) == before
+
+
+def test_a_duplicated_key_of_a_table_that_was_emptied_since_is_a_difference(ready: Lake) -> None:
+    emptied = barrier(3100, "TRUNCATE orders", "orders")
+    again = [Change("I", number(1, 3200), 5, (8, "eight", "8"))]
+    ready.staging.interval(position(1, 3000), position(1, 4000), [(ORDERS, again)], [emptied])
+    assert ready.merged().exit_code == 0
+    before, name = ready.bag(ORDERS.name), ready.warehouse.name(ORDERS.name)
+    ready.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE id = 8")
+    ready.sql(f"INSERT INTO {name} VALUES (9, 'stray', 0, 0, NULL), (9, 'stray', 0, 0, NULL)")
+    assert one(ready, number(1, 1000), publish=True).deletes == 3
+    assert ready.bag(ORDERS.name) == before
+
+
 def test_a_branch_that_was_looked_at_is_built_anew_when_the_table_moved(ready: Lake) -> None:
     before, name = ready.rows(ORDERS), ready.warehouse.name(ORDERS.name)
     ready.sql(f"DELETE FROM {name} WHERE id = 1")

@@ -1,0 +1,9 @@
+-- load
+CREATE TABLE t (id INT PRIMARY KEY, n INT);
+INSERT INTO t VALUES (1, 1);
+-- interval
+UPDATE t SET n = 2 WHERE id = 1;
+ALTER TABLE t ADD INDEX one (n);
+ALTER TABLE t ADD INDEX two (n);
+ALTER TABLE t ADD INDEX three (n);
+INSERT INTO t VALUES (2, 2);

@@ -1,0 +1,20 @@
+-- load
+CREATE TABLE t (id INT PRIMARY KEY, n INT);
+INSERT INTO t VALUES (1, 1), (2, 2);
+-- interval
+UPDATE t SET n = 10 WHERE id = 1;
+CREATE TABLE _t_gho LIKE t;
+INSERT INTO _t_gho SELECT * FROM t;
+UPDATE t SET n = 11 WHERE id = 1;
+REPLACE INTO _t_gho VALUES (1, 11);
+RENAME TABLE t TO _t_del, _t_gho TO t;
+UPDATE t SET n = 12 WHERE id = 1;
+INSERT INTO t VALUES (3, 3);
+DROP TABLE _t_del;
+CREATE TABLE _t_new LIKE t;
+INSERT INTO _t_new SELECT * FROM t;
+DELETE FROM t WHERE id = 2;
+DELETE FROM _t_new WHERE id = 2;
+RENAME TABLE t TO _t_old, _t_new TO t;
+DROP TABLE _t_old;
+INSERT INTO t VALUES (4, 4);

@@ -1,0 +1,23 @@
+-- load
+CREATE TABLE a (id INT PRIMARY KEY, n INT);
+CREATE TABLE b (id INT PRIMARY KEY, n INT);
+CREATE TABLE c (id INT PRIMARY KEY, n INT);
+INSERT INTO a VALUES (1, 1);
+INSERT INTO b VALUES (2, 2);
+INSERT INTO c VALUES (3, 3);
+-- interval
+RENAME TABLE a TO spare, b TO a, spare TO b;
+UPDATE a SET n = 20 WHERE id = 2;
+RENAME TABLE a TO spare, b TO a, spare TO b;
+RENAME TABLE a TO spare, b TO a, c TO b, spare TO c;
+UPDATE c SET n = 10 WHERE id = 1;
+INSERT INTO b VALUES (4, 4);
+RENAME TABLE a TO spare;
+RENAME TABLE b TO a;
+RENAME TABLE spare TO b;
+UPDATE a SET n = 40 WHERE id = 4;
+DELETE FROM b WHERE id = 2;
+ALTER TABLE c ADD INDEX (n);
+RENAME TABLE a TO spare, c TO a, spare TO c;
+ALTER TABLE c ADD INDEX (n);
+INSERT INTO c VALUES (5, 5);
