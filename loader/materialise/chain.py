@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from loader.errors import GapError, StagedDataError
 from loader.failpoints import failpoint
-from loader.materialise.events import Came, Left, Made, events_of, read_barrier
+from loader.materialise.events import read_barrier
+from loader.materialise.lifetimes import Origin, origin_of
 from loader.materialise.plan import covering
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
@@ -129,22 +130,11 @@ class Chain:
                 self._captured[start] = Captured(plan.tables)
             return self._captured[start](table)
 
-    def born(self, table: TableName, target: int) -> int | None:
-        """The seqno right before the statement that made the table as it is at `target`; None if it may be older.
-
-        A statement that makes it unless it is there tells nothing, but for one that took it away before.
-        """
-        made: int | None = None
-        for start in reversed(self.starts):
-            manifest = self.manifest(start) if start < target else None
-            for event in reversed(events_of(table, [manifest], 0, target) if manifest else []):
-                if isinstance(event, Left):
-                    return made
-                if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
-                    return event.seqno - 1
-                if isinstance(event, Made):
-                    made = event.seqno - 1
-        return None
+    def origin_of(self, table: TableName, target: int, *, every_life: bool = False) -> Origin:
+        """See `loader.materialise.lifetimes.origin_of`."""
+        starts = (start for start in reversed(self.starts) if start < target)
+        manifests = (manifest for start in starts if (manifest := self.manifest(start)))
+        return origin_of(table, manifests, target, every_life=every_life)
 
     def renames(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""

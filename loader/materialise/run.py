@@ -142,7 +142,9 @@ def _stepwise(
     done: dict[TableName, TableResult] = {}
     for target, named in _steps(chain, _known(record), stop):
         tables = [table for table in named if not isolation.stopped(table, warehouse.history(table))]
-        there = [table for table in tables if warehouse.history(table) or chain.born(table, target) is not None]
+        there = [
+            table for table in tables if warehouse.history(table) or chain.origin_of(table, target).seqno is not None
+        ]
         for result in _all(there, partial(_to, bring, target)):
             table = TableName.parse(result.table)
             if result.status == "applied":

@@ -12,7 +12,7 @@ from loader.materialise.events import events_of
 from loader.materialise.history import Applied, TableHistory
 from loader.materialise.plan import Merge, plan_table
 from loader.materialise.published import known_through
-from loader.materialise.rules import check_rule
+from loader.materialise.rules import TableRule, check_rule
 from loader.materialise.spec import TableResult
 from loader.materialise.timeline import Copied, Standing, State, unfold
 from loader.materialise.told import check_told
@@ -39,8 +39,10 @@ def plan_merge(
         DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
     """
     applied = check_ours(history, table, chain.source, chain.generations) if history else None
-    standing = _standing(history, applied, chain, table, target, record)
     rule = warehouse.rule(table)
+    standing = _standing(history, applied, chain, table, target, record, rule)
+    if standing is None:
+        return stands(table, None, "unchanged", target)
     if history:
         check_rule(history.properties, rule, table)
     if standing.applied >= target:
@@ -68,7 +70,7 @@ def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) ->
     """
     history = warehouse.history(table)
     applied = history.applied_before(seqno) if history else None
-    since = applied.seqno if applied else chain.born(table, seqno - 1)
+    since = applied.seqno if applied else chain.origin_of(table, seqno - 1).seqno
     if since is None or (applied and applied.state == "gone"):
         raise UnsupportedError(
             f"table {table} got the name of a captured table, and is not in the warehouse itself",
@@ -125,20 +127,27 @@ def _standing(
     table: TableName,
     target: int,
     record: Published | None,
-) -> Standing:
+    rule: TableRule,
+) -> Standing | None:
+    """Return where a table stands; None for one that was dropped before it was ever loaded, and needs nothing."""
     if history is not None and applied is not None:
         state: State = "gone" if applied.state == "gone" else "fresh" if applied.state == "fresh" else ""
         return Standing(recorded_schema(history, table), known_through(record, table, applied), state)
     if history is not None and history.head is not None:
         raise replaced(table)
-    born = chain.born(table, target)
-    if born is None:
-        raise DataError(
-            f"changes of table {table} are staged, but it was never loaded",
-            hint=f"loader initial-load --table {table}",
-            table=table,
-        )
-    return Standing(recorded_schema(history, table) if history else None, born, "gone")
+    origin = chain.origin_of(table, target, every_life=rule.mode != "mirror")
+    if origin.seqno is not None:
+        return Standing(recorded_schema(history, table) if history else None, origin.seqno, "gone")
+    if origin.dropped and rule.mode == "mirror":
+        return None
+    raise DataError(
+        f"changes of table {table} are staged, but it was never loaded",
+        why="the table was dropped since, so it cannot be loaded any more" if origin.dropped else "",
+        hint=f"add {str(table)!r} to tables.exclude of the source, then: loader run"
+        if origin.dropped
+        else f"loader initial-load --table {table}",
+        table=table,
+    )
 
 
 def replaced(table: TableName) -> DataError:

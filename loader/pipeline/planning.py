@@ -191,7 +191,7 @@ def _next_stop(
         late = "" if inspect.logs_names(connection) else known.late(connection, settings, schemas, digest)
         stop = max(start, inspect.log_end(connection))
         sizes = log_sizes(connection)
-    if log.kind == "file":
+    if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
     return stop, untold, late
 

@@ -74,3 +74,18 @@ def test_statements_that_change_nothing_of_a_table_that_stops_before_each(lake: 
     )
     check_complete(lake)
     assert rows(lake, "a") == [(1, 2), (2, 2)]
+
+
+def test_a_table_that_was_dropped_before_it_was_loaded(lake: Lake) -> None:
+    lake.rules = (TableRule(tables=("shop.b",), mode="history"),)
+    lake.staging.interval(
+        P0,
+        STOP,
+        [(A, [change("I", 1100, 1, 1)]), (B, [change("I", 1200, 1, 1)])],
+        [barrier(1400, "DROP TABLE a, b", "a", "b")],
+    )
+    a, b = lake.merged().tables
+    assert (a.status, a.complete_through) == ("unchanged", number(1, 3000))
+    assert b.status == "quarantined" and b.error is not None
+    assert b.error["hint"].startswith("add 'shop.b' to tables.exclude of the source, then: loader run")
+    assert lake.warehouse.history(A.name) is None

@@ -12,7 +12,9 @@ from threading import Barrier
 
 import pytest
 
+from infra.servers import Server
 from loader import pipeline
+from loader.extract.spec import TransportSettings
 from loader.pipeline import IntervalChosen, chain_of, snapshot_position, unfinished
 from loader.settings import SourceSettings
 from loader.staging.documents import Manifest, Plan
@@ -54,6 +56,17 @@ def test_a_quiet_source_plans_nothing_and_its_log_end_is_known(source: Source) -
     assert len(plans(source.settings)) == 1
     found = pipeline.status(source.settings)
     assert (found.log_end, found.planned) == (str(source.end()), first.stop)
+
+
+def test_a_quiet_source_whose_files_are_read_in_place_plans_nothing(mysql_server: Server, source: Source) -> None:
+    files = TransportSettings(kind="file", server=source.settings.server, path=str(mysql_server.log_dir))
+    settings = source.settings.model_copy(update={"transport": files})
+    assert snapshot_position(settings) is None
+    source.insert(1)
+    first = snapshot_position(settings)
+    assert first is not None and first.new
+    publish(settings, first.start_seqno)
+    assert snapshot_position(settings) == first.model_copy(update={"new": False})
 
 
 def test_a_backlog_becomes_intervals_that_are_done_one_by_one(source: Source) -> None:

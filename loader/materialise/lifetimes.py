@@ -1,0 +1,62 @@
+"""When the statements of the log make and drop a table that was never loaded. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from loader.materialise.events import Came, Left, Made, events_of
+from loader.model.table import TableName
+from loader.staging.documents import Manifest
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the log begins to hold a whole table.
+
+    Attributes:
+        seqno: right before the statement that made the table; None if it may be older than the log.
+        dropped: the table does not exist any more at the end of the log.
+    """
+
+    seqno: int | None
+    dropped: bool
+
+
+def origin_of(table: TableName, newest_first: Iterable[Manifest], target: int, *, every_life: bool) -> Origin:
+    """Return where the records of a table begin, of its last life or of all its lives.
+
+    A life begins with CREATE TABLE, or with a RENAME to the table's name, and ends with DROP TABLE or a RENAME.
+    `CREATE TABLE IF NOT EXISTS` begins one only if the log shows that the table was dropped before.
+
+    Args:
+        table: to look for.
+        newest_first: the intervals up to `target`.
+        target: a seqno; later statements do not count.
+        every_life: begin with the first life that the log holds, and not with the last one. There is no origin if the
+            log also holds records of an earlier life that began before the log.
+    """
+    begin: int | None = None
+    maybe: int | None = None  # by CREATE TABLE IF NOT EXISTS
+    ends = 0  # of the life that is looked at, whose beginning was not found yet
+    orphans = False  # records of that life
+    dropped: bool | None = None
+    for manifest in newest_first:
+        for event in reversed(events_of(table, [manifest], 0, target)):
+            if dropped is None and isinstance(event, Left | Came | Made):
+                dropped = isinstance(event, Left)
+            if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
+                begin, maybe, ends, orphans = event.seqno - 1, None, 0, False
+            elif isinstance(event, Made):
+                maybe = event.seqno - 1
+            elif isinstance(event, Left):
+                begin, orphans = (begin, orphans) if maybe is None else (maybe, False)
+                maybe, ends = None, event.seqno
+            if begin is not None and not every_life:
+                return Origin(begin, dropped=bool(dropped))
+        orphans = orphans or (begin is not None and _has_records(manifest, table, ends))
+    return Origin(None if orphans else begin, dropped=bool(dropped))
+
+
+def _has_records(manifest: Manifest, table: TableName, through: int) -> bool:
+    return any(file.rows and file.min_seqno <= through for file in manifest.of_table(table))

@@ -1,0 +1,18 @@
+-- load
+-- interval
+CREATE TABLE once (id INT PRIMARY KEY, n INT);
+INSERT INTO once VALUES (1, 1);
+DROP TABLE once;
+CREATE TABLE again (id INT PRIMARY KEY, n INT);
+INSERT INTO again VALUES (1, 1);
+DROP TABLE again;
+CREATE TABLE again (id INT PRIMARY KEY, t VARCHAR(5));
+INSERT INTO again VALUES (2, 'two');
+CREATE TABLE later (id INT PRIMARY KEY, n INT);
+INSERT INTO later VALUES (1, 1);
+-- interval
+INSERT INTO later VALUES (2, 2);
+DROP TABLE later;
+-- interval
+CREATE TABLE once (id INT PRIMARY KEY, n INT);
+INSERT INTO once VALUES (3, 3);

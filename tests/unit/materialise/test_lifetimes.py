@@ -1,0 +1,96 @@
+"""Where the log begins to hold a table that was never loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from loader.materialise.lifetimes import Origin, origin_of
+from loader.model.table import TableName
+from loader.staging.documents import Barrier, Manifest, StagedFile
+from tests.integration.materialise.staged_writer import IDENTITY, number, position
+
+NAME = TableName("shop", "t")
+CREATE, MAYBE, DROP = "CREATE TABLE t (id INT)", "CREATE TABLE IF NOT EXISTS t (id INT)", "DROP TABLE t"
+AWAY, BACK = "RENAME TABLE t TO u", "RENAME TABLE u TO t"
+END = number(9, 0)
+
+
+def interval(file: int, *entries: str | int) -> Manifest:
+    """One log file with statements, and with a staged record for each number, at offsets 1000, 2000, ..."""
+    offsets = [1000 * (place + 1) for place in range(len(entries))]
+    found = zip(offsets, entries, strict=True)
+    barriers = [barrier(file, offset, entry) for offset, entry in found if isinstance(entry, str)]
+    records = [number(file, offset) for offset, entry in zip(offsets, entries, strict=True) if isinstance(entry, int)]
+    files = [staged(min(records), max(records), len(records))] if records else []
+    return Manifest(
+        source="shop",
+        generation="g1",
+        identity=IDENTITY,
+        start=position(file, 4),
+        stop=position(file + 1, 4),
+        start_seqno=number(file, 4),
+        stop_seqno=number(file + 1, 4),
+        files=tuple(files),
+        schemas={},
+        barriers=tuple(barriers),
+        loader_version="0",
+    )
+
+
+def barrier(file: int, offset: int, statement: str) -> Barrier:
+    return Barrier(
+        seqno=number(file, offset),
+        position=position(file, offset),
+        statement=statement,
+        database="shop",
+        sql_mode=0,
+        mariadb=False,
+        tables=("shop.t",),
+    )
+
+
+def staged(first: int, last: int, rows: int) -> StagedFile:
+    return StagedFile(
+        key="k",
+        schema_name="shop",
+        table="t",
+        schema_id="s",
+        inserts=rows,
+        updates=0,
+        deletes=0,
+        bytes=1,
+        sha256="",
+        min_seqno=first,
+        max_seqno=last,
+    )
+
+
+@pytest.mark.parametrize(
+    ("intervals", "last", "first", "dropped"),
+    [
+        ([(CREATE, 1)], 1000, 1000, False),
+        ([(1,)], None, None, False),
+        ([(MAYBE, 1)], None, None, False),
+        ([(DROP, MAYBE, 1)], 2000, 2000, False),
+        ([(CREATE, 1, DROP)], 1000, 1000, True),
+        ([(CREATE, 1, DROP, CREATE, 1)], 4000, 1000, False),
+        ([(CREATE, 1, DROP, MAYBE, 1)], 4000, 1000, False),
+        ([(CREATE, 1, DROP), (CREATE, 1, DROP)], 10_000_001_000, 1000, True),
+        ([(CREATE,), (1,), (1, DROP, CREATE, 1)], 20_000_003_000, 1000, False),
+        ([(1, DROP, CREATE, 1)], 3000, None, False),
+        ([(1,), (DROP, CREATE, 1)], 10_000_002_000, None, False),
+        ([(DROP, CREATE, 1)], 2000, 2000, False),
+        ([(1, DROP)], None, None, True),
+        ([(CREATE, 1, AWAY, BACK, 1)], 4000, 1000, False),
+        ([(1, AWAY, CREATE, 1, DROP, CREATE)], 6000, None, False),
+    ],
+)
+def test_origins(intervals: list[tuple[str | int, ...]], last: int | None, first: int | None, dropped: bool) -> None:
+    manifests = [interval(file + 1, *entries) for file, entries in enumerate(intervals)]
+
+    def seqno(place: int | None) -> int | None:
+        return None if place is None else number(1 + place // 10_000_000_000, place % 10_000_000_000) - 1
+
+    for every_life, expected in ((False, last), (True, first)):
+        found = origin_of(NAME, reversed(manifests), END, every_life=every_life)
+        assert found == Origin(seqno(expected), dropped)
