@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 from loader.binlog.statement import LogStatement
 from loader.errors import DataError, UnsupportedError
 from loader.schema.statements import Effect, Kind, effect
 from loader.staging.documents import Barrier, Skip, TableFilter
-from loader.staging.filters import Captured
+from loader.staging.filters import Captured, matches_schema
 
 
 def judge(statements: Iterable[LogStatement], tables: TableFilter, skip: Skip) -> tuple[Barrier, ...]:
@@ -56,7 +55,7 @@ def _unknown(found: Effect, tables: TableFilter) -> bool:
         return False
     if not found.schema:
         return True
-    return any(fnmatchcase(found.schema, pattern.split(".")[0]) for pattern in tables.include)
+    return matches_schema(found.schema, tables.include)
 
 
 def _statement_format(statement: LogStatement, concerned: tuple[str, ...]) -> DataError:

@@ -106,7 +106,7 @@ class Chain:
                 raise GapError(
                     "the table was loaded from another server, at a position that this one does not go on from",
                     why="transactions that were seen then may be missing here",
-                    hint=f"loader initial-load --table {table}",
+                    hint=f"loader initial-load --table {table.argument}",
                     table=table,
                 )
 

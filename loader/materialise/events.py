@@ -130,7 +130,7 @@ class _Reading:
         return UnsupportedError(
             f"a statement that may change the table cannot be read: {self.barrier.statement[:200]}",
             why=why,
-            hint=f"loader initial-load --table {self.name} --again",
+            hint=f"loader initial-load --table {self.name.argument} --again",
             table=self.name,
             position=self.barrier.position,
         )

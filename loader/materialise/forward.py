@@ -89,8 +89,8 @@ def _of_one_schema(timeline: Timeline, schema: TableSchema) -> bool:
 def _from(chain: Chain, table: TableName, stood: Applied) -> str:
     """The command that replays from there; positions of an older generation of the log cannot be given."""
     if stood.generation == chain.generation:
-        return f"loader replay --from {stood.position} --table {table}"
-    return f"loader initial-load --table {table} --again"
+        return f"loader replay --from {stood.position} --table {table.argument}"
+    return f"loader initial-load --table {table.argument} --again"
 
 
 def _no_snapshot(table: TableName, since: int, hint: str) -> UnsupportedError:

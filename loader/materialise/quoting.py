@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from loader.errors import UnsupportedError
 from loader.model.table import TableName
 
 # Catalogs make folders of names, and some join them with dots.
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\.:%#?*\"<>|\[\]{}]")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\.:%#?*\"<>|\[\]{}]|^\s|\s$|!(?=[0-9a-f]{2})")
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\x00": "\\u0000"})
 
@@ -28,17 +27,20 @@ def literal(text: str) -> str:
     return "'" + text.translate(_ESCAPES) + "'"
 
 
-def check_name(name: TableName) -> None:
-    """Refuse a table whose name not every catalog can hold as a folder.
+def table_identifier(catalog: str, table: TableName) -> str:
+    """Return the whole name of a table of the source in a catalog, quoted."""
+    return f"{namespace_identifier(catalog, table)}.{identifier(catalog_name(table.table))}"
 
-    Raises:
-        UnsupportedError: naming the table.
+
+def namespace_identifier(catalog: str, table: TableName) -> str:
+    """Return the whole name of the namespace of a table in a catalog, quoted."""
+    return f"{identifier(catalog)}.{identifier(catalog_name(table.schema))}"
+
+
+def catalog_name(name: str) -> str:
+    """Map a name of the source to one that every catalog can hold; two names never give the same one.
+
+    A byte that a catalog could take for something else becomes `!` and two hex digits, and so does a space at either
+    end. A `!` stays what it is unless two hex digits follow.
     """
-    for part in (name.schema, name.table):
-        if not part or _UNSAFE.search(part) or part != part.strip():
-            raise UnsupportedError(
-                f"the warehouse cannot hold a table with the name {part!r}",
-                why="catalogs make a folder of the name",
-                hint="exclude the table from the captured tables, or rename it",
-                table=name,
-            )
+    return _UNSAFE.sub(lambda found: "".join(f"!{byte:02x}" for byte in found[0].encode()), name)

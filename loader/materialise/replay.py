@@ -62,7 +62,7 @@ def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *
     history = warehouse.history(table)
     applied = check_ours(history, table, chain.source, chain.generations) if history else None
     if history is None or applied is None:
-        raise DataError("the table was never loaded", hint=f"loader initial-load --table {table}", table=table)
+        raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
     rule = warehouse.rule(table)
     check_rule(history.properties, rule, table)
     if rule.mode == "history" or not recorded_schema(history, table).key:
@@ -127,7 +127,8 @@ def _of_now(merge: Merge, schema: TableSchema) -> Work:
     if work.schema != merge.schema:
         raise UnsupportedError(
             "the table was altered after its last record",
-            hint=f"replay when it has a newer one, or load it again: loader initial-load --table {merge.name} --again",
+            hint="replay when it has a newer one, or load it again:"
+            f" loader initial-load --table {merge.name.argument} --again",
             table=merge.name,
         )
     return replace(work, names={})

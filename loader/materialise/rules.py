@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from loader.errors import UsageError
 from loader.model.table import TableName
+from loader.staging.filters import matches
 
 RESERVED = frozenset(
     {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
@@ -85,8 +85,7 @@ DEFAULT = TableRule()
 
 def rule_of(rules: Iterable[TableRule], table: TableName) -> TableRule:
     """The first rule with a pattern that matches; that of a plain mirror if there is none."""
-    name = str(table)
-    return next((rule for rule in rules if any(fnmatchcase(name, pattern) for pattern in rule.tables)), DEFAULT)
+    return next((rule for rule in rules if matches(table, rule.tables)), DEFAULT)
 
 
 def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName) -> None:
@@ -103,6 +102,7 @@ def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName)
     raise UsageError(
         "the table was made by another rule than the configuration has for it",
         why="; ".join(f"{name.removeprefix(_PREFIX)} is {made[name]!r}, to be {wanted[name]!r}" for name in names),
-        hint=f"take the rule back; or drop the table in the warehouse and: loader initial-load --table {table} --again",
+        hint="take the rule back; or drop the table in the warehouse and:"
+        f" loader initial-load --table {table.argument} --again",
         table=table,
     )

@@ -141,15 +141,21 @@ def _stepwise(
     """
     done: dict[TableName, TableResult] = {}
     for target, named in _steps(chain, _known(record), stop):
-        tables = [table for table in named if not isolation.stopped(table, warehouse.history(table))]
-        there = [
-            table for table in tables if warehouse.history(table) or chain.origin_of(table, target).seqno is not None
-        ]
-        for result in _all(there, partial(_to, bring, target)):
+        there = partial(_is_there, warehouse, chain, isolation, target)
+        tables = [table for table in named if _guarded(table, partial(there, table)) is True]
+        for result in _all(tables, partial(_to, bring, target)):
             table = TableName.parse(result.table)
             if result.status == "applied":
                 done[table] = done[table].followed_by(result) if table in done else result
     return done
+
+
+def _is_there(warehouse: Warehouse, chain: Chain, isolation: Isolation, target: int, table: TableName) -> bool:
+    """Return whether a table is in the warehouse, or was made in the log up to `target`, and is not quarantined."""
+    history = warehouse.history(table)
+    if isolation.stopped(table, history):
+        return False
+    return history is not None or chain.origin_of(table, target).seqno is not None
 
 
 def _waited(
@@ -214,8 +220,7 @@ def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
     """Tables that the warehouse has, or will have once their initial load is materialised."""
-    # `check_name` lets no table into the warehouse, and so into a record, whose name has a dot.
-    known = {TableName(*name.split(".", 1)) for name in record.tables} if record else set()
+    known = set(map(TableName.parse, record.tables)) if record else set()
     return known | set(chain.loaded(known))
 
 

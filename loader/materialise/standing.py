@@ -114,7 +114,7 @@ def no_progress(table: TableName, target: int, why: str) -> LoaderError:
     return LoaderError(
         "the table does not advance to its target, and another run would not change that",
         why=why,
-        hint=f"loader initial-load --table {table} --again; this is a fault of the loader, please report it",
+        hint=f"loader initial-load --table {table.argument} --again; this is a fault of the loader, please report it",
         table=table,
         seqno=target,
     )
@@ -145,7 +145,7 @@ def _standing(
         why="the table was dropped since, so it cannot be loaded any more" if origin.dropped else "",
         hint=f"add {str(table)!r} to tables.exclude of the source, then: loader run"
         if origin.dropped
-        else f"loader initial-load --table {table}",
+        else f"loader initial-load --table {table.argument}",
         table=table,
     )
 
@@ -155,7 +155,7 @@ def replaced(table: TableName) -> DataError:
     return DataError(
         "the table was replaced in the warehouse",
         why="its rows are of a commit that does not go back to one of the loader",
-        hint=f"loader initial-load --table {table} --again",
+        hint=f"loader initial-load --table {table.argument} --again",
         table=table,
     )
 
@@ -166,6 +166,6 @@ def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableNam
             raise GapError(
                 "the table was not captured all the time",
                 why=f"the interval [{manifest.start}, {manifest.stop}) was extracted without it",
-                hint=f"loader initial-load --table {table} --again",
+                hint=f"loader initial-load --table {table.argument} --again",
                 table=table,
             )

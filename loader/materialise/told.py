@@ -22,14 +22,14 @@ def check_told(name: TableName, manifests: Sequence[Manifest], after: int, throu
 
 
 def _missing(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
-    name = left_out.table
+    name = left_out.name.argument
     return UnsupportedError(
         f"rows of the table are not staged from a place in the log on: {left_out.what}",
         why=left_out.why,
         hint=f"say how it was there: loader schema set {name} --at {left_out.at} --file FILE;"
         f" then stage them: loader extract --interval {manifest.start_seqno};"
         f" or read it anew: loader initial-load --table {name} --again",
-        table=name,
+        table=left_out.name,
         position=left_out.position,
         interval=manifest.start_seqno,
     )

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from loader.errors import DataError, UnsupportedError, UsageError
 from loader.materialise.history import GENERATION, SCHEMA_ID, SOURCE, Applied, TableHistory, load_history
 from loader.materialise.layout import Layout
-from loader.materialise.quoting import check_name, identifier, identifiers, literal
+from loader.materialise.quoting import identifier, identifiers, literal, namespace_identifier, table_identifier
 from loader.materialise.rules import TableRule, rule_of
 from loader.materialise.spec import CatalogSettings
 from loader.model.table import TableName, TableSchema
@@ -68,8 +68,7 @@ class Warehouse:
 
     def name(self, table: TableName) -> str:
         """The table's whole name in SQL."""
-        check_name(table)
-        return ".".join(map(identifier, (self.catalog.name, table.schema, table.table)))
+        return table_identifier(self.catalog.name, table)
 
     def rule(self, table: TableName) -> TableRule:
         """What the configuration says becomes of the table's rows."""
@@ -92,7 +91,7 @@ class Warehouse:
         layout = Layout(schema, self.rule(schema.name))
         layout.check()
         name = self.name(schema.name)
-        namespace = f"{identifier(self.catalog.name)}.{identifier(schema.name.schema)}"
+        namespace = namespace_identifier(self.catalog.name, schema.name)
         columns = [f"{identifier(column.name)} {column.type}" for column in layout.columns]
         properties = _LAYOUT | _ours(schema, source, generation) | layout.rule.properties
         self._create_namespace(namespace)
@@ -193,7 +192,7 @@ def check_ours(history: TableHistory, table: TableName, source: str, generations
     if stands not in generations:
         raise UnsupportedError(
             f"the table stands in generation {stands!r} of the log",
-            hint=f"drop it in the warehouse, then: loader initial-load --table {table} --again",
+            hint=f"drop it in the warehouse, then: loader initial-load --table {table.argument} --again",
             table=table,
             generation=generations[-1],
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -17,21 +19,38 @@ TEXTS = frozenset({"char", "varchar", *GROWING_TEXTS})
 """Types of text; ENUM and SET have a character set too."""
 
 
+_QUOTED = re.compile(r"`(?P<schema>(?:[^`]|``)+)`\.(?P<table>.*)", re.DOTALL)
+
+
 @dataclass(frozen=True, order=True)
 class TableName:
-    """A table of the source, with its schema (database)."""
+    """A table of the source, with its schema (database).
+
+    Its text is `schema.table`. A schema with a point in its name is written between backticks, with those inside it
+    doubled, so that every text stands for one table.
+    """
 
     schema: str
     table: str
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """Read `schema.table`; the first point divides."""
+        """Read the text of a table; without backticks the first point divides."""
+        if quoted := _QUOTED.fullmatch(text):
+            return cls(quoted["schema"].replace("``", "`"), quoted["table"])
         schema, _, table = text.partition(".")
         return cls(schema, table)
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.table}"
+        schema = self.schema
+        if "." in schema or schema.startswith("`"):
+            schema = "`" + schema.replace("`", "``") + "`"
+        return f"{schema}.{self.table}"
+
+    @property
+    def argument(self) -> str:
+        """The text as an argument in a shell."""
+        return shlex.quote(str(self))
 
 
 @dataclass(frozen=True)

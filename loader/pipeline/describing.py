@@ -43,7 +43,7 @@ def table_schema(settings: SourceSettings, table: TableName, at: str = "") -> Sh
     if known.schema is None and not known.why:
         raise UsageError(
             "nothing is known of the table there",
-            hint=f"say it: loader schema set {table} --at {place} --file FILE",
+            hint=f"say it: loader schema set {table.argument} --at {place} --file FILE",
             table=table,
             position=place,
         )
@@ -90,7 +90,7 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
     if place < staged and not _left_out(chain, generation, table, place):
         raise UsageError(
             "that part of the log is staged already, and a staged interval does not change",
-            hint=f"loader initial-load --table {table} --again, or give a position from {staged} on",
+            hint=f"loader initial-load --table {table.argument} --again, or give a position from {staged} on",
             table=table,
             position=at,
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from loader.errors import DataError, UsageError
-from loader.materialise.quoting import identifier
+from loader.materialise.quoting import table_identifier
 from loader.model.moment import moment
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName
@@ -110,8 +110,7 @@ def _limit(as_of: str, lineage: Sequence[Generation]) -> tuple[int | None, str]:
 def _view(settings: SourceSettings, record: Published, committed_at: str) -> View:
     tables = []
     for name, table in sorted(record.tables.items()):
-        parsed = TableName.parse(name)
-        quoted = ".".join(map(identifier, (settings.catalog.name, parsed.schema, parsed.table)))
+        quoted = table_identifier(settings.catalog.name, TableName.parse(name))
         query = f"SELECT * FROM {quoted} VERSION AS OF {table.snapshot}"
         tables.append(TableView(table=name, snapshot=table.snapshot, applied_seqno=table.applied, query=query))
     return View(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Self
 
 from loader.binlog.registry import TableRegistry
@@ -21,6 +20,7 @@ from loader.reader.places import End, Place, Since, place_of
 from loader.reader.uri import resolve
 from loader.reader.walking import FIRST, LogBytes
 from loader.reader.window import opened, windows
+from loader.staging.filters import matches
 
 AnyPlace = Place | Position | datetime | str
 
@@ -149,7 +149,7 @@ class BinaryLog:
         return position
 
     def _wanted(self, table: TableName) -> bool:
-        return not self._patterns or any(fnmatchcase(str(table), pattern) for pattern in self._patterns)
+        return not self._patterns or matches(table, self._patterns)
 
     def _next(self) -> Event | None:
         """The next event that the handlers give on; None when there is none now."""

@@ -113,7 +113,7 @@ def _refused(table: TableName, what: str, why: str, step: Step | None = None) ->
     return UnsupportedError(
         what,
         why=why,
-        hint=f"loader initial-load --table {table} --again",
+        hint=f"loader initial-load --table {table.argument} --again",
         table=table,
         position=step.position if step else None,
     )

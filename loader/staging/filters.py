@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from loader.model.table import TableName
@@ -10,17 +11,29 @@ from loader.staging.documents import TableFilter
 _SYSTEM = frozenset({"mysql", "information_schema", "performance_schema", "sys"})
 
 
+def matches(table: TableName, patterns: Iterable[str]) -> bool:
+    """Return whether a table has one of these names, or one of these patterns over `schema.table` matches it.
+
+    A name with characters that mean something in a pattern is also matched by itself.
+    """
+    name = str(table)
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def matches_schema(schema: str, patterns: Iterable[str]) -> bool:
+    """Return whether one of these patterns over `schema.table` may match a table of this schema."""
+    beginning = str(TableName(schema, ""))
+    return any(fnmatchcase(beginning, pattern[:end]) for pattern in patterns for end in range(1, len(pattern) + 1))
+
+
 class Captured:
-    """Whether a table is captured: one of the inclusions matches `schema.table`, and no exclusion."""
+    """Whether a table is captured: one of the inclusions matches it, and no exclusion."""
 
     def __init__(self, tables: TableFilter) -> None:
         self._tables = tables
 
     def __call__(self, name: TableName) -> bool:
         """Whether this table is."""
-        full = str(name)
         if name.schema in _SYSTEM:
             return False
-        return any(fnmatchcase(full, pattern) for pattern in self._tables.include) and not any(
-            fnmatchcase(full, pattern) for pattern in self._tables.exclude
-        )
+        return matches(name, self._tables.include) and not matches(name, self._tables.exclude)

@@ -42,7 +42,8 @@ class Quarantine(Document):
 
     def told(self) -> dict[str, Any]:
         """The error for whoever runs the loader now: with the way out of the quarantine."""
-        release = f"unless it was loaded again: loader release {self.table} (quarantined since {self.since:%F %T})"
+        command = f"loader release {self.name.argument}"
+        release = f"unless it was loaded again: {command} (quarantined since {self.since:%F %T})"
         return {**self.error, "hint": "; then, ".join(filter(None, (self.error["hint"], release)))}
 
 

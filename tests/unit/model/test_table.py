@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -99,3 +100,15 @@ def test_mysql_servers_are_told_apart_by_uuid_and_mariadb_s_by_id() -> None:
     assert mariadb.same_server(mariadb.model_copy(update={"version": "11.4"}))
     assert not mariadb.same_server(mariadb.model_copy(update={"server_id": 2}))
     assert not mariadb.same_server(mysql)
+
+
+@given(st.text(min_size=1, alphabet="a.`b' "), st.text(min_size=1, alphabet="a.`b' "))
+def test_the_text_of_a_table_stands_for_it_alone(schema: str, table: str) -> None:
+    name = TableName(schema, table)
+    assert TableName.parse(str(name)) == name
+    assert shlex.split(name.argument) == [str(name)]
+
+
+def test_only_a_schema_with_a_point_is_quoted() -> None:
+    assert str(TableName("shop", "a.b")) == "shop.a.b"
+    assert str(TableName("a.b", "c`d")) == "`a.b`.c`d"

@@ -6,7 +6,7 @@ import pytest
 
 from loader.model.table import TableName
 from loader.staging.documents import TableFilter
-from loader.staging.filters import Captured
+from loader.staging.filters import Captured, matches_schema
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,34 @@ from loader.staging.filters import Captured
         (["*.*"], [], ("performance_schema", "x"), False),
         (["*.*"], [], ("information_schema", "x"), False),
         ([], [], ("shop", "orders"), False),
+        (["shop.*"], ["shop.a[b]"], ("shop", "a[b]"), False),
+        (["shop.what?*"], [], ("shop", "what?*"), True),
+        (["shop.*"], ["shop.orders.bak"], ("shop", "orders.bak"), False),
+        (["`a.b`.c"], [], ("a.b", "c"), True),
+        (["`a.b`.c"], [], ("a", "b.c"), False),
     ],
 )
 def test_patterns_over_schema_and_table(
     include: list[str], exclude: list[str], name: tuple[str, str], captured: bool
 ) -> None:
     assert Captured(TableFilter(include=tuple(include), exclude=tuple(exclude)))(TableName(*name)) is captured
+
+
+@pytest.mark.parametrize(
+    ("pattern", "schema", "may"),
+    [
+        ("shop.*", "shop", True),
+        ("shop.orders", "shop", True),
+        ("shop.orders", "sho", False),
+        ("shop.orders", "shopping", False),
+        ("*", "shop", True),
+        ("*_archive", "shop", True),
+        ("sh*rs", "shop", True),
+        ("[s]hop.x", "shop", True),
+        ("crm*", "shop", False),
+        ("`a.b`.c", "a.b", True),
+        ("`a.b`.c", "a", False),
+    ],
+)
+def test_patterns_that_may_match_a_table_of_a_schema(pattern: str, schema: str, may: bool) -> None:
+    assert matches_schema(schema, (pattern,)) is may
