@@ -23,7 +23,15 @@ class Origin:
     dropped: bool
 
 
-def origin_of(table: TableName, newest_first: Iterable[Manifest], target: int, *, every_life: bool) -> Origin:
+def origin_of(
+    table: TableName,
+    newest_first: Iterable[Manifest],
+    after: int,
+    target: int,
+    *,
+    made: int | None = None,
+    every_life: bool,
+) -> Origin:
     """Return where the records of a table begin, of its last life or of all its lives.
 
     A life begins with CREATE TABLE, or with a RENAME to the table's name, and ends with DROP TABLE or a RENAME.
@@ -31,8 +39,10 @@ def origin_of(table: TableName, newest_first: Iterable[Manifest], target: int, *
 
     Args:
         table: to look for.
-        newest_first: the intervals up to `target`.
+        newest_first: the intervals with a part in (`after`, `target`].
+        after: a seqno; statements and records up to it do not count.
         target: a seqno; later statements do not count.
+        made: the seqno right before the statement that made the table as it is at `after`, if that is known.
         every_life: begin with the first life that the log holds, and not with the last one. There is no origin if the
             log also holds records of an earlier life that began before the log.
     """
@@ -42,7 +52,7 @@ def origin_of(table: TableName, newest_first: Iterable[Manifest], target: int, *
     orphans = False  # records of that life
     dropped: bool | None = None
     for manifest in newest_first:
-        for event in reversed(events_of(table, [manifest], 0, target)):
+        for event in reversed(events_of(table, [manifest], after, target)):
             if dropped is None and isinstance(event, Left | Came | Made):
                 dropped = isinstance(event, Left)
             if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
@@ -54,9 +64,11 @@ def origin_of(table: TableName, newest_first: Iterable[Manifest], target: int, *
                 maybe, ends = None, event.seqno
             if begin is not None and not every_life:
                 return Origin(begin, dropped=bool(dropped))
-        orphans = orphans or (begin is not None and _has_records(manifest, table, ends))
+        orphans = orphans or (begin is not None and _has_records(manifest, table, after, ends))
+    if made is not None:
+        begin, orphans = made, False
     return Origin(None if orphans else begin, dropped=bool(dropped))
 
 
-def _has_records(manifest: Manifest, table: TableName, through: int) -> bool:
-    return any(file.rows and file.min_seqno <= through for file in manifest.of_table(table))
+def _has_records(manifest: Manifest, table: TableName, after: int, through: int) -> bool:
+    return any(file.rows and file.min_seqno <= through and file.max_seqno > after for file in manifest.of_table(table))

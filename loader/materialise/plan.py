@@ -189,15 +189,15 @@ def covering(
     """The unbroken run of intervals that takes a table from `applied` to `target`, the stop of one of them.
 
     `manifest_at` reads the manifest of the interval with that start, None when it is not extracted; `starts` are those
-    of all intervals, ascending. `joins`: of the first interval of a generation that follows on another one, the seqno
-    up to which that one counts.
+    of all intervals, ascending. `joins`: by the seqno at which a generation that follows on another one starts, the
+    seqno up to which that other one counts.
 
     Raises:
         GapError: naming the hole.
     """
     run: list[Manifest] = []
     at = applied
-    begins = [joins.get(start, start) for start in starts]
+    begins = [_continued(start, joins) for start in starts]
     place = bisect_right(begins, applied) - 1
     while at < target:
         manifest = manifest_at(starts[place]) if 0 <= place < len(starts) else None
@@ -209,6 +209,13 @@ def covering(
         at = manifest.stop_seqno
         place += 1
     return tuple(run)
+
+
+def _continued(start: int, joins: Mapping[int, int]) -> int:
+    """Return the seqno that an interval goes on from: the stop of the newest log before it that has intervals."""
+    while start in joins:  # also where a generation has no interval, and its own start is where it stops
+        start = joins[start]
+    return start
 
 
 def _gap(at: int, starts: Sequence[int], target: int) -> GapError:

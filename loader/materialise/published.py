@@ -37,6 +37,8 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         stop_seqno=last.stop_seqno,
         tables=tables,
         behind=behind,
+        made=chain.made(last.stop_seqno, {*tables, *behind}),
+        committed_at=chain.committed_at(last.stop_seqno),
     )
     return chain.publish(last, record)
 

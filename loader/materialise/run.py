@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from loader.job import failure
 from loader.materialise.chain import Chain, read_load
-from loader.materialise.isolation import Isolation
+from loader.materialise.isolation import Isolation, standing
 from loader.materialise.load import load_table, load_work
 from loader.materialise.merge import merge_table
 from loader.materialise.plan import Merge
@@ -21,6 +21,7 @@ from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec
 from loader.materialise.standing import WaitingForTable, no_progress, plan_merge
 from loader.materialise.warehouse import Warehouse, Warehouses
 from loader.model.table import TableName
+from loader.retries import Retries
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
 from loader.staging.quarantine import Quarantines
@@ -40,7 +41,8 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     Raises:
         LoaderError: nothing could be begun.
     """
-    warehouse = Warehouse(spark, spec.catalog, spec.rules)
+    retries = Retries()
+    warehouse = retries.call(lambda: Warehouse(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     last = chain.target(spec.through_seqno)
     if last is None:
@@ -54,7 +56,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
 
     def bring(table: TableName, target: int) -> TableResult:
         with warehouses.one() as mine:
-            return merge_table(mine, chain, table, target, record)
+            return retries.call(lambda: merge_table(mine, chain, table, target, record))
 
     before = _stepwise(warehouse, chain, isolation, record, stop, bring)
     done: list[TableResult] = []
@@ -63,7 +65,8 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
         if not chain.captures(last.start_seqno, table):
             _LOG.warning("%s is not captured any more; it stays as it is", table)
             continue
-        found = _guarded(table, partial(_survey, warehouse, chain, isolation, table, stop, record, table in changed))
+        survey = partial(_survey, warehouse, chain, isolation, table, stop, record, table in changed)
+        found = _guarded(table, partial(retries.call, survey))
         if isinstance(found, Merge):
             todo.append((sum(file.bytes for file in found.files), table))
         elif found is not None:
@@ -89,7 +92,8 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     Raises:
         LoaderError: a manifest cannot be read.
     """
-    warehouses = Warehouses(spark, spec.catalog, spec.rules)
+    retries = Retries()
+    warehouses = retries.call(lambda: Warehouses(spark, spec.catalog, spec.rules))
     store = open_store(spec.staging_root)
     lineage = [one.name for one in PlanChain(store, spec.source).lineage(spec.generation)]
     read = [read_load(store, key, spec.source, lineage) for key in spec.manifests]
@@ -99,7 +103,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
 
     def load_one(table: TableName) -> TableResult:
         with warehouses.one() as mine:
-            return load_table(mine, store, manifests[table], lineage)
+            return retries.call(lambda: load_table(mine, store, manifests[table], lineage))
 
     done = _all(biggest_first, load_one)
     quarantines = Quarantines(store, spec.source)
@@ -140,7 +144,7 @@ def _stepwise(
     A table that fails here fails again, and is reported, when it is brought further.
     """
     done: dict[TableName, TableResult] = {}
-    for target, named in _steps(chain, _known(record), stop):
+    for target, named in _steps(chain, _known(chain, warehouse, isolation, record, stop), stop):
         there = partial(_is_there, warehouse, chain, isolation, target)
         tables = [table for table in named if _guarded(table, partial(there, table)) is True]
         for result in _all(tables, partial(_to, bring, target)):
@@ -201,9 +205,27 @@ def _steps(chain: Chain, known: int, stop: int) -> Iterator[tuple[int, tuple[Tab
         yield seqno - 1, (table,)
 
 
-def _known(record: Published | None) -> int:
-    """The seqno up to which every table has the log: those that were quarantined have not come as far as the record."""
-    return min((record.stop_seqno, *record.behind.values())) if record else 0
+def _known(chain: Chain, warehouse: Warehouse, isolation: Isolation, record: Published | None, stop: int) -> int:
+    """The seqno up to which every table that can be brought on has the log.
+
+    A table that is quarantined is not brought on. One that was released may not have come as far as the record.
+    """
+    known = record.stop_seqno if record else 0
+    for name, seqno in record.behind.items() if record else ():
+        table = TableName.parse(name)
+        found = _guarded(table, partial(_reached, chain, warehouse, isolation, table, stop))
+        known = min(known, seqno if isinstance(found, TableResult) else found)
+    return known
+
+
+def _reached(chain: Chain, warehouse: Warehouse, isolation: Isolation, table: TableName, stop: int) -> int:
+    """The seqno up to which a table has the log; `stop` for a table that is not brought on."""
+    history = warehouse.history(table)
+    if isolation.stopped(table, history):
+        return stop
+    applied = standing(history)
+    born = applied.seqno if applied else chain.origin_of(table, stop).seqno
+    return stop if born is None else born
 
 
 def _to(bring: Callable[[TableName, int], TableResult], target: int, table: TableName) -> TableResult:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,67 @@ def test_a_promoted_replica_is_followed(pair: tuple[Loaded, Server]) -> None:
         ("0002", "applied", following[0]["start_seqno"]),
     ]
     _standing(shop, following[0]["stop_seqno"])
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def three(request: pytest.FixtureRequest, tmp_path: Path, jars: str) -> Iterator[tuple[Loaded, Server, Server]]:
+    """A loaded shop, a replica of its server, and a replica of that."""
+    with ExitStack() as cleanup:
+        options = options_of_replica(request.param)
+        servers = []
+        for place, found in enumerate(({}, options, options | {"server_id": "3"})):
+            servers.append(start_server(request.param, tmp_path / f"server{place}", found))
+            cleanup.callback(servers[-1].kill)
+        first, second, third = servers
+        shop = Loaded(first, tmp_path / "loader", jars)
+        shop.configure()
+        replicating(first, second)
+        replicating(second, third)
+        create_shop(shop.address, 1000)
+        shop.create_user()
+        shop.json("initial-load")
+        yield shop, second, third
+
+
+@pytest.mark.timeout(900)
+def test_two_promotions_with_nothing_staged_between(three: tuple[Loaded, Server, Server]) -> None:
+    """One table is quarantined meanwhile: it catches up over all three logs."""
+    shop, second, third = three
+    shop.execute(*changes(1))
+    shop.json("run")
+    shop.execute(*changes(2))
+    shop.json("position")
+    shop.json("extract")
+    (lost, *_) = sorted((shop.home / "staging").rglob("reviews/*/part-*.csv"))[-1:]
+    lost.rename(kept := lost.with_suffix(".kept"))
+    assert _stopped(shop.json("materialise", code=4)) == ["shop.reviews"]
+    for old, new in ((shop.server, second), (second, third)):
+        caught_up(old, new)
+        stop_replica(new)
+        old.kill()
+        shop.server = new
+        shop.configure()
+        if new is second:
+            assert shop.json("position") == {"interval": None}
+
+    shop.execute(*changes(3))
+    followed = shop.json("run", code=4)
+    assert [one["generation"] for one in followed["intervals"]] == ["0003"]
+    assert _stopped(followed["materialise"]) == ["shop.reviews"]
+    assert shop.json("intervals")[-1]["generation"] == "0003"
+
+    kept.rename(lost)
+    shop.json("release", "shop.reviews")
+    shop.execute(*changes(4))
+    assert _stopped(shop.json("run")["materialise"]) == []
+    assert shop.differences() == NOTHING_DIFFERS
+    _twice(shop)
+
+
+def _stopped(result: dict[str, Any]) -> list[str]:
+    """The tables that are quarantined; no other one may have failed."""
+    assert {table["status"] for table in result["tables"]} <= {"applied", "unchanged", "already", "quarantined"}
+    return [table["table"] for table in result["tables"] if table["status"] == "quarantined"]
 
 
 def _twice(shop: Loaded) -> None:

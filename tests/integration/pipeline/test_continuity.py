@@ -297,9 +297,9 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
     third = there.delta()
     assert third.start == second.stop
     seen = Chain(open_store(there.settings.staging_root), "shop", "0002")
-    assert seen.starts == [first.start_seqno, second.start_seqno, third.start_seqno]
+    every = [first.start_seqno, second.start_seqno, third.start_seqno]
     run_of = seen.covering(generation_start(chain, "0001"), third.stop_seqno)
-    assert [one.start_seqno for one in run_of] == seen.starts
+    assert [one.start_seqno for one in run_of] == every
     # A zombie's extraction of the abandoned interval is of no account.
     chain.publish(
         first.model_copy(
@@ -311,7 +311,43 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
             }
         )
     )
-    assert Chain(open_store(there.settings.staging_root), "shop", "0002").starts == seen.starts
+    again = Chain(open_store(there.settings.staging_root), "shop", "0002")
+    assert [one.start_seqno for one in again.between(0, third.stop_seqno)] == every
+
+
+@pytest.mark.parametrize("planned", [False, True], ids=["nothing planned", "planned and not staged"])
+def test_a_second_promotion_before_anything_was_staged_since_the_first(
+    pair: tuple[Shop, Server], fresh_server: StartServer, planned: bool
+) -> None:
+    shop, second = pair
+    third = fresh_server(second.kind, options_of_replica(second.kind) | {"server_id": "3"})
+    replicating(second, third)
+    first = shop.delta()
+    caught_up(shop.server, second)
+    stop_replica(second)
+    shop.server.kill()
+    between = shop.at(second)
+    if planned:
+        between.insert(3)
+    chosen = snapshot_position(between.settings)
+    assert (chosen is not None) is planned
+    assert chain_of(between.settings).require_generation().name == "0002"
+    caught_up(second, third)
+    stop_replica(third)
+    second.kill()
+    there = shop.at(third)
+    there.insert(4)
+    last = there.delta()
+    assert (last.generation, sum(file.rows for file in last.files)) == ("0003", 2 if planned else 1)
+    chain = chain_of(there.settings)
+    empty = chain.require_generation("0002").start_position.seqno(chain.require_generation("0002").shift)
+    assert chain.require_generation().follows == Followed(name="0002", stop_seqno=empty)
+    seen = Chain(open_store(there.settings.staging_root), "shop", "0003")
+    for applied in (generation_start(chain, "0001"), first.stop_seqno, empty):
+        run_of = [one.start_seqno for one in seen.covering(applied, last.stop_seqno)]
+        assert run_of == ([first.start_seqno] if applied < first.stop_seqno else []) + [last.start_seqno]
+    states = [(one.generation, one.state) for one in pipeline.intervals(there.settings)]
+    assert states == [("0001", "staged"), *([("0002", "superseded")] if planned else []), ("0003", "staged")]
 
 
 def generation_start(chain: Any, name: str) -> int:

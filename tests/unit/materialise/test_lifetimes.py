@@ -92,5 +92,16 @@ def test_origins(intervals: list[tuple[str | int, ...]], last: int | None, first
         return None if place is None else number(1 + place // 10_000_000_000, place % 10_000_000_000) - 1
 
     for every_life, expected in ((False, last), (True, first)):
-        found = origin_of(NAME, reversed(manifests), END, every_life=every_life)
+        found = origin_of(NAME, reversed(manifests), 0, END, every_life=every_life)
         assert found == Origin(seqno(expected), dropped)
+
+
+@pytest.mark.parametrize(
+    ("entries", "last", "first"),
+    [((1,), 500, 500), ((1, DROP, CREATE, 1), 3000, 500), ((DROP, MAYBE, 1), 2000, 500), ((1, DROP), 500, 500)],
+)
+def test_a_table_that_is_known_to_be_made_before(entries: tuple[str | int, ...], last: int, first: int) -> None:
+    for every_life, expected in ((False, last), (True, first)):
+        made = number(1, 500) - 1
+        found = origin_of(NAME, [interval(1, *entries)], number(1, 600), END, made=made, every_life=every_life)
+        assert found.seqno == number(1, expected) - 1

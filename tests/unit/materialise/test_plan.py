@@ -120,6 +120,25 @@ def test_a_run_goes_over_generations_as_over_one_chain() -> None:
         found(10, 120)
 
 
+def test_a_run_goes_over_generations_in_which_nothing_was_staged() -> None:
+    intervals = chain(10, 20, 30) | chain(300, 310, 320)
+    # From 30 the log goes on at 100, from there at 200, and from there at 300: nothing was staged between.
+    joins = {seqno(100): seqno(30), seqno(200): seqno(100), seqno(300): seqno(200)}
+
+    def found(applied: int, target: int) -> list[str]:
+        run = covering(intervals.get, sorted(intervals), seqno(applied), seqno(target), joins)
+        return [one.start.rpartition(":")[2] for one in run]
+
+    assert found(10, 320) == ["10", "20", "300", "310"]
+    assert found(15, 310) == ["10", "20", "300"]
+    assert found(30, 320) == ["300", "310"]
+    assert found(100, 320) == found(200, 320) == found(300, 320) == ["300", "310"]  # loaded there
+    assert found(310, 320) == ["310"]
+    del joins[seqno(200)]
+    with pytest.raises(GapError):
+        found(10, 320)
+
+
 @given(
     edges=st.sets(st.integers(0, 40), min_size=2).map(sorted),
     missing=st.sets(st.integers(0, 40)),
