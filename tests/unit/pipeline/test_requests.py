@@ -125,7 +125,8 @@ def materialise(settings: SourceSettings, store: ForgedStore) -> None:
     assert chain.captures(last.start_seqno, table)
     assert chain.covering(record.stop_seqno, last.stop_seqno) == (last,)
     assert chain.origin_of(TableName("shop", "never_loaded"), last.stop_seqno).seqno is None
-    publish(chain, last, [TableResult(table=TABLE, status="applied", applied_seqno=last.stop_seqno, snapshot=2)])
+    at = {"applied_seqno": last.stop_seqno, "complete_through": last.stop_seqno}
+    publish(chain, last, [TableResult(table=TABLE, status="applied", snapshot=2, **at)])
 
 
 def loaded_inside(_: SourceSettings, store: ForgedStore) -> None:
