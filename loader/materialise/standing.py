@@ -62,7 +62,7 @@ def plan_merge(
 
 
 def copy_of(warehouse: Warehouse, chain: Chain, taker: TableName, table: TableName, seqno: int) -> Copied | None:
-    """Return a table, whose name `taker` had next, as it was right before a seqno; None if it had no row and no columns.
+    """Return a table, whose name `taker` had next, as it was right before a seqno; None if it had no row.
 
     Raises:
         UnsupportedError: it is not in the warehouse.
