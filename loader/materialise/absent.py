@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from loader.errors import UnsupportedError
+from loader.materialise.conditions import all_of, any_of
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier
 from loader.materialise.reading import as_staged, key_places, left_out, places, typed
@@ -131,10 +132,7 @@ def _range(work: Work) -> range:
 
 def _open(work: Work) -> Expression:
     """Whether a value is still not known."""
-    unknown = sf.lit(False)
-    for n in _range(work):
-        unknown = unknown | sf.col(f"v{n}").isNull()
-    return unknown
+    return any_of(sf.col(f"v{n}").isNull() for n in _range(work))
 
 
 def _in_lives(records: DataFrame, work: Work) -> DataFrame:
@@ -172,9 +170,7 @@ def _standing_rows(session: SparkSession, known: DataFrame, work: Work, base: Ba
     table = session.sql(f"SELECT * FROM {base.relation}").where(within)
     if work.rule.mode == "soft_delete":
         table = table.where(~sf.col(identifier(work.rule.deleted_column)))
-    same = sf.lit(True)
-    for key in keys:
-        same = same & (sf.col(f"k_{key}") == sf.col(f"w.{identifier(work.layout.name(columns[key].name))}"))
+    same = all_of(sf.col(f"k_{key}") == sf.col(f"w.{identifier(work.layout.name(columns[key].name))}") for key in keys)
     found = table.alias("w").join(sf.broadcast(wanted.select(*keys, *typed_keys)), same)
     texts = {f"b{n}": sf.struct(_text(column, work).alias("value")) for n, column in enumerate(columns.values())}
     if work.rule.mode == "history":

@@ -19,9 +19,10 @@ from loader.materialise.bounds import between, key_type
 from loader.materialise.changes import Changes
 from loader.materialise.multiset import netted
 from loader.materialise.plan import Work
+from loader.materialise.quoting import identifier
 from loader.materialise.reading import key_places, places, unreadable
 from loader.materialise.records import read_records
-from loader.materialise.values import bad_value, lost, misfit, partial, record, row, typed_frame
+from loader.materialise.values import bad_value, lost, misfit, partial, record, row, typed_frame, ungrouped
 from loader.model.table import TableSchema
 from loader.store.base import Store
 
@@ -99,7 +100,7 @@ def grouped(records: DataFrame, work: Work) -> DataFrame:
     conditions |= {f"new_{op}": (sf.col("_op") == op) & new for op in "IUD"}
     if work.rule.mode == "history":
         each = [condition.cast("bigint").alias(name) for name, condition in conditions.items()]
-        return records.select(record(work).alias("last"), *each)
+        return ungrouped(records, work, *each)
     # The op comes last: two records at one offset would be a fault of the log's reader; even then reruns must agree.
     order = [sf.col(name) for name in ("_seqno", "_row_offset", "_op")]
     order = [new, *order] if work.schema.key else [new, sf.col("_op") == "I", *order]
@@ -121,7 +122,7 @@ def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
     kept = sf.lit(True) if work.rule.mode != "mirror" else sf.col("_op") != "D"
     sums = frame.agg(
         *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in _COUNTS),
-        *(_rows_with(new & sf.col(f"`lost {name}`"), work).alias(f"lost {name}") for name in lost(work)),
+        *(_rows_with(new & sf.col(identifier(f"lost {name}")), work).alias(f"lost {name}") for name in lost(work)),
         *_ends(new, work.schema),
         sf.count_if("bad").alias("bad"),
         sf.count_if("partial").alias("partial"),

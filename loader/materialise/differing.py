@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sf
 
 from loader.materialise.changes import Changes
+from loader.materialise.conditions import all_of
 from loader.materialise.layout import TableColumn
 from loader.materialise.multiset import comparable
 from loader.materialise.plan import Work
@@ -65,9 +65,9 @@ def compared(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool)
         sf.lit(True).alias("_there"),
     )
     places = {column.value: f"b{number}" for number, column in enumerate(layout.columns)}
-    same_key = reduce(Expression.__and__, (sf.col(key) == sf.col(places[key]) for key in keys))
+    same_key = all_of(sf.col(key) == sf.col(places[key]) for key in keys)
     both = new.join(old, same_key, "full" if whole else "left")
-    differs = ~reduce(Expression.__and__, (_equal(column, places[column.value]) for column in counted))
+    differs = ~all_of(_equal(column, places[column.value]) for column in counted)
     is_wanted, is_there = (sf.coalesce(name, sf.lit(False)) for name in ("_wanted", "_there"))
     # A key may be in the table more than once, if somebody wrote to it: all but its best row are to be deleted.
     same = Window.partitionBy(*(sf.coalesce(sf.col(key), sf.col(places[key])) for key in keys))

@@ -23,7 +23,7 @@ from loader.materialise.records import read_records
 from loader.materialise.rules import DEFAULT, check_rule
 from loader.materialise.spec import TableResult
 from loader.materialise.standing import stands
-from loader.materialise.values import bad_value, lost, misfit, record, row, typed_frame
+from loader.materialise.values import bad_value, lost, misfit, row, typed_frame, ungrouped
 from loader.materialise.verifying import verify_files
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableSchema
@@ -138,7 +138,7 @@ def _build(
     warehouse: Warehouse, store: Store, branch: Branch, work: Work, signed: dict[str, str] | None
 ) -> dict[str, int]:
     """Insert the rows on the branch; how many values did not fit, by column."""
-    records = read_records(warehouse.session, store, work).select(record(work).alias("last"))
+    records = ungrouped(read_records(warehouse.session, store, work), work)
     _rows(records, work).createOrReplaceTempView("loader_rows")
     insert = sql("materialise/load_rows").format(
         insert="INSERT INTO" if work.rule.mode == "history" else "INSERT OVERWRITE",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column as Expression
@@ -17,6 +16,7 @@ from pyspark.sql import functions as sf
 
 from loader.errors import DataError
 from loader.materialise.changes import Changes
+from loader.materialise.conditions import same_values
 from loader.materialise.layout import TableColumn
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier, literal
@@ -60,9 +60,9 @@ def places_of_gone(session: SparkSession, changes: Changes, work: Work, branch: 
     image = work.layout.image
     named = (sf.col(identifier(column.name)).alias(f"b_{column.value}") for column in image)
     there = session.table(branch).where(changes.within).select(*named, "_file", "_pos")
-    equal = (comparable(column, f"b_{column.value}").eqNullSafe(comparable(column, column.value)) for column in image)
+    equal = same_values((comparable(c, f"b_{c.value}") for c in image), (comparable(c, c.value) for c in image))
     gone = changes.frame.where("net < 0")
-    found = there.join(sf.broadcast(gone), reduce(Expression.__and__, equal)).drop(*(f"b_{c.value}" for c in image))
+    found = there.join(sf.broadcast(gone), equal).drop(*(f"b_{c.value}" for c in image))
     equals = Window.partitionBy(*(comparable(column, column.value) for column in image))
     nth = sf.row_number().over(equals.orderBy("_file", "_pos"))
     # Not cached: Spark would look for the rows again as soon as they are deleted.
@@ -105,9 +105,9 @@ def _not_there(gone: DataFrame, places: DataFrame, work: Work) -> DataError:
     image = work.layout.image
     names = [f"n_{column.value}" for column in image]
     found = places.groupBy(*(comparable(c, c.value).alias(name) for c, name in zip(image, names, strict=True))).count()
-    equal = (comparable(c, c.value).eqNullSafe(sf.col(name)) for c, name in zip(image, names, strict=True))
+    equal = same_values((comparable(c, c.value) for c in image), map(sf.col, names))
     there = sf.coalesce("count", sf.lit(0))
-    short = gone.join(found, reduce(Expression.__and__, equal), "left").where(there < -sf.col("net"))
+    short = gone.join(found, equal, "left").where(there < -sf.col("net"))
     shown = sf.to_json(sf.struct(*(sf.col(c.value).alias(c.name) for c in image)), {"ignoreNullFields": "false"})
     row = short.select(shown.alias("row"), (-sf.col("net")).alias("wanted"), there.alias("there"), "_seqno").first()
     if row is None:

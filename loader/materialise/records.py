@@ -13,6 +13,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from loader.materialise.conditions import any_of
 from loader.materialise.plan import Source, Window, Work
 from loader.materialise.reading import escaped, left_out, places, read_staged, typed
 from loader.model.table import Column
@@ -79,7 +80,7 @@ def _absent(source: Source, window: Window, work: Work) -> Expression:
         sum((sf.shiftleft(bit, n) for n, bit in enumerate(bits[i : i + 8])), zero) for i in range(0, len(bits), 8)
     ]
     bitmap = sf.concat(*(sf.lower(sf.lpad(sf.hex(octet), 2, "0")) for octet in octets))
-    rest = reduce(Expression.__or__, (bit == 1 for bit in bits[:-1]))
+    rest = any_of(bit == 1 for bit in bits[:-1])
     return sf.when(rest, bitmap).otherwise(sf.lit(""))
 
 
@@ -88,7 +89,7 @@ def _inside(source: Source, work: Work) -> tuple[Expression, Expression]:
     low, high = min(f.min_seqno for f in source.files), max(f.max_seqno for f in source.files)
     if len(source.windows) == 1 and source.windows[0].after < low and high <= source.windows[0].through:
         return sf.lit(True), sf.lit(False)
-    inside = reduce(Expression.__or__, map(_within, source.windows))
+    inside = any_of(map(_within, source.windows))
     counts = (sf.col("_seqno") > work.applied) & (sf.col("_seqno") <= work.target)
     return inside, counts & ~inside
 

@@ -52,7 +52,7 @@ def plan_merge(
     _check_captured(chain, manifests, table)
     events = events_of(table, manifests, standing.applied, target)
     check_told(table, manifests, standing.applied, target)
-    copies = partial(copy_of, warehouse, chain)
+    copies = partial(copy_of, warehouse, chain, table)
     timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
     if timeline.target <= standing.applied:
         raise no_progress(table, target, f"its next step ends at seqno {timeline.target}")
@@ -61,8 +61,8 @@ def plan_merge(
     return stands(table, applied, "unchanged", target) if same and merge.target == target else merge
 
 
-def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) -> Copied | None:
-    """A table as it was right before that seqno; None: it had no row, and nothing told its columns.
+def copy_of(warehouse: Warehouse, chain: Chain, taker: TableName, table: TableName, seqno: int) -> Copied | None:
+    """Return a table, whose name `taker` had next, as it was right before a seqno; None if it had no row.
 
     Raises:
         UnsupportedError: it is not in the warehouse.
@@ -74,7 +74,8 @@ def copy_of(warehouse: Warehouse, chain: Chain, table: TableName, seqno: int) ->
     if since is None or (applied and applied.state == "gone"):
         raise UnsupportedError(
             f"table {table} got the name of a captured table, and is not in the warehouse itself",
-            hint="load the table that has the name now: loader initial-load --again; or capture both from the start",
+            why="its rows were never read, so nobody knows which ones it brought",
+            hint=f"loader initial-load --table {taker.argument} --again",
             table=table,
         )
     newest = history.applied if history else None

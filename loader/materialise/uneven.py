@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from loader.materialise.conditions import same_values
 from loader.materialise.differing import NULLS, SAMPLES
 from loader.materialise.layout import TableColumn
 from loader.materialise.multiset import comparable
@@ -55,8 +55,8 @@ def _values(columns: Sequence[TableColumn]) -> list[Expression]:
 
 def _files(there: DataFrame, net: DataFrame, columns: Sequence[TableColumn]) -> int:
     rows = there.select(*_values(columns), sf.col("_file").alias("file")).alias("there")
-    pairs = (f"v{number}" for number in range(len(columns)))
-    equal = reduce(Expression.__and__, (sf.col(f"there.{v}").eqNullSafe(sf.col(f"gone.{v}")) for v in pairs))
+    there_values, gone_values = ([sf.col(f"{side}.v{n}") for n in range(len(columns))] for side in ("there", "gone"))
+    equal = same_values(there_values, gone_values)
     return rows.join(net.where(_WAYS[1]).alias("gone"), equal, "left_semi").select("file").distinct().count()
 
 

@@ -1,20 +1,20 @@
 """Typed values of staged records, and the search for those that do not fit.
 
-Frames here have a column `last`: a struct of a record's `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_absent`,
-`_new` and `_form` (see `loader.materialise.records`), and of its columns `c0`... as staged text. `typed_frame` adds the
-values as `t_c0`....
+Frames here have a record's `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_absent`, `_new` and `_form` (see
+`loader.materialise.records`) and its columns `c0`... as staged text: as fields of a struct `last`, or as columns of a
+relation `last`. `typed_frame` adds the values as `t_c0`....
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from loader.errors import DataError
+from loader.materialise.conditions import any_of
 from loader.materialise.plan import Work
 from loader.materialise.reading import key_places, may_not_fit, places
 from loader.materialise.records import cast
@@ -26,6 +26,15 @@ _RECORD = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "
 def record(work: Work) -> Expression:
     """A staged line as the struct that becomes `last`."""
     return sf.struct(*_RECORD, *places(work.schema))
+
+
+def ungrouped(records: DataFrame, work: Work, *others: Expression) -> DataFrame:
+    """The records as the relation `last`, with other columns.
+
+    Not as a struct: Spark would write the whole struct into the expression of each column before it simplifies
+    them, which takes minutes for a thousand columns.
+    """
+    return records.select(*_RECORD, *places(work.schema), *others).alias("last")
 
 
 def typed_frame(records: DataFrame, work: Work) -> DataFrame:
@@ -52,7 +61,7 @@ def row(work: Work) -> list[Expression]:
 
 def misfit(work: Work) -> Expression:
     """Whether a record of a typed frame has a value that would be used, does not fit, and has to."""
-    return reduce(Expression.__or__, (wrong for _, wrong in _wrong(work)), sf.lit(False))
+    return any_of(wrong for _, wrong in _wrong(work))
 
 
 def partial(work: Work) -> Expression:

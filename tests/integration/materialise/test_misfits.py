@@ -89,3 +89,13 @@ def test_a_date_that_is_none_in_a_key_and_a_name_that_is_taken(lake: Lake) -> No
     found = {one.table: one.error for one in lake.loaded(*keys).tables}
     assert "not fit the column's type date" in str(found["shop.keyed"])
     assert "taken by the warehouse" in str(found["other.texted"])
+
+
+def test_a_name_of_a_column_may_hold_a_backtick(lake: Lake) -> None:
+    lake.rules = RULES
+    ticked = table("nulled", [Column("id", "int"), Column("da`y", "date")], ["id"])
+    lake.loaded(lake.staging.load(ticked, [(1, "0000-00-00")], P0))
+    changes = [Change("I", number(1, 1100), 1, (2, "0000-00-00")), Change("I", number(1, 1100), 2, (3, "2024-01-02"))]
+    lake.staging.interval(P0, position(1, 2000), [(ticked, changes)])
+    assert lake.one(lake.merged()).misfits == {"da`y": 1}
+    assert lake.rows(ticked) == {(1,): (1, None), (2,): (2, None), (3,): (3, GOOD[0])}
