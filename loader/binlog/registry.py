@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -112,6 +112,14 @@ class TableRegistry:
             else:
                 number = self._program(table, self._known(table.name))
         self._note(body[6:], number)
+
+    def names(self, numbers: Iterable[int]) -> set[TableName]:
+        """The captured tables that row events have these numbers of (field walk.R_TABLE)."""
+        return {
+            self._open[number - _OPEN].table.name if number >= _OPEN else self.programs[number].schema.name
+            for number in numbers
+            if number >= 0
+        }
 
     def settled(self, rows: Ints, seqnos: Ints) -> Ints:
         """Captured row events (fields walk.R_*), each with the program that its table has in its transaction.

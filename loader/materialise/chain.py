@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from loader.errors import GapError, StagedDataError
 from loader.failpoints import failpoint
-from loader.materialise.events import Came, Left, Made, events_of, read_barrier
+from loader.materialise.events import Came, Left, Made, events_of, read_barrier, writes_rows
 from loader.materialise.plan import covering
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
@@ -152,6 +152,16 @@ class Chain:
             for barrier in manifest.barriers:
                 changes = read_barrier(barrier) if low < barrier.seqno <= target else ()
                 if any(isinstance(change, Renamed) for change in changes):
+                    yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
+
+    def unlogged(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
+        """Seqno and tables of each statement in (low, target] that changed rows which the log does not have, in order.
+
+        A statement that may have changed any table names none.
+        """
+        for manifest in self.between(low, target):
+            for barrier in manifest.barriers:
+                if low < barrier.seqno <= target and writes_rows(barrier):
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
     def left_out(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:

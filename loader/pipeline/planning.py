@@ -18,6 +18,7 @@ from loader.pipeline.limits import stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import inspect
 from loader.source.continuity import AnotherServer, LogRenamed
+from loader.source.reaching import read_reaching
 from loader.source.schemas import read_untold
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan
@@ -123,7 +124,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     start = head.interval.stop if head else generation.start_position
     log = log_of(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
-    stop, untold, late = _next_stop(settings, log, start, SchemaStore(chain.store, settings.name), digest)
+    stop, untold, late, reaching = _next_stop(settings, log, start, SchemaStore(chain.store, settings.name), digest)
     if stop == start:
         return _noted(chain, head, run, new=False) if head else None
     template = Plan(
@@ -141,6 +142,8 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         untold=tuple(schema.as_dict() for schema in untold),
         schemas=late,
         schemas_at=str(stop) if late else "",
+        reaching=reaching or (),
+        reaching_at="" if reaching is None else str(stop),
     )
     return _noted(chain, _planned(chain, template, log, settings.interval), run, new=True)
 
@@ -167,7 +170,10 @@ def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: In
     """
     first, start = None, backlog.start
     for stop in stops(log.open(), backlog.interval, limits):
-        plan = chain.extend(backlog.model_copy(update={"start": start, "stop": str(stop)}))
+        change: dict[str, object] = {"start": start, "stop": str(stop)}
+        if change["stop"] != backlog.stop:
+            change |= {"reaching": (), "reaching_at": ""}
+        plan = chain.extend(backlog.model_copy(update=change))
         first, start = first or plan, plan.stop
         if start != str(stop):
             break
@@ -178,8 +184,8 @@ def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: In
 
 def _next_stop(
     settings: SourceSettings, log: TransportSettings, start: Position, schemas: SchemaStore, digest: str
-) -> tuple[Position, list[TableSchema], str]:
-    """The end of the log, and what the plan is to know of tables, read before it: untold, and Plan.schemas.
+) -> tuple[Position, list[TableSchema], str, tuple[str, ...] | None]:
+    """The end of the log, and what the plan is to know of tables, read before it: untold, Plan.schemas, Plan.reaching.
 
     `digest`: of the document of the tables where the log was read up to.
 
@@ -189,11 +195,12 @@ def _next_stop(
     with connected(settings.server) as connection:
         untold = read_untold(connection, Captured(settings.tables))
         late = "" if inspect.logs_names(connection) else known.late(connection, settings, schemas, digest)
+        reaching = read_reaching(connection)
         stop = max(start, inspect.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file":
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return stop, untold, late
+    return stop, untold, late, reaching
 
 
 def _noted(chain: PlanChain, plan: Plan, run: str, new: bool) -> IntervalChosen:
