@@ -307,8 +307,12 @@ def _columns(
     for (kind, meta), name, (unsigned, collation) in each:
         _possible(kind, meta, table, name)
         if kind in _TEXTS:
-            charset = "binary" if nameless and collation is None else _charset(collation, name, table)
+            unknown = nameless and collation is None
+            charset = "binary" if unknown else _charset(collation, name, table)
             column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
+            if unknown and column.type == "binary":
+                # CHAR or BINARY: which one the log does not tell, so that nothing is added to its bytes.
+                column = replace(column, type="varbinary", size=0)
             yield _as_told(column, told.get(name)), prefix + (PACKED if kind in _COMPRESSED else 0)
         elif kind in (_ENUM, _SET) and nameless:
             yield Column(name, _OF_BYTES.get(meta[1], "bigint"), unsigned=True), 0
