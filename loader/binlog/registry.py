@@ -63,6 +63,7 @@ class TableRegistry:
     `nameless`: see TableMap.schema. `versions`: the schemas that a table without names has one after the other, by
     seqno; its rows get their programs by `settled`, and `unread` has the tables with rows that got none. `hexed`: see
     compile_program. `markers`: tables by which transactions are skipped; they are not captured.
+    `ignore_sequences`: sequences of MariaDB are not captured either, whatever they are called.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class TableRegistry:
         versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
         hexed: bool = False,
         markers: Container[TableName] = (),
+        ignore_sequences: bool = False,
     ) -> None:
         self._captured = captured
         self._known = known
@@ -84,6 +86,7 @@ class TableRegistry:
         self._nameless = nameless
         self._hexed = hexed
         self._markers = markers
+        self._ignores_sequences = ignore_sequences and mariadb
         self.mariadb = mariadb
         self._count = 0
         self._kinds: dict[TableSchema, int] = {}
@@ -106,7 +109,9 @@ class TableRegistry:
         number = MARKER if table.name in self._markers else UNCAPTURED
         if number != MARKER and self._captured(table.name):
             versions = () if table.named else self._versions(table.name)
-            if versions:
+            if self._ignores_sequences and table.is_sequence:
+                number = UNCAPTURED
+            elif versions:
                 number = _OPEN + len(self._open)
                 self._open.append(_OpenMap(table, versions))
             else:

@@ -175,6 +175,7 @@ class RangeExtractor:
             versions=versions,
             hexed=plan.undecodable == "hex",
             markers=plan.skip.markers(),
+            ignore_sequences=True,
         )
 
     def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int], None] | None:

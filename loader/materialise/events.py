@@ -167,10 +167,11 @@ class _Reading:
         return Left(*at) if isinstance(change, changes.Dropped) else Emptied(*at)
 
     def _unreadable(self, why: str) -> UnsupportedError:
+        what = "made a table that is not covered" if why == changes.VERSIONED else "may change the table cannot be read"
         return UnsupportedError(
-            f"a statement that may change the table cannot be read: {self.barrier.statement[:200]}",
+            f"a statement that {what}: {self.barrier.statement[:200]}",
             why=why,
-            hint=f"loader initial-load --table {self.name} --again",
+            hint=changes.cure_of(self.name, why),
             table=self.name,
             position=self.barrier.position,
         )
