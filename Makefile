@@ -32,7 +32,7 @@ test: setup ## run all tests, with real servers, in two halves at once
 WHOLE := tests/e2e tests/dags tests/infra tests/cases
 PARTS := $(filter-out $(WHOLE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 SWEEP := tests/memory $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintain.py) \
-	tests/cases tests/contract/test_catalogs.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py left_out.py shapes.py remote_staging.py)
+	tests/cases tests/contract/test_catalogs.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py left_out.py unlogged.py shapes.py remote_staging.py)
 
 .PHONY: test-whole
 test-whole:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG
 
-from loader.airflow.defaults import SERIAL, TASKS, source_param
+from loader.airflow.defaults import SERIAL, source_param, tasks
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.tasks import check_runway, snapshot_position
 
@@ -29,7 +29,7 @@ with DAG(
     doc_md=__doc__,
     schedule=timedelta(minutes=5),
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    default_args=TASKS,
+    default_args=tasks(hours=2),
     tags=["binlog-loader", "delta"],
     params={"source": source_param()},
     **SERIAL,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
-from loader.airflow.defaults import SERIAL, TASKS, source_param
+from loader.airflow.defaults import SERIAL, source_param, tasks
 from loader.airflow.operators import LoaderSparkOperator
 
 with DAG(
@@ -22,7 +22,7 @@ with DAG(
     description="Load tables for the first time",
     doc_md=__doc__,
     schedule=None,
-    default_args=TASKS,
+    default_args=tasks(hours=48),
     tags=["binlog-loader", "load"],
     params={
         "source": source_param(),

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 
 from airflow.sdk import DAG
 
-from loader.airflow.defaults import SERIAL, TASKS, source_param
+from loader.airflow.defaults import SERIAL, source_param, tasks
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.tasks import purge
 
@@ -27,7 +27,7 @@ with DAG(
     doc_md=__doc__,
     schedule="@daily",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    default_args=TASKS,
+    default_args=tasks(hours=12),
     tags=["binlog-loader", "maintenance"],
     params={"source": source_param()},
     **SERIAL,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
-from loader.airflow.defaults import SERIAL, TASKS, source_param
+from loader.airflow.defaults import SERIAL, source_param, tasks
 from loader.airflow.operators import LoaderSparkOperator
 
 with DAG(
@@ -23,7 +23,7 @@ with DAG(
     description="Compare tables with the log, and mend them",
     doc_md=__doc__,
     schedule=None,
-    default_args=TASKS,
+    default_args=tasks(hours=48),
     tags=["binlog-loader", "replay"],
     params={
         "source": source_param(),

@@ -57,7 +57,8 @@ def _pattern(value: str) -> str:
 
 
 def _reference(value: str) -> str:
-    if value and value.partition(":")[0] not in {"env", "file", "airflow"}:
+    kind, _, name = value.partition(":")
+    if value and (kind not in {"env", "file", "airflow"} or not name.strip()):
         raise ValueError("write a reference: env:NAME, file:/path or airflow:connection")
     return value
 
@@ -95,6 +96,12 @@ class Staging(_Section):
 
 _SECRET = re.compile(r"\b(password|secret|credential|authorization|sas-token|shared-key)\b|\btoken$", re.IGNORECASE)
 """In the names of a catalog's properties that are secrets, as those of Iceberg, Hadoop and clouds are called."""
+_PASSWORD_IN_URI = re.compile(
+    r"(?:^|[?&;,(\s])(?:password|pwd)\s*="  # jdbc:...?password=x, and (password=x) of MySQL's driver
+    r"|//[^/?#@]*:[^/?#]*@|^jdbc:[^?#]*//[^/?#@]*:[^?#]*@"  # scheme://user:password@host
+    r"|^jdbc:oracle:\w+:[^@/]+/[^@]+@",  # jdbc:oracle:thin:user/password@host
+    re.IGNORECASE,
+)
 
 
 class Warehouse(_Section):
@@ -111,8 +118,11 @@ class Warehouse(_Section):
     def _secrets_by_reference(self) -> Warehouse:
         if open_ones := sorted(filter(_SECRET.search, self.properties)):
             raise ValueError(f"a secret; give a reference to it in warehouse.secrets: {', '.join(open_ones)}")
-        if re.search(r"[?&;]password=", self.uri, re.IGNORECASE):
-            raise ValueError("uri has a password; give a reference to it in warehouse.secrets: jdbc.password")
+        cure = "give a reference to it in warehouse.secrets: jdbc.password"
+        if _PASSWORD_IN_URI.search(self.uri):
+            raise ValueError(f"uri has a password; {cure}")
+        if inside := sorted(name for name, value in self.properties.items() if _PASSWORD_IN_URI.search(value)):
+            raise ValueError(f"a password in {', '.join(inside)}; {cure}")
         if twice := sorted(self.properties.keys() & self.secrets.keys()):
             raise ValueError(f"both in properties and in secrets: {', '.join(twice)}")
         return self
@@ -150,6 +160,7 @@ class Source(_Section):
         log_archive: a folder that every executor sees, or `s3://bucket/folder`, with copies of log files, for those
             that the server has purged.
         rules: the first that matches a table counts; a table that none matches is a plain mirror.
+        read_timeout_seconds: a statement fails, and can be tried again, when the server says nothing for so long.
         min_runway_hours: the DAG fails when the server keeps what is not staged for less than that; 0 for never.
     """
 
@@ -168,6 +179,7 @@ class Source(_Section):
     log_archive: str = ""
     update_rows: Literal["after", "both"] = "after"
     undecodable: Literal["error", "hex"] = "error"
+    read_timeout_seconds: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 600
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
     chunk_rows: Annotated[int, Field(ge=1)] = 100_000
     interval: IntervalLimits = IntervalLimits()
@@ -235,7 +247,12 @@ def _without_user(uri: str) -> str:
 
 def _server(source: Source) -> ServerAddress:
     return ServerAddress(
-        host=source.host, port=source.port, user=source.user, password=source.password, tls_ca=source.tls_ca
+        host=source.host,
+        port=source.port,
+        user=source.user,
+        password=source.password,
+        tls_ca=source.tls_ca,
+        read_timeout_seconds=source.read_timeout_seconds,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any
 
@@ -28,6 +29,16 @@ TASKS: dict[str, Any] = {
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(minutes=10),
 }
+
+HOURS = "LOADER_TASK_HOURS"
+
+
+def tasks(hours: float) -> dict[str, Any]:
+    """The default arguments of a DAG's tasks, each of which fails after so many hours, or those of LOADER_TASK_HOURS.
+
+    A task that hangs is tried again then. What it did is found and not done twice.
+    """
+    return {**TASKS, "execution_timeout": timedelta(hours=float(os.environ.get(HOURS, "") or hours))}
 
 
 def source_param() -> Param:

@@ -68,17 +68,17 @@ def _put_enum(out: Bytes, at: int, value: np.int64, first: int, count: int, labe
 
 @part
 def _put_set(out: Bytes, at: int, value: np.uint64, first: int, count: int, label_ends: Program, labels: Bytes) -> int:
+    """The labels with commas, as `Field_set::val_str` writes them: none behind labels that are empty texts so far."""
     if count < 64 and value >> np.uint64(count):
         return BAD
     out[at] = QUOTE
     at += 1
-    empty = True
+    begin = at
     for i in range(count):
         if value & (np.uint64(1) << np.uint64(i)):
-            if not empty:
+            if at > begin:
                 out[at] = _COMMA
                 at += 1
-            empty = False
             at = _put_label(out, at, first + i, label_ends, labels)
     out[at] = QUOTE
     return at + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -63,6 +63,7 @@ class TableRegistry:
     `nameless`: see TableMap.schema. `versions`: the schemas that a table without names has one after the other, by
     seqno; its rows get their programs by `settled`, and `unread` has the tables with rows that got none. `hexed`: see
     compile_program. `markers`: tables by which transactions are skipped; they are not captured.
+    `ignore_sequences`: sequences of MariaDB are not captured either, whatever they are called.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class TableRegistry:
         versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
         hexed: bool = False,
         markers: Container[TableName] = (),
+        ignore_sequences: bool = False,
     ) -> None:
         self._captured = captured
         self._known = known
@@ -84,6 +86,7 @@ class TableRegistry:
         self._nameless = nameless
         self._hexed = hexed
         self._markers = markers
+        self._ignores_sequences = ignore_sequences and mariadb
         self.mariadb = mariadb
         self._count = 0
         self._kinds: dict[TableSchema, int] = {}
@@ -106,12 +109,22 @@ class TableRegistry:
         number = MARKER if table.name in self._markers else UNCAPTURED
         if number != MARKER and self._captured(table.name):
             versions = () if table.named else self._versions(table.name)
-            if versions:
+            if self._ignores_sequences and table.is_sequence:
+                number = UNCAPTURED
+            elif versions:
                 number = _OPEN + len(self._open)
                 self._open.append(_OpenMap(table, versions))
             else:
                 number = self._program(table, self._known(table.name))
         self._note(body[6:], number)
+
+    def names(self, numbers: Iterable[int]) -> set[TableName]:
+        """The captured tables that row events have these numbers of (field walk.R_TABLE)."""
+        return {
+            self._open[number - _OPEN].table.name if number >= _OPEN else self.programs[number].schema.name
+            for number in numbers
+            if number >= 0
+        }
 
     def settled(self, rows: Ints, seqnos: Ints) -> Ints:
         """Captured row events (fields walk.R_*), each with the program that its table has in its transaction.

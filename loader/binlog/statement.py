@@ -26,8 +26,9 @@ _LENGTH_FIRST = {_TIME_ZONE, _CATALOG}
 class LogStatement:
     """A statement of the log; `seqno` is its transaction's. `beside_rows`: that holds rows of captured tables too.
 
-    `sql_mode`: the bits that the server's documentation gives it. `server_charset`: that a database gets for which its
-    statement names none; empty when the log does not say. `skipped`: its transaction is, whose rows are not staged.
+    `beside`: the names of these tables, in order, only for a ROLLBACK. `sql_mode`: the bits that the server's
+    documentation gives it. `server_charset`: that a database gets for which its statement names none; empty when the
+    log does not say. `skipped`: its transaction is, whose rows are not staged.
     """
 
     seqno: int
@@ -39,6 +40,7 @@ class LogStatement:
     beside_rows: bool
     server_charset: str = ""
     skipped: bool = False
+    beside: tuple[str, ...] = ()
 
 
 class Query(NamedTuple):

@@ -15,8 +15,9 @@ from loader.binlog.codepages import decoded
 from loader.binlog.program import OLD_FORMAT, PACKED, label_bytes
 from loader.binlog.wire import Cursor
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
-from loader.model.table import ADDRESS_BYTES, GROWING_TEXTS, TEXTS, Column, TableName, TableSchema
+from loader.model.table import ADDRESS_BYTES, GROWING_TEXTS, SEQUENCE, TEXTS, Column, TableName, TableSchema
 
+_SEQUENCE_TYPES = (8, 8, 8, 8, 8, 8, 1, 8)
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
 _INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
 _SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 242: "vector", 245: "json", 255: "geometry"}
@@ -87,6 +88,12 @@ class TableMap:
     def named(self) -> bool:
         """Whether it tells the names of its columns, and so all that FULL metadata does."""
         return len(self._told.names) == len(self.types)
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it is that of a sequence of MariaDB, by the names and types of its columns."""
+        types = tuple(kind for kind, _ in self.types)
+        return types == _SEQUENCE_TYPES and tuple(self._told.names) == SEQUENCE
 
     @cached_property
     def _told(self) -> _Optional:
@@ -307,8 +314,12 @@ def _columns(
     for (kind, meta), name, (unsigned, collation) in each:
         _possible(kind, meta, table, name)
         if kind in _TEXTS:
-            charset = "binary" if nameless and collation is None else _charset(collation, name, table)
+            unknown = nameless and collation is None
+            charset = "binary" if unknown else _charset(collation, name, table)
             column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
+            if unknown and column.type == "binary":
+                # CHAR or BINARY: which one the log does not tell, so that nothing is added to its bytes.
+                column = replace(column, type="varbinary", size=0)
             yield _as_told(column, told.get(name)), prefix + (PACKED if kind in _COMPRESSED else 0)
         elif kind in (_ENUM, _SET) and nameless:
             yield Column(name, _OF_BYTES.get(meta[1], "bigint"), unsigned=True), 0

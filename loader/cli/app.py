@@ -143,6 +143,11 @@ def extract(
     ] = 0,
 ) -> None:
     """Stage a planned interval; one that is staged already is left alone."""
+    if sum(map(bool, (interval, again, restore))) > 1:
+        raise UsageError(
+            "--interval, --again and --restore do three different things",
+            hint=f"give one of them: loader extract --interval {interval or again or restore}",
+        )
     session: Session = context.obj
     settings = session.settings(source)
     if again:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.doctor import grants, tables, variables
+from loader.doctor import grants, statements, tables, variables
 from loader.doctor.finding import Check, Finding, error, examine, of_error, ok, warning
 from loader.errors import LoaderError
 from loader.model.identity import Identity
@@ -97,6 +97,7 @@ def _of_tables(
         ("tables", lambda: tables.found(captured, wanted)),
         ("keys", lambda: tables.supported(connection, captured)),
         ("tables", lambda: tables.cascades(connection, captured, asked)),
+        ("binlog_format", lambda: statements.by_statement(connection, captured, asked)),
         ("markers", lambda: tables.markers(markers, find_tables(connection, markers.__contains__))),
         ("tables", lambda: tables.logged(logged, *log_filters(connection)) if logged else []),
     ]

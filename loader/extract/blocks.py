@@ -128,6 +128,20 @@ def _long(log: LogBytes, span: LogRange, registry: TableRegistry, transaction: I
         yield Window(rows_of(rows, transaction), block, base, more=True, inner=inner)
 
 
+def tables_beside(
+    log: LogBytes, span: LogRange, registry: TableRegistry, window: Window, number: int
+) -> tuple[str, ...]:
+    """The captured tables that a transaction of the window has rows of, in order; one without an index is walked."""
+    if number in window.index.long:
+        transaction = window.index.transactions[number : number + 1]
+        parts = [np.unique(one.index.rows[:, w.R_TABLE]) for one in _long(log, span, registry, transaction)]
+    else:
+        rows = window.index.rows
+        parts = [np.unique(rows[rows[:, w.R_TRANSACTION] == number, w.R_TABLE])]
+    numbers = {one for part in parts for one in part.tolist()}
+    return tuple(sorted(map(str, registry.names(numbers))))
+
+
 def _runs(rows: Ints) -> Iterator[Ints]:
     """Runs of row events that span about a block of log, or one larger event."""
     at = 0

@@ -49,7 +49,7 @@ def manifest_of(
         stop_seqno=plan.stop_seqno,
         files=tuple(files),
         schemas={key: schemas[key].as_dict() for key in sorted(schemas)},
-        barriers=judge([s for result in results for s in result.statements], plan.tables, plan.skip),
+        barriers=judge([s for result in staged for s in result.statements], plan),
         held=held,
         balance=balance_of(plan, segments, results, released),
         gtids=_gtids(plan, before, results),

@@ -2,51 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from loader.binlog.statement import LogStatement
-from loader.errors import DataError, UnsupportedError
-from loader.schema.statements import Effect, Kind, effect
-from loader.staging.documents import Barrier, Skip, TableFilter
+from loader.errors import DataError
+from loader.extract.bystanders import may_reach_others
+from loader.schema.statements import Effect, Kind, begins_with_row_verb, effect
+from loader.staging.documents import Barrier, Plan, TableFilter
 from loader.staging.filters import Captured, matches_schema
 
+_SHOWN = 1000  # characters of a statement that changes rows: it can be as long as a log file
 
-def judge(statements: Iterable[LogStatement], tables: TableFilter, skip: Skip) -> tuple[Barrier, ...]:
+
+def judge(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]:
     """The barriers among the statements of transactions that are not skipped, in log order.
 
+    A barrier without tables stops all tables: a statement that cannot be read, or one that changes rows which the log
+    does not have, and may reach captured tables by way of triggers, foreign keys, views or functions.
+
     Raises:
-        DataError: rows of a captured or a marker table changed by a statement, so that the log does not hold them.
-        UnsupportedError: a part of a transaction with rows of captured tables is taken back.
+        DataError: a statement changed a marker table, so that the log does not tell what is to be skipped.
     """
-    captured, markers = Captured(tables), skip.markers()
+    captured, markers = Captured(plan.tables), plan.skip.markers()
+    ordered = in_order(statements)
     barriers = []
-    for statement in in_order(one for one in statements if not one.skipped):
+    for statement in (one for one in ordered if not one.skipped):
         found = effect(statement.text, statement.database, statement.sql_mode, statement.mariadb)
         concerned = tuple(str(name) for name in found.tables if captured(name))
         if found.kind is Kind.UNDO and statement.beside_rows:
-            raise _refused(statement)
-        if found.kind is Kind.ROWS:
-            marked = tuple(str(name) for name in found.tables if name in markers)
-            if concerned or marked or not found.tables:
-                raise _statement_format(statement, (*concerned, *marked))
-        if found.kind is Kind.BARRIER and (concerned or _unknown(found, tables)):
-            barriers.append(
-                Barrier(
-                    seqno=statement.seqno,
-                    position=statement.position,
-                    statement=statement.text,
-                    database=statement.database,
-                    sql_mode=statement.sql_mode,
-                    mariadb=statement.mariadb,
-                    tables=concerned,
-                )
-            )
+            barriers.append(_barrier(statement, statement.beside))
+        elif found.kind is Kind.ROWS:
+            if marked := tuple(str(name) for name in found.tables if name in markers):
+                raise _statement_format(statement, marked)
+            barriers += _unlogged(statement, found, concerned, plan, ordered)
+        elif found.kind is Kind.BARRIER and (concerned or _unknown(found, plan.tables)):
+            barriers.append(_barrier(statement, concerned))
     return tuple(barriers)
 
 
 def in_order(statements: Iterable[LogStatement]) -> list[LogStatement]:
     """The statements in the order of the log."""
     return sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2])))
+
+
+def _unlogged(
+    statement: LogStatement, found: Effect, concerned: tuple[str, ...], plan: Plan, ordered: Sequence[LogStatement]
+) -> list[Barrier]:
+    """The barrier of a statement that changes rows, if captured tables can be among its tables or behind them."""
+    if not found.tables or may_reach_others(statement, found.tables, plan, ordered):
+        return [_barrier(statement, ())]
+    return [_barrier(statement, concerned)] if concerned else []
+
+
+def _barrier(statement: LogStatement, tables: tuple[str, ...]) -> Barrier:
+    return Barrier(
+        seqno=statement.seqno,
+        position=statement.position,
+        statement=statement.text[:_SHOWN] if begins_with_row_verb(statement.text) else statement.text,
+        database=statement.database,
+        sql_mode=statement.sql_mode,
+        mariadb=statement.mariadb,
+        tables=tables,
+    )
 
 
 def _unknown(found: Effect, tables: TableFilter) -> bool:
@@ -64,14 +81,5 @@ def _statement_format(statement: LogStatement, concerned: tuple[str, ...]) -> Da
         why=f"a session logged with binlog_format=STATEMENT or MIXED: {statement.text[:200]}",
         hint="SET GLOBAL binlog_format=ROW, then load the tables again from a position after this one",
         position=statement.position,
-        table=", ".join(concerned) or "any",
-    )
-
-
-def _refused(statement: LogStatement) -> UnsupportedError:
-    return UnsupportedError(
-        f"{statement.text[:80]!r} takes back rows of captured tables that are logged before it",
-        why="a table of an engine without transactions was changed in the transaction, so that the log keeps them all",
-        hint="convert such tables to InnoDB, then load the tables again from a position after this one",
-        position=statement.position,
+        table=", ".join(concerned),
     )

@@ -8,7 +8,7 @@ from loader.binlog.registry import TableRegistry
 from loader.errors import GapError
 from loader.extract.blocks import counted, windows
 from loader.extract.held import Decided, Prepared, XaEvent, group_of, unknown
-from loader.extract.notes import notes
+from loader.extract.notes import Notes
 from loader.extract.skipping import reasons
 from loader.extract.span import whole_segment
 from loader.model.position import Interval, Position
@@ -58,8 +58,9 @@ def _xa_events(transport: Transport, skip: Skip, file: str, begin: int, end: int
     with transport.open(file, begin, end) as opened:
         log = log_bytes(opened, file)
         registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb, markers=skip.markers())
+        notes = Notes(log, span, registry, 0)
         for window in windows(log, span, registry, end):
             why = reasons(skip, window.index.transactions)
-            for note in notes(log, window, why, 0, counted(span, end)):
+            for note in notes.of(window, why, counted(span, end)):
                 if isinstance(note, Prepared | Decided):
                     yield note

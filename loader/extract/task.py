@@ -21,7 +21,7 @@ from loader.extract.blocks import Window, counted, windows
 from loader.extract.gtids import GtidTally
 from loader.extract.held import Release
 from loader.extract.leaving import left_out
-from loader.extract.notes import notes
+from loader.extract.notes import Notes
 from loader.extract.result import RangeResult
 from loader.extract.skipping import reasons
 from loader.extract.span import LogRange, whole_segment
@@ -70,6 +70,7 @@ class RangeExtractor:
             log = log_bytes(file, span.file)
             stager = self._stager(span, log.form)
             tally = GtidTally(log.form.mariadb)
+            notes = self._notes(log, span, stager.registry)
             with _Parts(stager, self._writer, result) as parts:
                 cut_off = self._cut_off(span, log.form, result)
                 for window in windows(log, span, stager.registry, plan.part_bytes, cut_off):
@@ -79,7 +80,7 @@ class RangeExtractor:
                     result.row_events_staged += len(rows)
                     if not window.more:
                         tally.add(log, window, *mine)
-                    for note in notes(log, window, why, (span.lognum + plan.shift) * 10**12, mine):
+                    for note in notes.of(window, why, mine):
                         if isinstance(note, LogStatement):
                             result.statements.append(note)
                         else:
@@ -107,9 +108,10 @@ class RangeExtractor:
             log = log_bytes(file, span.file)
             registry = self._registry(log.form, met)
             cut_off = self._cut_off(span, log.form, result)
+            notes = self._notes(log, span, registry)
             for window in windows(log, span, registry, self._plan.part_bytes, cut_off):
                 why = reasons(self._plan.skip, window.index.transactions)
-                found = notes(log, window, why, (span.lognum + self._plan.shift) * 10**12, mine)
+                found = notes.of(window, why, mine)
                 result.statements += [note for note in found if isinstance(note, LogStatement)]
         return result
 
@@ -121,11 +123,13 @@ class RangeExtractor:
         """
         name, first, end = run[0].file, run[0].start, run[-1].end
         span = whole_segment(name, lognum_of(name), first, end, self._plan.part_bytes)
-        missing = {release.start for release in run}
+        seqnos = {release.start: release.seqno for release in run}
+        missing = set(seqnos)
         result = RangeResult(file=name)
         with self._transport.open(name, first, end) as file:
             log = log_bytes(file, name)
             stager = self._stager(span, log.form)
+            notes = self._notes(log, span, stager.registry)
             with _Parts(stager, self._writer, result) as parts:
                 parts.begin(f"{span.lognum:06d}-xa-{first:012d}")
                 for window in windows(log, span, stager.registry, self._plan.part_bytes):
@@ -133,6 +137,7 @@ class RangeExtractor:
                     missing.difference_update(timing.begins[timing.seqnos > 0].tolist())
                     rows = self._read(result, stager, self._chosen(chosen), timing)
                     result.row_events_staged += len(rows)
+                    result.statements += notes.released(window, seqnos)
                     for block, base, piece in window.holding(log, rows):
                         stager.stage(block, base, piece, timing)
         if missing:
@@ -152,6 +157,9 @@ class RangeExtractor:
         result.left_out = left_out(self._plan, result.file, stager.registry.unread)
         return rows[known]
 
+    def _notes(self, log: LogBytes, span: LogRange, registry: TableRegistry) -> Notes:
+        return Notes(log, span, registry, (span.lognum + self._plan.shift) * 10**12)
+
     def _stager(self, span: LogRange, form: LogFormat) -> Stager:
         plan = self._plan
         registry = self._registry(form, self._versions.of)
@@ -167,6 +175,7 @@ class RangeExtractor:
             versions=versions,
             hexed=plan.undecodable == "hex",
             markers=plan.skip.markers(),
+            ignore_sequences=True,
         )
 
     def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int, int], None] | None:

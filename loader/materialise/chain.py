@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from loader.errors import GapError, StagedDataError, UnsupportedError
 from loader.failpoints import failpoint
-from loader.materialise.events import read_barrier
+from loader.materialise.events import read_barrier, writes_rows
 from loader.materialise.lifetimes import Origin, origin_of
 from loader.materialise.plan import covering
 from loader.model.table import TableName
@@ -236,6 +236,16 @@ class Chain:
             for barrier in manifest.barriers:
                 changes = read_barrier(barrier) if low < barrier.seqno <= target else ()
                 if any(isinstance(change, Renamed) for change in changes):
+                    yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
+
+    def unlogged(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
+        """Seqno and tables of each statement in (low, target] that changed rows which the log does not have, in order.
+
+        A statement that may have changed any table names none.
+        """
+        for manifest in self.between(low, target):
+            for barrier in manifest.barriers:
+                if low < barrier.seqno <= target and writes_rows(barrier):
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
     def left_out(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:

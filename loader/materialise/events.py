@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from loader.errors import UnsupportedError
 from loader.model.table import TableName
 from loader.schema import changes
 from loader.schema.evolution import STRICT, Step
 from loader.schema.reading import table_changes
+from loader.schema.statements import writes_by_statement
 from loader.staging.documents import Barrier, Manifest
 
 
@@ -58,20 +60,58 @@ def events_of(name: TableName, manifests: Sequence[Manifest], applied: int, targ
     """What the barriers with `applied` < seqno <= `target` do to a table, in their order.
 
     Raises:
-        UnsupportedError: a statement that may concern the table and cannot be read.
+        UnsupportedError: a statement that may concern the table and cannot be read, or that changed rows which the log
+            does not have.
     """
     found: list[Event] = []
     for manifest in manifests:
         for barrier in manifest.barriers:
             concerned = not barrier.tables or str(name) in barrier.tables
             if concerned and applied < barrier.seqno <= target:
+                if writes_rows(barrier):
+                    raise _unlogged(name, barrier)
                 found += _Reading(name, barrier, read_barrier(barrier)).events()
     return found
 
 
 def read_barrier(barrier: Barrier) -> tuple[changes.TableChange, ...]:
-    """What the statement of a barrier does to tables, in order."""
+    """What the statement of a barrier does to tables, in order; of rows that it changes nothing is said."""
+    if writes_rows(barrier):
+        return ()
     return table_changes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb)
+
+
+def writes_rows(barrier: Barrier) -> bool:
+    """Whether the barrier is a statement that changed rows or took them back."""
+    return _writes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb)
+
+
+@lru_cache(maxsize=4096)  # every table of the source asks for the same barriers
+def _writes(statement: str, database: str, sql_mode: int, mariadb: bool) -> bool:
+    return writes_by_statement(statement, database, sql_mode, mariadb)
+
+
+def _unlogged(name: TableName, barrier: Barrier) -> UnsupportedError:
+    """The error of a table whose rows a statement changed, or may have changed, without row events."""
+    undone = barrier.statement.lstrip()[:8].upper() == "ROLLBACK"
+    reload = f"loader initial-load --table {name.argument} --again"
+    if undone:
+        return UnsupportedError(
+            "rows of the table were logged and then rolled back",
+            why=f"the log has {barrier.statement[:80]!r} behind them: the transaction also changed a table of an engine"
+            " without transactions, or a temporary table; the log does not tell which rows are left",
+            hint=reload,
+            table=name,
+            position=barrier.position,
+        )
+    maybe = "" if barrier.tables else "; triggers, foreign keys or functions may have changed any captured table"
+    return UnsupportedError(
+        "rows were changed by a statement in the log, which does not say which rows",
+        why=f"a session logged with binlog_format STATEMENT or MIXED: {barrier.statement[:200]}{maybe}",
+        hint=f"let all sessions log with binlog_format=ROW; then, {reload}",
+        table=name,
+        position=barrier.position,
+    )
 
 
 @dataclass
@@ -127,10 +167,11 @@ class _Reading:
         return Left(*at) if isinstance(change, changes.Dropped) else Emptied(*at)
 
     def _unreadable(self, why: str) -> UnsupportedError:
+        what = "made a table that is not covered" if why == changes.VERSIONED else "may change the table cannot be read"
         return UnsupportedError(
-            f"a statement that may change the table cannot be read: {self.barrier.statement[:200]}",
+            f"a statement that {what}: {self.barrier.statement[:200]}",
             why=why,
-            hint=f"loader initial-load --table {self.name.argument} --again",
+            hint=changes.cure_of(self.name, why),
             table=self.name,
             position=self.barrier.position,
         )

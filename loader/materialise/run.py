@@ -196,11 +196,14 @@ def _steps(chain: Chain, known: int, stop: int) -> Iterator[tuple[int, tuple[Tab
     """Positions and the tables that are brought there.
 
     All tables of a statement that gives one the name of another go to right before it, then over it: so each finds the
-    other one as it was. A table with rows that are not staged goes to right before the first, where it then stops.
+    other one as it was. A table with rows that are not staged goes to right before the first, where it then stops;
+    so does one with rows that a statement changed.
     """
     for seqno, named in chain.renames(known, stop):
         yield seqno - 1, named
         yield seqno, named
+    for seqno, named in chain.unlogged(known, stop):
+        yield seqno - 1, named
     for seqno, table in chain.left_out(known, stop):
         yield seqno - 1, (table,)
 

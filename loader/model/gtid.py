@@ -19,6 +19,7 @@ Ranges = tuple[tuple[int, int], ...]
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_DASHED = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _MARIADB = re.compile(r"(\d+)-(\d+)-(\d+)")
 _MOST = 2**63 - 2  # the largest number of a MySQL GTID
 _HINT = "write it like 3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5:7, or 0-1-100 of a MariaDB server"
@@ -180,6 +181,24 @@ def parse_gtid_set(text: str) -> GtidSet:
     return mysql_set(part for entry in entries for part in _entry(entry, text))
 
 
+def parse_owned_gtids(text: str) -> dict[MysqlGtid, int]:
+    """Read MySQL's `@@global.gtid_owned`: the id of the thread that owns each GTID.
+
+    The text is `uuid:number#thread:number#thread`, with a tag before the numbers that it holds for. The server
+    (`Owned_gtids::to_string`) writes the next UUID right behind the thread, without a separator.
+
+    Raises:
+        DataError: the text has another form.
+    """
+    before, *pairs = _DASHED.split(re.sub(r"[\s,]", "", text.lower()))
+    if before:
+        raise _not_owned(text)
+    found: dict[MysqlGtid, int] = {}
+    for uuid, parts in zip(pairs[::2], pairs[1::2], strict=True):
+        found |= _owned(uuid, parts, text)
+    return found
+
+
 def source_of(uuid: bytes, tag: str = "") -> str:
     """The `uuid` or `uuid:tag` of 16 bytes of the log."""
     text = uuid.hex()
@@ -203,6 +222,30 @@ def _entry(entry: str, text: str) -> Iterator[tuple[str, int, int]]:
             tag = part
         else:
             raise UsageError(f"{text!r} is not a GTID set", why=f"{part} is neither range nor tag", hint=_HINT)
+
+
+def _owned(uuid: str, parts: str, text: str) -> dict[MysqlGtid, int]:
+    """`:1#7:tag:2#8`: a tag holds for the numbers behind it."""
+    before, *listed = parts.split(":")
+    if before or not listed:
+        raise _not_owned(text)
+    source, found = uuid, {}
+    for part in listed:
+        if owner := re.fullmatch(r"(\d+)#(\d+)", part):
+            found[MysqlGtid(source, int(owner[1]))] = int(owner[2])
+        elif _TAG.fullmatch(part):
+            source = f"{uuid}:{part}"
+        else:
+            raise _not_owned(text)
+    return found
+
+
+def _not_owned(text: str) -> DataError:
+    return DataError(
+        "@@global.gtid_owned has an unknown form",
+        why=f"it is {text!r}, not uuid:number#thread",
+        hint="report this text with the server's version",
+    )
 
 
 def _merged(ranges: list[tuple[int, int]]) -> Ranges:

@@ -86,6 +86,13 @@ class Column:
         return text + (" unsigned" if self.unsigned else "")
 
 
+SEQUENCE = (
+    "next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size", "cycle_option",
+    "cycle_count",
+)  # fmt: skip
+"""The columns of a sequence of MariaDB, which its log has as a table (sql/sql_sequence.cc)."""
+
+
 @dataclass(frozen=True)
 class TableSchema:
     """Columns in their order, and the names of the primary key's columns in key order (empty: no key)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from glob import escape
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -11,16 +13,17 @@ from loader.extract.checkpoint import checkpoint_at
 from loader.extract.spec import TransportSettings
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
-from loader.model.table import TableSchema
+from loader.model.table import TableName, TableSchema
 from loader.pipeline import known
 from loader.pipeline.following import follow, log_of, prove
 from loader.pipeline.limits import stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import inspect
 from loader.source.continuity import AnotherServer, LogRenamed
-from loader.source.schemas import read_untold
+from loader.source.reaching import read_reaching
+from loader.source.schemas import find_sequences, read_untold
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Plan
+from loader.staging.documents import Generation, Plan, TableFilter
 from loader.staging.filters import Captured
 from loader.staging.schemas import SchemaStore
 from loader.store.opening import open_store
@@ -123,7 +126,8 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     start = head.interval.stop if head else generation.start_position
     log = log_of(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
-    stop, untold, late = _next_stop(settings, log, start, SchemaStore(chain.store, settings.name), digest)
+    read = _read(settings, log, start, SchemaStore(chain.store, settings.name), digest)
+    stop = read.stop
     if stop == start:
         return _noted(chain, head, run, new=False) if head else None
     template = Plan(
@@ -133,14 +137,16 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         start=str(start),
         stop=str(stop),
         shift=generation.shift,
-        tables=settings.tables,
+        tables=_without(settings.tables, read.sequences),
         skip=settings.skip,
         update_rows=settings.update_rows,
         undecodable=settings.undecodable,
         part_bytes=settings.part_bytes,
-        untold=tuple(schema.as_dict() for schema in untold),
-        schemas=late,
-        schemas_at=str(stop) if late else "",
+        untold=tuple(schema.as_dict() for schema in read.untold),
+        schemas=read.late,
+        schemas_at=str(stop) if read.late else "",
+        reaching=read.reaching or (),
+        reaching_at="" if read.reaching is None else str(stop),
     )
     return _noted(chain, _planned(chain, template, log, settings.interval), run, new=True)
 
@@ -167,7 +173,10 @@ def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: In
     """
     first, start = None, backlog.start
     for stop in stops(log.open(), backlog.interval, limits):
-        plan = chain.extend(backlog.model_copy(update={"start": start, "stop": str(stop)}))
+        change: dict[str, object] = {"start": start, "stop": str(stop)}
+        if change["stop"] != backlog.stop:
+            change |= {"reaching": (), "reaching_at": ""}
+        plan = chain.extend(backlog.model_copy(update=change))
         first, start = first or plan, plan.stop
         if start != str(stop):
             break
@@ -176,10 +185,26 @@ def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: In
     return first
 
 
-def _next_stop(
+@dataclass(frozen=True)
+class _Read:
+    """The end of the log, and what a plan knows of tables, read before it.
+
+    Attributes:
+        untold, late, reaching: see Plan.untold, Plan.schemas and Plan.reaching.
+        sequences: of MariaDB, where the log does not tell them from tables.
+    """
+
+    stop: Position
+    untold: list[TableSchema]
+    late: str
+    reaching: tuple[str, ...] | None
+    sequences: list[TableName]
+
+
+def _read(
     settings: SourceSettings, log: TransportSettings, start: Position, schemas: SchemaStore, digest: str
-) -> tuple[Position, list[TableSchema], str]:
-    """The end of the log, and what the plan is to know of tables, read before it: untold, and Plan.schemas.
+) -> _Read:
+    """Ask the server for what a plan is made of.
 
     `digest`: of the document of the tables where the log was read up to.
 
@@ -187,13 +212,20 @@ def _next_stop(
         LogLags: what is read of it here is not as long as on the server.
     """
     with connected(settings.server) as connection:
-        untold = read_untold(connection, Captured(settings.tables))
-        late = "" if inspect.logs_names(connection) else known.late(connection, settings, schemas, digest)
+        captured, named = Captured(settings.tables), inspect.logs_names(connection)
+        untold = read_untold(connection, captured)
+        late = "" if named else known.late(connection, settings, schemas, digest)
+        sequences = [] if named else find_sequences(connection, captured)
+        reaching = read_reaching(connection)
         stop = max(start, inspect.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return stop, untold, late
+    return _Read(stop, untold, late, reaching, sequences)
+
+
+def _without(tables: TableFilter, names: list[TableName]) -> TableFilter:
+    return tables.model_copy(update={"exclude": (*tables.exclude, *(escape(str(name)) for name in names))})
 
 
 def _noted(chain: PlanChain, plan: Plan, run: str, new: bool) -> IntervalChosen:

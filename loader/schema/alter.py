@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from loader.model.table import TableName
 from loader.schema.changes import (
     FIRST,
+    VERSIONED,
     Action,
     AddColumn,
     Altered,
@@ -118,7 +119,7 @@ class AlterReader:
             self._rest()
         elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR"):
             cursor.skip_item()
-            yield Reload("a system-versioned table logs its history as rows")
+            yield Reload(VERSIONED)
         elif (key := self._key()) is not None:
             yield from key
         else:
@@ -186,7 +187,7 @@ class AlterReader:
             yield Reload("DROP PARTITION")
         elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR"):
             cursor.skip_item()
-            yield Reload("a system-versioned table logs its history as rows")
+            yield Reload("DROP SYSTEM VERSIONING takes the history away")
         elif cursor.take_any("INDEX", "KEY", "CONSTRAINT"):
             cursor.take("IF", "EXISTS")
             yield DropKey() if cursor.name().upper() == "PRIMARY" else ChangeIndexes()

@@ -10,6 +10,9 @@ from typing import Literal
 
 from loader.model.table import TableName
 
+VERSIONED = "a system-versioned table logs its history as rows"
+"""Why such a table of MariaDB is not covered; loading it again does not help."""
+
 FIRST = ""
 """The place of a column before all others; after another column it is that one's name, which is never empty."""
 
@@ -211,6 +214,15 @@ class Unreadable:
 
     table: TableName | None
     why: str
+
+
+def cure_of(table: TableName, why: str) -> str:
+    """What to do about a table that cannot go on for that reason."""
+    reload = f"loader initial-load --table {table.argument} --again"
+    if why != VERSIONED:
+        return reload
+    plain = f"ALTER TABLE {table} DROP SYSTEM VERSIONING on the server and then {reload}"
+    return f"exclude the table (tables.exclude of the source), or {plain}"
 
 
 TableChange = Created | Dropped | SchemaDropped | SchemaDefined | Truncated | Renamed | Altered | Unreadable

@@ -179,7 +179,11 @@ def _set(column: ColumnDefinition, default: Default) -> str | None:
     members = set(default.text.split(",")) if default.text else set()
     if default.kind != "string" or not members <= set(column.labels):
         return None
-    return ",".join(label for label in column.labels if label in members)
+    text = ""
+    for label in column.labels:
+        if label in members:
+            text += ("," if text else "") + label  # as Field_set::val_str does, which matters to an empty label
+    return text
 
 
 def _temporal(column: ColumnDefinition, default: Default) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from loader.errors import UnsupportedError
 from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
 from loader.schema.alteration import Altering, Key, alter_columns, alter_key
-from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey
+from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, cure_of
 from loader.schema.constants import UntoldError, constant
 from loader.schema.preserving import CHANGES_CHARACTERS, as_column, dates_nulls, keeps_labels, longest_kept
 
@@ -113,7 +113,7 @@ def _refused(table: TableName, what: str, why: str, step: Step | None = None) ->
     return UnsupportedError(
         what,
         why=why,
-        hint=f"loader initial-load --table {table.argument} --again",
+        hint=cure_of(table, why),
         table=table,
         position=step.position if step else None,
     )

@@ -5,9 +5,12 @@ Sources: MySQL manual, "Data Definition Statements"; MariaDB manual, "SQL Statem
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from loader.model.table import TableName
 from loader.schema.alter import AlterReader
 from loader.schema.changes import (
+    VERSIONED,
     Action,
     Altered,
     ChangeIndexes,
@@ -120,6 +123,8 @@ class _Reader:
         missing = cursor.take("IF", "NOT", "EXISTS")
         table = cursor.table(self.database)
         like = cursor.table(self.database) if cursor.take("LIKE") or cursor.take("(", "LIKE") else None
+        if ("SYSTEM", "VERSIONING") in pairwise(token.word for token in cursor.rest()):
+            return (Unreadable(table, VERSIONED),)
         defines = self._defined(table)
         charset = default_charset(cursor.rest()) if defines is not None else ""
         return (Created(table, missing, like, "REPLACE" in before, defines, charset),)

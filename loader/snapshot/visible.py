@@ -13,6 +13,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.errors import RetryableError
+from loader.model.gtid import MysqlGtid, parse_owned_gtids
 from loader.model.position import Position
 from loader.source.inspect import query, read_identity
 
@@ -24,9 +25,10 @@ _SETTLE_SECONDS = 2
 def wait_until_visible(connection: Connection[Any], position: Position) -> None:
     """Return once reads that start from now on see every transaction up to `position`, which the log has reached.
 
-    MariaDB tells the position of a snapshot. MySQL with GTIDs tells which ones are owned: a transaction owns its GTID
-    from before it is in the log until it is visible. MySQL without GTIDs tells neither: there, commits that wait for
-    a replica are waited for, and any other one is taken to need less than two seconds after its write to the log.
+    MariaDB tells the position of a snapshot. MySQL tells which GTIDs are owned: a transaction owns its GTID from
+    before it is in the log until it is visible. With any `gtid_mode` but ON there can be transactions without a GTID:
+    commits that wait for a replica are waited for, and any other one is assumed to become visible within two seconds
+    after its write to the log.
 
     Raises:
         RetryableError: not within ten minutes.
@@ -48,11 +50,11 @@ def _question(connection: Connection[Any], position: Position) -> Callable[[], b
     """How to ask this server whether all is visible."""
     if read_identity(connection).kind == "mariadb":
         return lambda: _snapshot_position(connection) >= position
-    if str(query(connection, "SELECT @@global.gtid_mode")[0][0]).startswith("ON"):
-        owned = _owned(connection)
+    owned = _owned(connection)
+    if query(connection, "SELECT @@global.gtid_mode")[0][0] == "ON":
         return lambda: not owned & _owned(connection)
     time.sleep(_SETTLE_SECONDS)
-    return lambda: not _waiting(connection)
+    return lambda: not owned & _owned(connection) and not _waiting(connection)
 
 
 def _snapshot_position(connection: Connection[Any]) -> Position:
@@ -65,9 +67,8 @@ def _snapshot_position(connection: Connection[Any]) -> Position:
     return Position.at(found["binlog_snapshot_file"], int(found["binlog_snapshot_position"]))
 
 
-def _owned(connection: Connection[Any]) -> set[str]:
-    text = str(query(connection, "SELECT @@global.gtid_owned")[0][0])
-    return {gtid.strip() for gtid in text.split(",") if gtid.strip()}
+def _owned(connection: Connection[Any]) -> set[MysqlGtid]:
+    return set(parse_owned_gtids(str(query(connection, "SELECT @@global.gtid_owned")[0][0])))
 
 
 def _waiting(connection: Connection[Any]) -> int:

@@ -17,7 +17,7 @@ from pymysql.cursors import Cursor
 
 from loader.binlog.codepages import covered
 from loader.errors import UnsupportedError, UsageError
-from loader.model.table import Column, TableName, TableSchema
+from loader.model.table import SEQUENCE, Column, TableName, TableSchema
 from loader.resources import sql
 from loader.typemap import spark_type
 
@@ -77,6 +77,14 @@ def find_tables(connection: Connection[Any], captured: Callable[[TableName], boo
     """Names of the captured tables that the server has and the user may see, in order."""
     with connection.cursor() as cursor:
         cursor.execute(sql("source/schemas_names"))
+        names = [TableName(str(schema), str(table)) for schema, table in cursor.fetchall()]
+    return sorted(name for name in names if captured(name))
+
+
+def find_sequences(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableName]:
+    """Names of the sequences of MariaDB that match, in order."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql("source/sequences"))
         names = [TableName(str(schema), str(table)) for schema, table in cursor.fetchall()]
     return sorted(name for name in names if captured(name))
 
@@ -181,7 +189,12 @@ def _check_tables(connection: Connection[Any], schema: str, names: list[TableNam
             )
         kind, engine = known[name.table]
         if kind == "SYSTEM VERSIONED":
-            raise _refused(name, "system-versioned tables are not covered", "their log holds the history too")
+            raise UnsupportedError(
+                "system-versioned tables are not covered",
+                why="their log holds the history too",
+                hint=f"{_EXCLUDE}, or ALTER TABLE {name} DROP SYSTEM VERSIONING and load it then",
+                table=name,
+            )
         hashed = any(row["index_type"] == "HASH" for rows in _unique_indexes(connection, name).values() for row in rows)
         if hashed and engine != "MEMORY":
             raise _refused(
@@ -217,6 +230,8 @@ def schema_of(name: TableName, columns: list[Described], key: tuple[str, ...]) -
         UnsupportedError: a type that is not covered, by table and column.
     """
     _check_whole(name, columns)
+    if tuple(column.name for column in columns) == SEQUENCE:
+        raise _refused(name, "the table has the columns of a sequence", "the log of MariaDB does not tell one from it")
     return TableSchema(name, tuple(_column(name, column) for column in columns), key)
 
 

@@ -13,6 +13,7 @@ class ServerAddress(BaseModel):
     Attributes:
         password: a reference, never the secret: `env:NAME`, `file:/path`, `airflow:connection`; empty for none.
         tls_ca: PEM file of the authority that signed the server's certificate; empty connects without TLS.
+        read_timeout_seconds: how long the server may say nothing while a statement runs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -22,6 +23,7 @@ class ServerAddress(BaseModel):
     user: str
     password: str = ""
     tls_ca: str = ""
+    read_timeout_seconds: float = 600
 
     def secret(self) -> str:
         """The password itself; raises as read_secret does."""

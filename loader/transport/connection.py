@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR, ER
 
 from loader.binlog.encryption import MYSQL_HEADER
-from loader.errors import LoaderError, SourceUnavailable, UsageError
+from loader.errors import LoaderError, RetryableError, SourceUnavailable, UsageError
 from loader.transport.address import ServerAddress
 
 _DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1142, 1698, 3118}
@@ -21,8 +22,11 @@ _UNREACHABLE = {
     ER.CON_COUNT_ERROR, ER.SERVER_SHUTDOWN, ER.QUERY_INTERRUPTED, 1927, 3169,
 }  # fmt: skip
 
+_CHANGED = {ER.TABLE_DEF_CHANGED, ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK}
+
 _TIMEOUT_SECONDS = 10
-_READ_TIMEOUT_SECONDS = 3600
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6, "TCP_USER_TIMEOUT": 90_000}
+"""A peer that is gone is noticed after 90 seconds, however long a statement may run (tcp(7))."""
 
 
 class AccessDenied(LoaderError):
@@ -30,14 +34,18 @@ class AccessDenied(LoaderError):
 
 
 @contextmanager
-def connected(address: ServerAddress, read_timeout: float = _READ_TIMEOUT_SECONDS) -> Iterator[Connection[Any]]:
-    """An open connection in UTC and utf8mb4, closed at the end; it is lost once the server says nothing for so long.
+def connected(address: ServerAddress, read_timeout: float | None = None) -> Iterator[Connection[Any]]:
+    """An open connection in UTC and utf8mb4, closed at the end.
+
+    It is lost once the server says nothing for `read_timeout` seconds, by default those of the address, and once its
+    machine does not answer for 90 seconds.
 
     Raises:
-        AccessDenied, SourceUnavailable, UsageError: also for statements run inside the block.
+        AccessDenied, SourceUnavailable, UsageError, RetryableError: also for statements run inside the block.
     """
     with server_errors(address):
         connection = pymysql.connect(
+            defer_connect=True,
             host=address.host,
             port=address.port,
             user=address.user,
@@ -45,17 +53,29 @@ def connected(address: ServerAddress, read_timeout: float = _READ_TIMEOUT_SECOND
             charset="utf8mb4",
             autocommit=True,
             local_infile=False,
-            connect_timeout=_TIMEOUT_SECONDS,
-            read_timeout=read_timeout,
+            read_timeout=read_timeout or address.read_timeout_seconds,
             ssl=_tls(address),
             ssl_disabled=not address.tls_ca,
             init_command="SET SESSION time_zone = '+00:00', sql_mode = ''",
         )
         try:
+            connection.connect(_socket(address))
             yield connection
         finally:
             if connection.open:
                 connection.close()
+
+
+def _socket(address: ServerAddress) -> socket.socket:
+    """A connected socket that notices when its peer is gone."""
+    found = socket.create_connection((address.host, address.port), _TIMEOUT_SECONDS)
+    found.settimeout(None)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):  # not on every system
+            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return found
 
 
 def log_sizes(connection: Connection[Any]) -> dict[str, int]:
@@ -102,6 +122,10 @@ def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> Loader
         )
     if code in _UNREACHABLE or code == 0:
         return _unavailable(address, why)
+    if code in _CHANGED:
+        return RetryableError(
+            "a table was altered or locked while it was read", why=f"{code}: {why}", hint="run again", source=address
+        )
     return LoaderError("the server refused a statement", why=f"{code}: {why}", source=address)
 
 

@@ -1,5 +1,7 @@
 -- What the loader's user needs on the source. REPLICATION SLAVE lets it read the changes of all tables; SELECT is for
 -- the initial load and may be limited to the captured schemas. MariaDB 10.5 and later: BINLOG MONITOR instead of
 -- REPLICATION CLIENT.
+-- Optional: SELECT and TRIGGER on *.* let the loader see which tables have triggers. Without them, a statement that a
+-- session logs with binlog_format STATEMENT or MIXED stops every captured table, not only those that it names.
 GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'loader'@'%';
 GRANT SELECT ON `shop`.* TO 'loader'@'%';

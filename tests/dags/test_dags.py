@@ -12,6 +12,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import ParamValidationError
 
+from loader.airflow.defaults import tasks
 from loader.airflow.operators import LoaderSparkOperator
 
 DAGS = {
@@ -73,6 +74,16 @@ def test_retries_wait_longer_each_time(dag: DAG) -> None:
     for task in dag.tasks:
         assert (task.retries, task.retry_exponential_backoff) == (5, 2.0)
         assert task.max_retry_delay == timedelta(minutes=10)
+
+
+def test_no_task_runs_for_ever(dag: DAG) -> None:
+    hours = {"continuous_delta": 2, "initial_load": 48, "maintain_tables": 12, "replay_binlog": 48}
+    assert {task.execution_timeout for task in dag.tasks} == {timedelta(hours=hours[dag.dag_id])}
+
+
+def test_the_environment_says_how_long_a_task_may_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOADER_TASK_HOURS", "0.5")
+    assert tasks(hours=2)["execution_timeout"] == timedelta(minutes=30)
 
 
 def test_what_is_scarce_has_a_pool(dag: DAG) -> None:

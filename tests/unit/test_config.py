@@ -276,6 +276,9 @@ def test_an_empty_file_lacks_all_sections(write: Path) -> None:
 def test_a_password_is_given_by_reference_and_a_secret_in_its_place_is_not_repeated(write: Path) -> None:
     for reference in ("env:NAME", "file:/run/secret", "airflow:shop", ""):
         loaded(write, GOOD.replace("env:SHOP_PASSWORD", reference))
+    for bare in ("env", "env:", "file: ", "airflow"):
+        text = complaint(write, GOOD.replace("env:SHOP_PASSWORD", bare))
+        assert text == "sources.shop.password: write a reference: env:NAME, file:/path or airflow:connection"
     with pytest.raises(UsageError) as caught:
         loaded(write, GOOD.replace("env:SHOP_PASSWORD", "hunter2-hunter2"))
     assert caught.value.why == "sources.shop.password: write a reference: env:NAME, file:/path or airflow:connection"
@@ -306,9 +309,22 @@ def test_secrets_of_a_catalog_are_given_by_reference(write: Path) -> None:
     assert text == "warehouse.secrets.token: write a reference: env:NAME, file:/path or airflow:connection"
     twice = 'properties = { "a" = "b" }\nsecrets = { "a" = "env:B" }'
     assert complaint(write, with_catalog(twice)).endswith("both in properties and in secrets: a")
-    with pytest.raises(UsageError, match="uri has a password") as caught:
-        loaded(write, with_catalog('uri = "jdbc:postgresql://db/x?user=a&password=hunter2"'))
-    assert "hunter2" not in f"{caught.value} {caught.value.__cause__}"
+    for uri in (
+        "jdbc:postgresql://db/x?user=a&password=hunter2",
+        "jdbc:mysql://loader:hunter2@db:3306/lake",
+        "jdbc:mysql://address=(host=db)(user=a)(password=hunter2)/lake",
+        "jdbc:oracle:thin:loader/hunter2@//db:1521/lake",
+        "https://loader:hunter2@catalog/ws",
+        "jdbc:sqlserver://db;user=a;Password=hunter2",
+    ):
+        with pytest.raises(UsageError, match="uri has a password") as caught:
+            loaded(write, with_catalog(f'uri = "{uri}"'))
+        assert "hunter2" not in f"{caught.value} {caught.value.__cause__}"
+        text = complaint(write, with_catalog(f'properties = {{ "uri" = "{uri}" }}'))
+        assert "a password in uri" in text and "hunter2" not in text
+    for uri in ("jdbc:postgresql://db:5432/x?user=a", "jdbc:oracle:thin:@//db:1521/lake", "thrift://a@db:9083,thrift://c:9083",
+                "https://catalog:8181/v1@2", "jdbc:sqlite:/var/lake:1/x@y.db"):  # fmt: skip
+        assert loaded(write, with_catalog(f'uri = "{uri}"')).source("shop").catalog.uri == uri
 
 
 def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

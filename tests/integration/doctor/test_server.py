@@ -283,3 +283,25 @@ def test_a_server_that_lets_nobody_in_or_is_not_there(mysql: Server, tmp_path: P
         assert "certificate" in only(findings(mysql, tls_ca=str(other)), "error", "server").lower()
     away = Server(mysql.programs, mysql.data_dir, 1, {})
     assert "the server does not answer" in only(findings(away), "error", "server")
+
+
+def test_sessions_that_log_statements_and_the_triggers_that_matter_then() -> None:
+    with running("mysql", {"performance_schema": "ON"}) as server:
+        execute(
+            server,
+            "CREATE DATABASE aside",
+            "CREATE TABLE aside.t (id INT PRIMARY KEY)",
+            "CREATE TRIGGER aside.tr AFTER INSERT ON aside.t FOR EACH ROW INSERT INTO shop.orders VALUES (NEW.id)",
+        )
+        address = ServerAddress(host=server.host, port=server.port, user="root")
+        with connected(address) as other:
+            query(other, "SET SESSION binlog_format = STATEMENT")
+            assert findings(server) == []  # the user may not see it
+            execute(server, "GRANT SELECT ON performance_schema.* TO loader", "GRANT TRIGGER ON *.* TO loader")
+            found = {one.name: one.what for one in findings(server) if one.name != "grants"}
+            assert found == {
+                "binlog_format": f"sessions that do not log rows: {other.thread_id()} of root (STATEMENT)",
+                "triggers": "triggers of tables that are not captured write to captured ones: aside.t (shop.orders)",
+            }
+            query(other, "SET SESSION binlog_format = ROW")
+            assert {one.name for one in findings(server)} == {"grants"}

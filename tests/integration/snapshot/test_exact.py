@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pymysql.connections import Connection
 
 from loader.errors import RetryableError, UnsupportedError
-from loader.snapshot import exact
+from loader.model.position import Position
+from loader.snapshot import exact, whole
 from loader.snapshot.chunks import chunk_query
 from loader.snapshot.exact import open_snapshot
 from loader.snapshot.loads import Loads
@@ -107,3 +110,25 @@ def test_a_server_that_is_never_quiet(mysql: SourceServer, monkeypatch: pytest.M
     monkeypatch.setattr(exact, "wait_until_visible", lambda *_: None)
     with mysql.connected() as connection, pytest.raises(RetryableError, match="no moment without a commit"):
         open_snapshot(connection)
+
+
+def test_a_table_that_is_altered_behind_its_snapshot_is_loaded_by_another_try(
+    source: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both servers refuse to read it in that snapshot: error 1412."""
+    source.run("CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1)")
+    altered = iter(["ALTER TABLE t ADD b INT DEFAULT 2, ALGORITHM=COPY"])
+
+    def opened(connection: Connection[Any]) -> Position:
+        position = open_snapshot(connection)
+        for statement in altered:
+            source.run(statement)
+        return position
+
+    monkeypatch.setattr(whole, "open_snapshot", opened)
+    with pytest.raises(RetryableError, match="altered or locked while it was read") as caught:
+        load_whole(spec_of(source, tmp_path), source.name("t"), "one")
+    assert caught.value.why.startswith("1412")
+    loads = Loads(LocalStore(f"file://{tmp_path}"), "shop", "0001")
+    file = loads.chunks(loads.plan(load_whole(spec_of(source, tmp_path), source.name("t"), "two")))[0].file
+    assert file is not None and file.rows == 1

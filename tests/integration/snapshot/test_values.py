@@ -86,6 +86,20 @@ def test_the_types_that_few_tables_have(source: SourceServer) -> None:
     check_alike(schema, logged, loaded)
 
 
+def test_a_set_with_an_empty_label_is_as_the_server_shows_it(source: SourceServer) -> None:
+    labels = [("", "a b", "c"), ("a b", "", "c"), ("a b", "c", "")]
+    columns = ", ".join(f"s{n} SET({','.join(map(repr, some))})" for n, some in enumerate(labels))
+    source.run(f"CREATE TABLE t (id INT PRIMARY KEY, {columns})")
+    start = source.log_end()
+    source.run("SET sql_mode = ''", *(f"INSERT INTO t VALUES ({n}, {n}, {n}, {n})" for n in range(8)))
+    logged = source.logged_lines(start, source.log_end())[source.name("t")].splitlines()
+    shown = source.run("SELECT id, s0, s1, s2 FROM t ORDER BY id")
+    expected = ["{},{}".format(key, ",".join(f'"{value}"' for value in values)) for key, *values in shown]
+    assert [line.split(b",", 5)[5].decode() for line in logged] == expected
+    _, loaded = read(source, "t")
+    assert [line.rstrip().split(b",", 5)[5].decode() for line in loaded] == expected
+
+
 BAD = {
     "hebrew": "X'61A1'", "ucs2": "X'D800'", "gbk": "X'FEFE'", "geostd8": "X'FF'", "greek": "X'AE'", "cp932": "X'FA'"
 }  # fmt: skip

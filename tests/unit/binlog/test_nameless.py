@@ -14,7 +14,7 @@ from loader.binlog.registry import TableRegistry
 from loader.errors import DataError, LoaderError
 from loader.model.table import SchemaVersion, TableSchema
 from tests.unit.binlog.builder import LogBuilder
-from tests.unit.binlog.fields import Table, decimal, enum, integer, json, varchar
+from tests.unit.binlog.fields import Table, char, decimal, enum, integer, json, varchar
 from tests.unit.binlog.reading import FILE, GuardedStager, everything, fields, records, staged
 
 TABLE = Table(
@@ -157,6 +157,18 @@ def test_without_names_and_schema_columns_have_positions_and_types() -> None:
         ("@1", "int"), ("@2", "varbinary"), ("@3", "decimal"), ("@4", "tinyint"), ("@5", "json"),
     ]  # fmt: skip
     assert registry.programs[0].schema.key == ()
+
+
+def test_nothing_is_added_to_a_char_or_binary_without_a_character_set() -> None:
+    """The log does not tell one from the other, and holds a BINARY without its last zero bytes."""
+    log = LogBuilder().begin()
+    table = Table("shop", "t", (integer("id"), char("c", 20), char("d", 300)))
+    log.table_map(table, optional=b"")
+    log.write(table, (1, "abc", ""))
+    log.xid()
+    registry = TableRegistry(everything, nameless=True)
+    assert list(read(bytes(log.data), registry)) == [["1", "616263", ""]]
+    assert [str(column) for column in registry.programs[0].schema.columns[1:]] == ["varbinary", "varbinary"]
 
 
 def test_names_are_asked_for_otherwise() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loader.binlog.constants import EVENT_NAMES
-from loader.errors import BinlogFormatError, DataError, GapError, UnsupportedError
+from loader.errors import BinlogFormatError, DataError, GapError
 from loader.extract import ranges as ranges_module
 from loader.extract.closing import manifest_of
 from loader.extract.span import whole_segment
@@ -221,17 +221,21 @@ def test_a_log_file_that_is_gone_is_a_gap(tmp_path: Path) -> None:
     assert caught.value.where["file"] == "binlog.000009"
 
 
-def test_rows_that_were_rolled_back_are_refused_for_captured_tables_only(tmp_path: Path) -> None:
-    log = LogBuilder().begin()
+def test_rows_that_were_rolled_back_stop_captured_tables_only(tmp_path: Path) -> None:
+    log = LogBuilder().insert(ITEMS, (1, 2))
+    start = log.end
+    log.begin()
     log.table_map(ORDERS)
-    at = log.write(ORDERS, (1, "x"))
+    log.write(ORDERS, (1, "x"))
     log.query("ROLLBACK")
     raw = bytes(log.data)
     span = whole_segment(FILE, 1, 4, len(raw), 4096)
-    with pytest.raises(UnsupportedError, match="ends in ROLLBACK") as caught:
-        extracted(raw, plan_of(raw), tmp_path, [span])
-    assert caught.value.where == {"file": FILE, "position": str(at)}
-    assert extracted(raw, plan_of(raw, include=["other.*"]), tmp_path, [span]).files == {}
+    found = extracted(raw, plan_of(raw), tmp_path, [span])
+    (barrier,) = found.manifest.barriers
+    assert (barrier.position, barrier.statement, barrier.tables) == (f"{FILE}:{start}", "ROLLBACK", ("shop.orders",))
+    assert {str(file.name) for file in found.manifest.files} == {"shop.items"}
+    other = extracted(raw, plan_of(raw, include=["other.*"]), tmp_path / "other", [span])
+    assert (other.files, other.manifest.barriers) == ({}, ())
 
 
 def test_nothing_of_a_part_that_failed_is_visible(tmp_path: Path) -> None:

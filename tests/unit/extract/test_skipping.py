@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loader.binlog import index
-from loader.errors import DataError, UnsupportedError
+from loader.errors import DataError
 from loader.extract import blocks
 from loader.extract.closing import manifest_of
 from loader.extract.span import whole_segment
@@ -33,6 +33,7 @@ MARKER = Table("loader", "marker", (integer("id"),))
 BOTH = Skip(server_ids=(2, 4_000_000_000), marker_tables=("loader.marker",))
 UNCAPTURED = "row events of tables that are not captured"
 SERVERS = "row events of transactions from server ids that are skipped"
+ROLLED_BACK = "row events of captured tables in transactions that end in ROLLBACK"
 MARKED = "row events of transactions that touch a marker table"
 
 
@@ -167,8 +168,11 @@ def test_statements_and_rolled_back_rows_of_skipped_transactions_are_skipped_too
     found = whole(log, tmp_path)
     assert [barrier.tables for barrier in found.manifest.barriers] == [("shop.items",)]
     assert found.files == {}
-    with pytest.raises(UnsupportedError, match="ends in ROLLBACK"):
-        whole(log, tmp_path, Skip())
+    kept = whole(log, tmp_path / "kept", Skip())
+    named = [(one.statement.split()[0], one.tables) for one in kept.manifest.barriers]
+    assert named[:2] == [("ROLLBACK", ("shop.orders",)), ("ROLLBACK", ("shop.orders",))]
+    assert kept.manifest.barriers[2].statement.startswith("INSERT")
+    assert (kept.files, skipped(kept)[ROLLED_BACK]) == ({}, 1)
 
 
 def test_a_marker_table_that_a_statement_changes_stops_the_interval(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loader.errors import UsageError
+from loader.errors import DataError, UsageError
 from loader.model.gtid import (
     MariadbGtid,
     MariadbGtidSet,
@@ -15,6 +15,7 @@ from loader.model.gtid import (
     mariadb_set,
     mysql_set,
     parse_gtid_set,
+    parse_owned_gtids,
     source_of,
 )
 
@@ -92,3 +93,27 @@ def test_the_forms_that_servers_write() -> None:
 def test_what_is_no_set_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a GTID set"):
         parse_gtid_set(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "owned"),
+    [
+        ("", {}),
+        (f"{A}:7#12", {MysqlGtid(A, 7): 12}),
+        (f"{A}:9000002#104:9000001#103", {MysqlGtid(A, 9000002): 104, MysqlGtid(A, 9000001): 103}),
+        # As MySQL 9.7 writes the GTIDs of two servers: the second UUID begins right behind thread 14.
+        (f"{A}:5#14{B}:2#11:1#10", {MysqlGtid(A, 5): 14, MysqlGtid(B, 2): 11, MysqlGtid(B, 1): 10}),
+        (f"{A}:5#14{A}:red_1:5#15", {MysqlGtid(A, 5): 14, MysqlGtid(f"{A}:red_1", 5): 15}),
+        (f"{A}:1#2:blue:9#13:7#12,\n{B}:1#3", {
+            MysqlGtid(A, 1): 2, MysqlGtid(f"{A}:blue", 9): 13, MysqlGtid(f"{A}:blue", 7): 12, MysqlGtid(B, 1): 3,
+        }),
+    ],
+)  # fmt: skip
+def test_the_gtids_that_threads_own(text: str, owned: dict[MysqlGtid, int]) -> None:
+    assert parse_owned_gtids(text) == owned
+
+
+@pytest.mark.parametrize("text", ["x", f"{A}", f"{A}:1", f"{A}:1#", f"{A}:-:1#2", f"1#2{A}:1#2", f"{A}x:1#2"])
+def test_another_form_of_owned_gtids_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="unknown form"):
+        parse_owned_gtids(text)

@@ -1,0 +1,8 @@
+-- What changes other tables when it is changed: views, MERGE tables, tables with triggers, parents of cascading keys.
+SELECT TABLE_NAME FROM information_schema.TABLES
+WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')
+  AND (TABLE_TYPE LIKE '%VIEW' OR ENGINE IN ('MRG_MyISAM', 'FEDERATED', 'CONNECT', 'SPIDER'))
+UNION SELECT EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS
+WHERE EVENT_OBJECT_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')
+UNION SELECT REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS
+WHERE UPDATE_RULE NOT IN ('RESTRICT', 'NO ACTION') OR DELETE_RULE NOT IN ('RESTRICT', 'NO ACTION');
