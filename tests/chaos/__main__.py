@@ -1,0 +1,69 @@
+"""`python -m tests.chaos --seed 1 --minutes 10`: run seeds one after the other until the time is over or one fails."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from infra.servers import start_server
+from tests.chaos.run import Failure, Run
+from tests.chaos.scenario import FEATURES, Scenario, scenario
+
+
+def main() -> int:
+    """Run the command; the exit code is 1 after a failure."""
+    asked = _arguments()
+    deadline, seed = time.monotonic() + asked.minutes * 60, asked.seed or random.randrange(10**6)
+    while True:
+        chosen = scenario(seed, asked.server, asked.writers, frozenset(asked.without))
+        if not attempt(chosen, deadline, asked.rounds, asked.keep):
+            return 1
+        if time.monotonic() > deadline:
+            return 0
+        seed += 1
+
+
+def attempt(chosen: Scenario, deadline: float, rounds: int = 12, keep: Path | None = None) -> bool:
+    """Run one scenario until the deadline or so many rounds; print and keep what failed."""
+    say(str(chosen))
+    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{chosen.seed}-", dir=keep))
+    with start_server(chosen.kind, folder / "server", chosen.options) as server:
+        run = Run(chosen, server, folder, say)
+        try:
+            run.begin()
+            for number in range(1, rounds + 1):
+                if time.monotonic() > deadline:
+                    break
+                run.round(number)
+        except Failure as failure:
+            run.history.write(folder / "history.sql")
+            say(f"FAILED {chosen}\n{failure}\n  the statements: {folder / 'history.sql'}")
+            say(f"  again: python -m tests.chaos --seed {chosen.seed} --minutes 30 --server {chosen.kind}")
+            return False
+        finally:
+            server.kill()
+    return True
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed; a random one by default")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--rounds", type=int, default=12, help="rounds of one seed")
+    parser.add_argument("--server", choices=["mysql", "mariadb"])
+    parser.add_argument("--writers", type=int, default=0)
+    parser.add_argument("--without", nargs="*", choices=FEATURES, default=[])
+    parser.add_argument("--keep", type=Path, help="a folder for what a failure leaves; the temporary folder by default")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The loop: writers write, the loader runs, cures are tried, both sides are compared."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from infra.servers import Server
+from tests.chaos import ddl
+from tests.chaos.command import Command, Ended, grants
+from tests.chaos.compare import differences
+from tests.chaos.cures import asks_to_run_again, commands
+from tests.chaos.refusals import is_known
+from tests.chaos.scenario import Scenario
+from tests.chaos.schema import create_table, table_name
+from tests.chaos.source import DATABASE, History, Session
+from tests.chaos.workload import Table, insert, transaction
+
+_ATTEMPTS = 8
+"""Runs of the loader, each followed by the cures it printed, until the tables must be equal."""
+
+
+class Failure(AssertionError):
+    """The loader broke its promise; the text says how."""
+
+
+class Run:
+    """One scenario on one server. `say` is given each line of the protocol."""
+
+    def __init__(self, scenario: Scenario, server: Server, home: Path, say: Callable[[str], None]) -> None:
+        self.scenario, self.server, self.home, self.say = scenario, server, home, say
+        self.history = History()
+        self.command = Command(home / "loader", server, scenario.catalog, scenario.transport)
+        self.reader = Session(server, History(), "reader")
+        self.refused = 0
+
+    def begin(self) -> None:
+        """Make the first tables and load them."""
+        rng, session = Random(f"begin {self.scenario.seed}"), self._session("setup")
+        for one in (*grants(self.scenario.kind), f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}"):
+            session.execute(one)
+        for _ in range(self.scenario.tables):
+            name = table_name(rng, set(session.tables()))
+            session.execute(create_table(rng, self.scenario.kind, name))
+            if name in session.tables():
+                session.execute(insert(rng, Table(session, name), rows=rng.choice([0, 3, 20, 200])))
+        session.close()
+        self.command.configure()
+        self._settle(self._load())
+
+    def round(self, number: int) -> None:
+        """Write at random, then make both sides equal and compare them."""
+        self.history.round = number
+        before = len(self.history.statements)
+        writers = [
+            threading.Thread(target=self._write, args=(number, writer), name=f"w{writer}")
+            for writer in range(self.scenario.writers)
+        ]
+        for one in writers:
+            one.start()
+        for one in writers:
+            one.join()
+        done = self.history.statements[before:]
+        failed = sum(1 for one in done if one.error)
+        started = time.monotonic()
+        runs = self._settle(None)
+        self.say(
+            f"round {number}: {len(done)} statements, {failed} of them refused by the server; equal after {runs} runs"
+            f" of the loader in {time.monotonic() - started:.0f} s"
+        )
+
+    def _write(self, number: int, writer: int) -> None:
+        rng = Random(f"{self.scenario.seed} {number} {writer}")
+        session = self._session(f"w{writer}")
+        for step in range(rng.choice([3, 10, 30])):
+            if rng.random() < 0.35:
+                ddl.run(ddl.Catalogue(rng, session, self.scenario.kind), self.scenario.without)
+                continue
+            names = session.tables()
+            tables = [Table(session, one) for one in rng.sample(names, min(3, len(names)))]
+            if usable := [one for one in tables if one.columns]:
+                transaction(rng, session, usable, f"{number}-{step}")
+        session.close()
+
+    def _session(self, writer: str) -> Session:
+        return Session(self.server, self.history, writer)
+
+    def _load(self) -> Ended:
+        return self.command.run("initial-load")
+
+    def _settle(self, first: Ended | None) -> int:
+        """Run the loader and what it asks for until it is done, then compare.
+
+        Raises:
+            Failure: an error that is not on the list, no progress, or tables that differ.
+        """
+        ended = first or self.command.run("run")
+        for attempt in range(_ATTEMPTS):
+            self._judge(ended)
+            if ended.code == 0 and self._complete(ended):
+                if found := differences(self.server, self.reader, self.command):
+                    raise Failure(f"exit code 0, and tables differ:\n  " + "\n  ".join(map(str, found)))
+                return attempt + 1
+            self._cure(ended)
+            ended = self.command.run("run")
+        raise Failure(f"not done after {_ATTEMPTS} runs; the last one:\n{_shown(ended)}")
+
+    def _complete(self, ended: Ended) -> bool:
+        """Whether nothing is left in the log: the newest interval reaches its end, or there was nothing to plan."""
+        document = ended.document
+        if ended.arguments[0] != "run":
+            return False
+        intervals = document.get("intervals") if isinstance(document, dict) else None
+        if not intervals:
+            return True
+        return intervals[-1]["stop"] == self._log_end() or not any(one["new"] for one in intervals)
+
+    def _log_end(self) -> str:
+        words = "MASTER STATUS" if self.scenario.kind == "mariadb" else "BINARY LOG STATUS"
+        rows = self.reader.rows(f"SHOW {words}")
+        return f"{rows[0][0]}:{rows[0][1]}" if rows else ""
+
+    def _judge(self, ended: Ended) -> None:
+        if "Traceback (most recent call last)" in ended.stdout + ended.stderr:
+            raise Failure(f"a traceback:\n{_shown(ended)}")
+        if ended.code == 0:
+            return
+        errors = ended.errors
+        if not errors or ended.code not in {3, 4}:
+            raise Failure(f"an error that says nothing to an operator:\n{_shown(ended)}")
+        if unknown := [one for one in errors if not is_known(one)]:
+            raise Failure(f"an error that is not on the list: {unknown[0]}")
+
+    def _cure(self, ended: Ended) -> None:
+        """Run the commands that the errors of a run print, exactly as they are printed."""
+        for error in ended.errors:
+            self.refused += 1
+            found = commands(error)
+            again = [one for one in found if "initial-load" in one]
+            self.say(f"  refused: {error['what']} ({error['where']}): {error['why']}; {error['hint']}")
+            if not found and not asks_to_run_again(error):
+                raise Failure(f"an error without a command that cures it: {error}")
+            for line in again[:1] or found:
+                self.say(f"  $ {line}")
+                if self.command.shell(line).code == 2:
+                    raise Failure(f"a cure that is no valid command: {line}\n{_shown(self.command.shell(line))}")
+
+
+def _shown(ended: Ended) -> str:
+    return f"$ loader {' '.join(ended.arguments)} -> {ended.code}\n{ended.stdout[-6000:]}\n{ended.stderr[-6000:]}"

@@ -1,0 +1,55 @@
+"""What a seed decides before the first statement: server, options, catalog, writers, tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from infra.servers import Kind
+
+FEATURES = ("renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "faults")
+"""What `--without` can name."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One run of the test; equal for equal arguments."""
+
+    seed: int
+    kind: Kind
+    options: dict[str, str | None]
+    catalog: str
+    transport: str
+    writers: int
+    tables: int
+    without: frozenset[str]
+
+    def __str__(self) -> str:
+        options = " ".join(f"{name}={value}" for name, value in self.options.items())
+        return (
+            f"seed {self.seed}: {self.kind} {options}, {self.catalog} catalog, {self.transport} transport,"
+            f" {self.writers} writers, {self.tables} tables"
+        )
+
+
+def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: frozenset[str] = frozenset()) -> Scenario:
+    """Return the scenario of a seed; a kind and a number of writers overrule it."""
+    rng = Random(f"scenario {seed}")
+    chosen: Kind = rng.choice(["mysql", "mysql", "mariadb"])
+    image = rng.choice(["FULL", "FULL", "MINIMAL", "NOBLOB"])
+    names = rng.choice(["FULL", "FULL", "MINIMAL"])
+    gtids = rng.random() < 0.75
+    found = kind or chosen
+    options: dict[str, str | None] = {"binlog_row_image": image, "binlog_row_metadata": names}
+    if found == "mysql" and not gtids:
+        options |= {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
+    return Scenario(
+        seed=seed,
+        kind=found,
+        options=options,
+        catalog=rng.choice(["hadoop", "sqlite"]),
+        transport=rng.choice(["network", "file"]),
+        writers=writers or rng.choice([1, 1, 3]),
+        tables=rng.randint(4, 8),
+        without=without,
+    )
