@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from infra.servers import start_server
+from tests.chaos.reduce import reduce
 from tests.chaos.run import Failure, Run
 from tests.chaos.scenario import FEATURES, Scenario, scenario
 
@@ -42,11 +43,22 @@ def attempt(chosen: Scenario, deadline: float, rounds: int = 12, keep: Path | No
         except Failure as failure:
             run.history.write(folder / "history.sql")
             say(f"FAILED {chosen}\n{failure}\n  the statements: {folder / 'history.sql'}")
+            server.kill()
+            _reduced(run, failure, folder)
             say(f"  again: python -m tests.chaos --seed {chosen.seed} --minutes 30 --server {chosen.kind}")
             return False
         finally:
             server.kill()
     return True
+
+
+def _reduced(run: Run, failure: Failure, folder: Path) -> None:
+    """Print a short script that fails as the run did, if one is found."""
+    script = reduce(run.scenario, run.history, failure, folder, 900)
+    if script is None:
+        return say("  no script of one interval fails in the same way; the history and the faults above tell more")
+    (folder / "reduced.sql").write_text(f"{script}\n", encoding="utf-8")
+    return say(f"  reduced to {len(script)} statements: {folder / 'reduced.sql'}\n{script}")
 
 
 def say(text: str) -> None:

@@ -20,7 +20,7 @@ _SQLITE = "busy_timeout=60000&journal_mode=WAL"
 _GRANTS = (
     "CREATE USER 'loader'@'%'",
     "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'loader'@'%'",
-    f"GRANT SELECT ON {DATABASE}.* TO 'loader'@'%'",
+    "GRANT SELECT ON *.* TO 'loader'@'%'",
 )
 
 
@@ -75,7 +75,8 @@ class Command:
     transport: str = "network"
     extra: list[str] = field(default_factory=list)
     """Lines of the source's section."""
-    sections: str = ""
+    pattern: str = f"{DATABASE}.*"
+    """Of the captured tables."""
 
     @property
     def config(self) -> Path:
@@ -108,8 +109,11 @@ transport = "{self.transport}"
 log_files = "{self.server.log_dir}"
 part_bytes = 65536
 chunk_rows = 50
-{lines if "tables.include" in lines else f'tables.include = ["{DATABASE}.*"]' + chr(10) + lines}
-{self.sections}
+tables.include = ["{self.pattern}"]
+{lines}
+[[sources.chaos.rules]]
+tables = ["{self.pattern}"]
+on_misfit = "null"
 """)
 
     def run(self, *arguments: str, kill_after: float | None = None) -> Ended:

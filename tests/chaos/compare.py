@@ -17,7 +17,7 @@ from pymysql import converters
 
 from infra.servers import Server
 from tests.chaos.command import Command
-from tests.chaos.source import DATABASE, Session
+from tests.chaos.source import Session
 from tests.chaos.values import BINARIES, INTEGERS, Column, quoted
 
 Canonical = Callable[[Any], Any]
@@ -44,8 +44,8 @@ def differences(server: Server, session: Session, command: Command) -> list[Diff
 
 def _compare(server: Server, session: Session, command: Command, table: str) -> Difference | None:
     columns = session.columns(table)
-    theirs = Counter(_server_rows(server, table, columns))
-    metadata = location(command, table)
+    theirs = Counter(_server_rows(server, session.database, table, columns))
+    metadata = location(command, session.database, table)
     if metadata is None:
         return Difference(table, "not in the warehouse", theirs.total()) if theirs else None
     arrow = StaticTable.from_metadata(str(metadata)).scan().to_arrow()
@@ -64,25 +64,25 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
     return Difference(table, "\n    ".join(["", *samples]), missing.total(), extra.total())
 
 
-def location(command: Command, table: str) -> Path | None:
+def location(command: Command, database: str, table: str) -> Path | None:
     """Return the file of the newest metadata of a table, as its catalog names it."""
     if command.catalog == "hadoop":
-        folder = command.home / "warehouse" / DATABASE / table / "metadata"
+        folder = command.home / "warehouse" / database / table / "metadata"
         files = folder.glob("v*.metadata.json")
         return max(files, key=lambda path: int(path.name[1:].partition(".")[0]), default=None)
     with sqlite3.connect(command.home / "catalog.db") as catalog:
         query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
-        row = catalog.execute(query, (DATABASE, table)).fetchone()
+        row = catalog.execute(query, (database, table)).fetchone()
     return Path(row[0].removeprefix("file:")) if row else None
 
 
-def _server_rows(server: Server, table: str, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+def _server_rows(server: Server, database: str, table: str, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
     connection = pymysql.connect(
         host=server.host, port=server.port, user=server.user, charset="utf8mb4", conv=converters.encoders, use_unicode=False,
         init_command="SET time_zone = '+00:00'",
     )  # fmt: skip
     with connection, connection.cursor() as cursor:
-        cursor.execute(f"SELECT {', '.join(map(_expression, columns))} FROM {quoted(DATABASE)}.{quoted(table)}")
+        cursor.execute(f"SELECT {', '.join(map(_expression, columns))} FROM {quoted(database)}.{quoted(table)}")
         makers = [_from_server(one) for one in columns]
         for row in cursor.fetchall():
             yield tuple(None if value is None else make(value) for make, value in zip(makers, row, strict=True))
@@ -108,10 +108,19 @@ def _from_server(column: Column) -> Canonical:
         return bytes
     if kind in {"datetime", "timestamp"}:
         return _with_microseconds
+    if kind == "date":
+        return lambda value: None if _is_invalid(value) else value.decode()
     return lambda value: value.decode("utf-8")
 
 
-def _with_microseconds(value: bytes) -> str:
+def _is_invalid(value: bytes) -> bool:
+    """Whether a date such as 0000-00-00 is on no calendar: the configuration makes it NULL in the warehouse."""
+    return value.startswith(b"0000") or b"-00" in value[:10]
+
+
+def _with_microseconds(value: bytes) -> str | None:
+    if _is_invalid(value):
+        return None
     whole, _, fraction = value.decode().partition(".")
     return f"{whole}.{fraction.ljust(6, '0')}"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-REASONS = [
-]
+REASONS = []
 """Patterns over `what` and `why` of an error. Each stops one table, and its printed cure must lead to equal tables."""
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from infra.servers import Server
 from tests.chaos import ddl
 from tests.chaos.command import Command, Ended, grants
 from tests.chaos.compare import differences
 from tests.chaos.cures import asks_to_run_again, commands
+from tests.chaos.faults import choose
 from tests.chaos.refusals import is_known
 from tests.chaos.scenario import Scenario
 from tests.chaos.schema import create_table, table_name
@@ -24,7 +27,11 @@ _ATTEMPTS = 8
 
 
 class Failure(AssertionError):
-    """The loader broke its promise; the text says how."""
+    """The loader broke its promise; the text says how, `tables` which ones are concerned, if any."""
+
+    def __init__(self, text: str, tables: Sequence[str] = (), what: str = "") -> None:
+        super().__init__(text)
+        self.tables, self.what = tuple(tables), what
 
 
 class Run:
@@ -59,23 +66,48 @@ class Run:
             threading.Thread(target=self._write, args=(number, writer), name=f"w{writer}")
             for writer in range(self.scenario.writers)
         ]
+        rng = Random(f"faults {self.scenario.seed} {number}")
+        fault = choose(rng, self.scenario.without)
         for one in writers:
             one.start()
-        for one in writers:
-            one.join()
+        try:
+            fault(self, rng)
+        finally:
+            for one in writers:
+                one.join()
+        self._end_prepared(rng)
         done = self.history.statements[before:]
         failed = sum(1 for one in done if one.error)
         started = time.monotonic()
         runs = self._settle(None)
         self.say(
-            f"round {number}: {len(done)} statements, {failed} of them refused by the server; equal after {runs} runs"
+            f"round {number}, {fault.__name__}: {len(done)} statements, {failed} of them refused by the server; equal after {runs} runs"
             f" of the loader in {time.monotonic() - started:.0f} s"
         )
+
+    def loader(self, *arguments: str, kill_after: float | None = None) -> None:
+        """Run a command while the writers write; what it refuses must be on the list.
+
+        Raises:
+            Failure: it is not.
+        """
+        ended = self.command.run(*arguments, kill_after=kill_after)
+        if ended.code != -9:
+            self._judge(ended)
+
+    def _end_prepared(self, rng: Random) -> None:
+        """Commit or roll back what an earlier round left prepared; some stay for a later round."""
+        for format_number, length, _, data in self.reader.rows("XA RECOVER"):
+            name = data[:length] if isinstance(data, str) else data[:length].decode()
+            if rng.random() < 0.7 and format_number == 1:
+                session = self._session("xa")
+                session.execute(f"XA {rng.choice(['COMMIT', 'COMMIT', 'ROLLBACK'])} '{name}'")
+                session.close()
 
     def _write(self, number: int, writer: int) -> None:
         rng = Random(f"{self.scenario.seed} {number} {writer}")
         session = self._session(f"w{writer}")
-        for step in range(rng.choice([3, 10, 30])):
+        for step in range(rng.choice([8, 20, 40])):
             if rng.random() < 0.35:
                 ddl.run(ddl.Catalogue(rng, session, self.scenario.kind), self.scenario.without)
                 continue
@@ -86,7 +118,7 @@ class Run:
         session.close()
 
     def _session(self, writer: str) -> Session:
-        return Session(self.server, self.history, writer)
+        return Session(self.server, self.history, writer, self.scenario.image)
 
     def _load(self) -> Ended:
         return self.command.run("initial-load")
@@ -102,7 +134,8 @@ class Run:
             self._judge(ended)
             if ended.code == 0 and self._complete(ended):
                 if found := differences(self.server, self.reader, self.command):
-                    raise Failure(f"exit code 0, and tables differ:\n  " + "\n  ".join(map(str, found)))
+                    text = "\n  ".join(map(str, found))
+                    raise Failure(f"exit code 0, and tables differ:\n  {text}", [one.table for one in found])
                 return attempt + 1
             self._cure(ended)
             ended = self.command.run("run")
@@ -112,7 +145,7 @@ class Run:
         """Whether nothing is left in the log: the newest interval reaches its end, or there was nothing to plan."""
         document = ended.document
         if ended.arguments[0] != "run":
-            return False
+            return True  # a load of a quiet server
         intervals = document.get("intervals") if isinstance(document, dict) else None
         if not intervals:
             return True
@@ -132,7 +165,7 @@ class Run:
         if not errors or ended.code not in {3, 4}:
             raise Failure(f"an error that says nothing to an operator:\n{_shown(ended)}")
         if unknown := [one for one in errors if not is_known(one)]:
-            raise Failure(f"an error that is not on the list: {unknown[0]}")
+            raise Failure(f"an error that is not on the list: {unknown[0]}", *concerned(unknown[0]))
 
     def _cure(self, ended: Ended) -> None:
         """Run the commands that the errors of a run print, exactly as they are printed."""
@@ -142,11 +175,17 @@ class Run:
             again = [one for one in found if "initial-load" in one]
             self.say(f"  refused: {error['what']} ({error['where']}): {error['why']}; {error['hint']}")
             if not found and not asks_to_run_again(error):
-                raise Failure(f"an error without a command that cures it: {error}")
+                raise Failure(f"an error without a command that cures it: {error}", *concerned(error))
             for line in again[:1] or found:
                 self.say(f"  $ {line}")
                 if self.command.shell(line).code == 2:
                     raise Failure(f"a cure that is no valid command: {line}\n{_shown(self.command.shell(line))}")
+
+
+def concerned(error: dict[str, Any]) -> tuple[list[str], str]:
+    """Return the tables that an error names, without their database, and what it says, without its numbers."""
+    table = error["where"].get("table", "").partition(".")[2]
+    return [table] if table else [], re.sub(r"\d+|'[^']*'|`[^`]*`", "?", error["what"])
 
 
 def _shown(ended: Ended) -> str:

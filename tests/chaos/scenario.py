@@ -18,6 +18,8 @@ class Scenario:
     seed: int
     kind: Kind
     options: dict[str, str | None]
+    image: str
+    """Of the row images that the writers' sessions log; the server's own is FULL, as the loader asks for."""
     catalog: str
     transport: str
     writers: int
@@ -27,7 +29,7 @@ class Scenario:
     def __str__(self) -> str:
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
         return (
-            f"seed {self.seed}: {self.kind} {options}, {self.catalog} catalog, {self.transport} transport,"
+            f"seed {self.seed}: {self.kind} {options}, row images {self.image}, {self.catalog} catalog, {self.transport} transport,"
             f" {self.writers} writers, {self.tables} tables"
         )
 
@@ -40,13 +42,14 @@ def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: fro
     names = rng.choice(["FULL", "FULL", "MINIMAL"])
     gtids = rng.random() < 0.75
     found = kind or chosen
-    options: dict[str, str | None] = {"binlog_row_image": image, "binlog_row_metadata": names}
+    options: dict[str, str | None] = {"binlog_row_metadata": names}
     if found == "mysql" and not gtids:
         options |= {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
     return Scenario(
         seed=seed,
         kind=found,
         options=options,
+        image=image,
         catalog=rng.choice(["hadoop", "sqlite"]),
         transport=rng.choice(["network", "file"]),
         writers=writers or rng.choice([1, 1, 3]),

@@ -20,7 +20,18 @@ _KEYS = [
     "INT", "BIGINT UNSIGNED", "SMALLINT", "VARCHAR(20)", "VARCHAR(20) COLLATE utf8mb4_bin", "CHAR(8)", "VARBINARY(8)", "DATE",
     "DATETIME(3)", "DECIMAL(8,2)", "ENUM('a','b','c','d','e','f')", "VARCHAR(16) CHARACTER SET latin1",
 ]  # fmt: skip
-_ODD_TABLES = ["Order Items", "ünïcode", "select", "quote'd", "UPPER", "a-b", "double\"d", "tick`ed", "x" * 60, "emo_日本"]
+_ODD_TABLES = [
+    "Order Items",
+    "ünïcode",
+    "select",
+    "quote'd",
+    "UPPER",
+    "a-b",
+    'double"d',
+    "tick`ed",
+    "x" * 60,
+    "emo_日本",
+]
 _ODD_COLUMNS = ["group", "Two Words", "ünï", "it's", "tick`", "dash-ed", "per%cent", "a,b", "point.ed", "UPPER", "日本"]
 
 
@@ -78,7 +89,7 @@ def column(rng: Random, kind: str, name: str) -> str:
 
 
 def _default(rng: Random, declared: str) -> str:
-    base = declared.split("(")[0].split()[0]
+    base = declared.split("(", maxsplit=1)[0].split(maxsplit=1)[0]
     if base in {"TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"}:
         return rng.choice(["", f" DEFAULT {rng.randint(0, 100)}"])
     if base in {"CHAR", "VARCHAR"}:

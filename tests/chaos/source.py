@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pymysql
 
 from infra.servers import Server
+from infra.servers.process import greets, wait_until
 from tests.chaos.values import Column, quoted
 
 DATABASE = "c0"
@@ -58,8 +59,11 @@ class History:
 class Session:
     """One connection of a writer. Errors of the server are recorded and returned, never raised."""
 
-    def __init__(self, server: Server, history: History, writer: str) -> None:
-        self._server, self._history, self.writer = server, history, writer
+    def __init__(
+        self, server: Server, history: History, writer: str, image: str = "FULL", database: str = DATABASE
+    ) -> None:
+        self.server, self._history, self.writer, self.database = server, history, writer, database
+        self._image = image
         self._connection: Any = None
 
     def execute(self, sql: str) -> int:
@@ -99,7 +103,7 @@ class Session:
         found = self.rows(
             "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_type = 'BASE TABLE'"
             " AND table_name LIKE %s",
-            (DATABASE, pattern),
+            (self.database, pattern),
         )
         return sorted(one for (one,) in found)
 
@@ -109,7 +113,7 @@ class Session:
             "SELECT column_name, data_type, column_type, is_nullable, character_set_name, generation_expression,"
             " coalesce(character_maximum_length, 0) FROM information_schema.columns"
             " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
-            (DATABASE, table),
+            (self.database, table),
         )
         return [
             Column(name, _str(kind).lower(), _str(declared), null == "YES", charset, bool(expression), int(length))
@@ -121,13 +125,14 @@ class Session:
         found = self.rows(
             "SELECT column_name FROM information_schema.key_column_usage WHERE table_schema = %s AND table_name = %s"
             " AND constraint_name = 'PRIMARY' ORDER BY ordinal_position",
-            (DATABASE, table),
+            (self.database, table),
         )
         return [one for (one,) in found]
 
     def _open(self) -> Any:
         if self._connection is None:
-            server = self._server
+            server = self.server
+            wait_until(lambda: greets(server.port), 60)  # it may be on its way back from a crash
             self._connection = pymysql.connect(
                 host=server.host, port=server.port, user=server.user, charset="utf8mb4", autocommit=True,
                 connect_timeout=5, read_timeout=120,
@@ -136,7 +141,11 @@ class Session:
                 for one in _TIMEOUTS:
                     cursor.execute(one)
                 with suppress(pymysql.Error):
-                    cursor.execute(f"USE {quoted(DATABASE)}")
+                    cursor.execute(f"USE {quoted(self.database)}")
+                if self._image != "FULL":
+                    image = f"SET SESSION binlog_row_image = {self._image}"
+                    cursor.execute(image)
+                    self._history.add(self.writer, image, 0)
         return self._connection
 
 

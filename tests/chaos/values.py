@@ -14,7 +14,25 @@ INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 
 TEXTS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
 BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 
-_NASTY = ["", " ", "NULL", "\\N", "\\", "'", '"', '""', ",", "a,b", "line\nbreak", "\r\n", "\t", "\x00", "\x1a", "a\\", "--"]
+_NASTY = [
+    "",
+    " ",
+    "NULL",
+    "\\N",
+    "\\",
+    "'",
+    '"',
+    '""',
+    ",",
+    "a,b",
+    "line\nbreak",
+    "\r\n",
+    "\t",
+    "\x00",
+    "\x1a",
+    "a\\",
+    "--",
+]
 _WIDE = ["é", "ß", "Ж", "中", "😀", "e\u0301"]
 
 

@@ -169,5 +169,7 @@ def _xa(rng: Random, session: Session, changes: list[str], number: str) -> None:
     name = f"'{session.writer}-{number}'"
     _between(session, f"XA START {name}", changes, f"XA END {name}")
     session.execute(f"XA PREPARE {name}")
-    if session.execute(rng.choice([f"XA COMMIT {name}"] * 3 + [f"XA ROLLBACK {name}"])):
+    if rng.random() < 0.15:
+        session.close()  # it stays prepared until somebody else ends it
+    elif session.execute(rng.choice([f"XA COMMIT {name}"] * 3 + [f"XA ROLLBACK {name}"])):
         session.execute(f"XA ROLLBACK {name}")
