@@ -21,20 +21,25 @@ def main() -> int:
     deadline, seed = time.monotonic() + asked.minutes * 60, asked.seed or random.randrange(10**6)
     while True:
         chosen = scenario(seed, asked.server, asked.writers, frozenset(asked.without))
-        if not attempt(chosen, deadline, asked.rounds, asked.keep):
+        if not attempt(chosen, deadline, asked.rounds, asked.keep, asked.script):
             return 1
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or asked.script:
             return 0
         seed += 1
 
 
-def attempt(chosen: Scenario, deadline: float, rounds: int = 12, keep: Path | None = None) -> bool:
+def attempt(
+    chosen: Scenario, deadline: float, rounds: int = 12, keep: Path | None = None, script: Path | None = None
+) -> bool:
     """Run one scenario until the deadline or so many rounds; print and keep what failed."""
     say(str(chosen))
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{chosen.seed}-", dir=keep))
     with start_server(chosen.kind, folder / "server", chosen.options) as server:
         run = Run(chosen, server, folder, say)
         try:
+            if script:
+                run.play(script.read_text(encoding="utf-8"))
+                return True
             run.begin()
             for number in range(1, rounds + 1):
                 if time.monotonic() > deadline:
@@ -44,11 +49,15 @@ def attempt(chosen: Scenario, deadline: float, rounds: int = 12, keep: Path | No
             run.history.write(folder / "history.sql")
             say(f"FAILED {chosen}\n{failure}\n  the statements: {folder / 'history.sql'}")
             server.kill()
-            _reduced(run, failure, folder)
+            if not script:
+                _reduced(run, failure, folder)
             say(f"  again: python -m tests.chaos --seed {chosen.seed} --minutes 30 --server {chosen.kind}")
             return False
         finally:
             server.kill()
+            if run.replica:
+                run.replica.kill()
+            run.server.kill()
     return True
 
 
@@ -73,6 +82,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--server", choices=["mysql", "mariadb"])
     parser.add_argument("--writers", type=int, default=0)
     parser.add_argument("--without", nargs="*", choices=FEATURES, default=[])
+    parser.add_argument("--script", type=Path, help="a reduced script to run instead, with the options of the seed")
     parser.add_argument("--keep", type=Path, help="a folder for what a failure leaves; the temporary folder by default")
     return parser.parse_args()
 

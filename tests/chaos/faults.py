@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
+from tests.chaos.damage import damage
 from tests.chaos.source import DATABASE
 
 if TYPE_CHECKING:
@@ -78,7 +79,31 @@ def limited(run: Run, rng: Random) -> None:
     run.command.configure()
 
 
+def failed_over(run: Run, rng: Random) -> None:
+    """The replica takes over, with or without a delta since; the old server becomes its replica."""
+    if run.replica is None:
+        return
+    run.say("  the replica takes over")
+    run.fail_over()
+    if rng.random() < 0.5:
+        run.loader("run")
+
+
+def damaged(run: Run, rng: Random) -> None:
+    """Somebody deletes or duplicates rows in the warehouse, and a replay mends them."""
+    if run.scenario.catalog != "sqlite" or not run.stops:
+        return
+    position, seqno = rng.choice(run.stops)
+    for name in rng.sample(names := run.loaded_with_key(), min(2, len(names))):
+        if done := damage(rng, run.command.home, name, seqno):
+            run.say(f"  damage to {done}")
+            run.replay(position, name)
+
+
+BEFORE = (failed_over, damaged)
+"""Faults that need quiet writers and the last comparison: they happen before a round."""
+
 _FAULTS: list[tuple[int, Callable[[Run, Random], None]]] = [
     (8, nothing), (3, deltas), (4, loader_killed), (1, load_killed), (2, server_killed), (2, rotated), (2, loaded_again),
-    (2, maintained), (1, limited),
+    (2, maintained), (1, limited), (2, failed_over), (2, damaged),
 ]  # fmt: skip

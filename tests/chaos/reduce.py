@@ -91,12 +91,9 @@ def _cut(statements: Sequence[Statement], number: int) -> Script:
 
 def _without(script: Script, size: int) -> list[Script]:
     """The script without each run of so many statements, the latest of each part first."""
-    found = []
-    for start in range(0, len(script.after), size):
-        found.append(Script(script.before, script.after[:start] + script.after[start + size :]))
-    for start in range(0, len(script.before), size):
-        found.append(Script(script.before[:start] + script.before[start + size :], script.after))
-    return found
+    before, after = script.before, script.after
+    found = [Script(before, after[:start] + after[start + size :]) for start in range(0, len(after), size)]
+    return found + [Script(before[:start] + before[start + size :], after) for start in range(0, len(before), size)]
 
 
 class _Prober:

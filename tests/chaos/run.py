@@ -13,10 +13,11 @@ from typing import Any
 from infra.servers import Server
 from tests.chaos import ddl
 from tests.chaos.command import Command, Ended, grants
-from tests.chaos.compare import differences
+from tests.chaos.compare import differences, location
 from tests.chaos.cures import asks_to_run_again, commands
-from tests.chaos.faults import choose
+from tests.chaos.faults import BEFORE, choose
 from tests.chaos.refusals import is_known
+from tests.chaos.replica import start_replica, take_over
 from tests.chaos.scenario import Scenario
 from tests.chaos.schema import create_table, table_name
 from tests.chaos.source import DATABASE, History, Session
@@ -42,10 +43,14 @@ class Run:
         self.history = History()
         self.command = Command(home / "loader", server, scenario.catalog, scenario.transport)
         self.reader = Session(server, History(), "reader")
-        self.refused = 0
+        self.replica: Server | None = None
+        self.stops: list[tuple[str, int]] = []
+        """Stops of intervals that all tables have, as positions and seqnos."""
 
     def begin(self) -> None:
         """Make the first tables and load them."""
+        if self.scenario.replicated:
+            self.replica = start_replica(self.server, self.home / "replica", self.scenario.options)
         rng, session = Random(f"begin {self.scenario.seed}"), self._session("setup")
         for one in (*grants(self.scenario.kind), f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}"):
             session.execute(one)
@@ -58,6 +63,19 @@ class Run:
         self.command.configure()
         self._settle(self._load())
 
+    def play(self, script: str) -> None:
+        """Run a script of `-- load` and `-- interval` instead of random statements, and settle after each part."""
+        session = self._session("setup")
+        for one in (*grants(self.scenario.kind), f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}"):
+            session.execute(one)
+        self.command.configure()
+        load, *intervals = re.split(r"^-- interval$", script.replace("-- load\n", ""), flags=re.MULTILINE)
+        for place, part in enumerate([load, *intervals]):
+            for sql in filter(str.strip, re.split(r";$", part, flags=re.MULTILINE)):
+                if error := session.execute(sql.strip()):
+                    self.say(f"error {error}: {sql.strip()}")
+            self.say(f"part {place}: equal after {self._settle(None if place else self._load())} runs")
+
     def round(self, number: int) -> None:
         """Write at random, then make both sides equal and compare them."""
         self.history.round = number
@@ -68,10 +86,13 @@ class Run:
         ]
         rng = Random(f"faults {self.scenario.seed} {number}")
         fault = choose(rng, self.scenario.without)
+        if fault in BEFORE:
+            fault(self, rng)
         for one in writers:
             one.start()
         try:
-            fault(self, rng)
+            if fault not in BEFORE:
+                fault(self, rng)
         finally:
             for one in writers:
                 one.join()
@@ -80,6 +101,7 @@ class Run:
         failed = sum(1 for one in done if one.error)
         started = time.monotonic()
         runs = self._settle(None)
+        self.history.write(self.home / "history.sql")
         self.say(
             f"round {number}, {fault.__name__}: {len(done)} statements, {failed} of them refused by the server; equal after {runs} runs"
             f" of the loader in {time.monotonic() - started:.0f} s"
@@ -94,6 +116,36 @@ class Run:
         ended = self.command.run(*arguments, kill_after=kill_after)
         if ended.code != -9:
             self._judge(ended)
+
+    def fail_over(self) -> None:
+        """Promote the replica; the loader and all writers use it from now on."""
+        assert self.replica
+        if not take_over(self.server, self.replica):
+            raise AssertionError("the replica did not catch up")
+        self.server, self.replica = self.replica, self.server
+        self.command.server = self.reader.server = self.server
+        self.reader.close()
+        self.command.configure()
+        self.stops.clear()
+
+    def loaded_with_key(self) -> list[str]:
+        """Tables with a primary key that are in the warehouse."""
+        return [
+            one for one in self.reader.tables()
+            if self.reader.key(one) and location(self.command, DATABASE, one)
+        ]  # fmt: skip
+
+    def replay(self, position: str, name: str) -> None:
+        """Replay a table, and load it anew where it cannot be replayed.
+
+        Raises:
+            Failure: neither makes the table equal.
+        """
+        ended = self.command.run("replay", "--from", position, "--table", f"{DATABASE}.{name}", "--publish")
+        if ended.code:
+            self.say(f"  replay refused: {[one['what'] for one in ended.errors]}")
+            ended = self.command.run("initial-load", "--table", f"{DATABASE}.{name}", "--again")
+        self._judge(ended)
 
     def _end_prepared(self, rng: Random) -> None:
         """Commit or roll back what an earlier round left prepared; some stay for a later round."""
@@ -136,6 +188,7 @@ class Run:
                 if found := differences(self.server, self.reader, self.command):
                     text = "\n  ".join(map(str, found))
                     raise Failure(f"exit code 0, and tables differ:\n  {text}", [one.table for one in found])
+                self._note(ended)
                 return attempt + 1
             self._cure(ended)
             ended = self.command.run("run")
@@ -151,6 +204,11 @@ class Run:
             return True
         return intervals[-1]["stop"] == self._log_end() or not any(one["new"] for one in intervals)
 
+    def _note(self, ended: Ended) -> None:
+        document = ended.document if ended.arguments[0] == "run" else None
+        for one in (document or {}).get("intervals") or []:
+            self.stops.append((one["stop"], one["stop_seqno"]))
+
     def _log_end(self) -> str:
         words = "MASTER STATUS" if self.scenario.kind == "mariadb" else "BINARY LOG STATUS"
         rows = self.reader.rows(f"SHOW {words}")
@@ -165,12 +223,11 @@ class Run:
         if not errors or ended.code not in {3, 4}:
             raise Failure(f"an error that says nothing to an operator:\n{_shown(ended)}")
         if unknown := [one for one in errors if not is_known(one)]:
-            raise Failure(f"an error that is not on the list: {unknown[0]}", *concerned(unknown[0]))
+            raise Failure(f"an error that is not on the list: {unknown[0]}\n{_shown(ended)}", *concerned(unknown[0]))
 
     def _cure(self, ended: Ended) -> None:
         """Run the commands that the errors of a run print, exactly as they are printed."""
         for error in ended.errors:
-            self.refused += 1
             found = commands(error)
             again = [one for one in found if "initial-load" in one]
             self.say(f"  refused: {error['what']} ({error['where']}): {error['why']}; {error['hint']}")

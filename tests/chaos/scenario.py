@@ -7,7 +7,10 @@ from random import Random
 
 from infra.servers import Kind
 
-FEATURES = ("renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "faults")
+FEATURES = (
+    "renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "relations", "partitions", "faults", "partial",
+    "file",
+)  # fmt: skip
 """What `--without` can name."""
 
 
@@ -22,6 +25,7 @@ class Scenario:
     """Of the row images that the writers' sessions log; the server's own is FULL, as the loader asks for."""
     catalog: str
     transport: str
+    replicated: bool
     writers: int
     tables: int
     without: frozenset[str]
@@ -30,7 +34,7 @@ class Scenario:
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
         return (
             f"seed {self.seed}: {self.kind} {options}, row images {self.image}, {self.catalog} catalog, {self.transport} transport,"
-            f" {self.writers} writers, {self.tables} tables"
+            f" {'a replica, ' * self.replicated}{self.writers} writers, {self.tables} tables"
         )
 
 
@@ -49,9 +53,10 @@ def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: fro
         seed=seed,
         kind=found,
         options=options,
-        image=image,
+        image="FULL" if "partial" in without else image,
         catalog=rng.choice(["hadoop", "sqlite"]),
-        transport=rng.choice(["network", "file"]),
+        transport=rng.choice(["network", "network" if "file" in without else "file"]),
+        replicated=gtids and rng.random() < 0.5 and "faults" not in without,
         writers=writers or rng.choice([1, 1, 3]),
         tables=rng.randint(4, 8),
         without=without,
