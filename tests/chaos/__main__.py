@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -18,6 +19,7 @@ from tests.chaos.scenario import FEATURES, Scenario, scenario
 def main() -> int:
     """Run the command; the exit code is 1 after a failure."""
     asked = _arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
     deadline, seed = time.monotonic() + asked.minutes * 60, asked.seed or random.randrange(10**6)
     while True:
         chosen = scenario(seed, asked.server, asked.writers, frozenset(asked.without))
@@ -29,7 +31,12 @@ def main() -> int:
 
 
 def attempt(
-    chosen: Scenario, deadline: float, rounds: int = 12, keep: Path | None = None, script: Path | None = None
+    chosen: Scenario,
+    deadline: float,
+    rounds: int = 12,
+    keep: Path | None = None,
+    script: Path | None = None,
+    reduce_seconds: float = 900,
 ) -> bool:
     """Run one scenario until the deadline or so many rounds; print and keep what failed."""
     say(str(chosen))
@@ -50,7 +57,7 @@ def attempt(
             say(f"FAILED {chosen}\n{failure}\n  the statements: {folder / 'history.sql'}")
             server.kill()
             if not script:
-                _reduced(run, failure, folder)
+                _reduced(run, failure, folder, reduce_seconds)
             say(f"  again: python -m tests.chaos --seed {chosen.seed} --minutes 30 --server {chosen.kind}")
             return False
         finally:
@@ -61,9 +68,9 @@ def attempt(
     return True
 
 
-def _reduced(run: Run, failure: Failure, folder: Path) -> None:
+def _reduced(run: Run, failure: Failure, folder: Path, seconds: float) -> None:
     """Print a short script that fails as the run did, if one is found."""
-    script = reduce(run.scenario, run.history, failure, folder, 900)
+    script = reduce(run.scenario, run.history, failure, folder, seconds)
     if script is None:
         return say("  no script of one interval fails in the same way; the history and the faults above tell more")
     (folder / "reduced.sql").write_text(f"{script}\n", encoding="utf-8")

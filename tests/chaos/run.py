@@ -191,7 +191,9 @@ class Run:
                 self._note(ended)
                 return attempt + 1
             self._cure(ended)
-            ended = self.command.run("run")
+            before, ended = ended, self.command.run("run")
+            if ended.code and ended.stdout == before.stdout:
+                raise Failure(f"two runs without progress:\n{_shown(ended)}", *concerned(ended.errors[0]))
         raise Failure(f"not done after {_ATTEMPTS} runs; the last one:\n{_shown(ended)}")
 
     def _complete(self, ended: Ended) -> bool:
