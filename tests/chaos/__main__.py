@@ -58,7 +58,7 @@ def attempt(
             server.kill()
             if not script:
                 _reduced(run, failure, folder, reduce_seconds)
-            say(f"  again: python -m tests.chaos --seed {chosen.seed} --minutes 30 --server {chosen.kind}")
+            say(f"  again: python -m tests.chaos {chosen.arguments}")
             return False
         finally:
             server.kill()

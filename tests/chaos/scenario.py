@@ -30,6 +30,12 @@ class Scenario:
     tables: int
     without: frozenset[str]
 
+    @property
+    def arguments(self) -> str:
+        """The arguments of the command that run it again."""
+        without = f" --without {' '.join(sorted(self.without))}" if self.without else ""
+        return f"--seed {self.seed} --server {self.kind} --writers {self.writers}{without}"
+
     def __str__(self) -> str:
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
         return (
@@ -44,7 +50,8 @@ def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: fro
     chosen: Kind = rng.choice(["mysql", "mysql", "mariadb"])
     image = rng.choice(["FULL", "FULL", "MINIMAL", "NOBLOB"])
     names = rng.choice(["FULL", "FULL", "MINIMAL"])
-    gtids = rng.random() < 0.75
+    gtids, replicated = rng.random() < 0.75, rng.random() < 0.5
+    several = rng.choice([1, 1, 3])
     found = kind or chosen
     options: dict[str, str | None] = {"binlog_row_metadata": names}
     if found == "mysql" and not gtids:
@@ -56,8 +63,8 @@ def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: fro
         image="FULL" if "partial" in without else image,
         catalog=rng.choice(["hadoop", "sqlite"]),
         transport=rng.choice(["network", "network" if "file" in without else "file"]),
-        replicated=gtids and rng.random() < 0.5 and "faults" not in without,
-        writers=writers or rng.choice([1, 1, 3]),
+        replicated=gtids and replicated and "faults" not in without,
+        writers=writers or several,
         tables=rng.randint(4, 8),
         without=without,
     )
