@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_END = re.compile(r"; |, or |, then |: |, and |\. |, which |$")
-_AGAIN = re.compile(r"\brun again\b|\bwhat to do: run\b")
+_END = re.compile(r"; | \(|, or |, then |: |, and |\. |, which |$")
 
 
 def commands(error: dict[str, Any]) -> list[str]:
