@@ -40,7 +40,7 @@ def _part(catalogue: Catalogue, table: Table) -> str:
     if shape < 0.85 and chosen.type in _WIDER and "unsigned" not in chosen.declared:
         where = rng.choice(["", " FIRST"])
         return f"MODIFY COLUMN {chosen.quoted} {_WIDER[chosen.type]}{_charset(chosen.charset)}{where}"
-    if shape < 0.9:
+    if shape < 0.87:
         return f"MODIFY COLUMN {chosen.quoted} {column_type(rng, catalogue.kind)}"
     return f"CONVERT TO CHARACTER SET {rng.choice(['utf8mb4', 'utf8mb4', 'latin1'])}"
 

@@ -159,7 +159,7 @@ class Run:
     def _write(self, number: int, writer: int) -> None:
         rng = Random(f"{self.scenario.seed} {number} {writer}")
         session = self._session(f"w{writer}")
-        for step in range(rng.choice([8, 20, 40])):
+        for step in range(rng.choice([10, 40, 80])):
             if rng.random() < 0.35:
                 ddl.run(ddl.Catalogue(rng, session, self.scenario.kind), self.scenario.without)
                 continue

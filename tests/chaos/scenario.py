@@ -65,6 +65,6 @@ def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: fro
         transport=rng.choice(["network", "network" if "file" in without else "file"]),
         replicated=gtids and replicated and "faults" not in without,
         writers=writers or several,
-        tables=rng.randint(4, 8),
+        tables=rng.randint(5, 10),
         without=without,
     )

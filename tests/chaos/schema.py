@@ -14,6 +14,8 @@ _BOTH = [
     "CHAR(5) CHARACTER SET ucs2", "VARCHAR(9) CHARACTER SET utf16", "VARCHAR(12) CHARACTER SET cp1251", "TINYTEXT", "TEXT",
     "MEDIUMTEXT", "LONGTEXT", "BINARY(5)", "VARBINARY(30)", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB",
     "ENUM('a','b','c','d''e')", "SET('x','y','z')", "JSON", "POINT",
+    "SET('','a','b')", "ENUM('','x')", "VARCHAR(10) CHARACTER SET gbk", "CHAR(6) CHARACTER SET sjis", "CHAR(3)",
+    "VARCHAR(8) CHARACTER SET utf32", "CHAR(4) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "BINARY(1)",
 ]  # fmt: skip
 _MARIADB = ["UUID", "INET6", "INET4"]
 _KEYS = [
