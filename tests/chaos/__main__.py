@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 from infra.servers import start_server
+from tests.chaos.quiet import Failure
 from tests.chaos.reduce import reduce
-from tests.chaos.run import Failure, Run
+from tests.chaos.run import Run
 from tests.chaos.scenario import FEATURES, Scenario, scenario
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from infra.servers import start_server
 from tests.chaos.command import Command, grants
 from tests.chaos.compare import differences
-from tests.chaos.run import Failure, concerned
+from tests.chaos.quiet import Failure, concerned
 from tests.chaos.scenario import Scenario
 from tests.chaos.source import History, Session, Statement
 
@@ -45,7 +45,8 @@ def reduce(scenario: Scenario, history: History, failure: Failure, folder: Path,
     names = _related([*setup, *done], failure.tables)
     kept = [one for one in [*setup, *done] if names is None or _names(one.sql) & names or _is_frame(one.sql)]
     prober = _Prober(scenario, failure, folder)
-    found = prober.first([_cut(kept, number) for number in sorted({one.round for one in kept}, reverse=True)])
+    rounds = {one.round for one in kept}
+    found = prober.first([_cut(kept, number) for number in sorted(rounds | {max(rounds) + 1}, reverse=True)])
     size = max(len(found) // 2, 1) if found else 0
     while found and time.monotonic() < deadline:
         smaller = prober.first(_without(found, size))

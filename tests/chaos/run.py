@@ -5,34 +5,21 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from infra.servers import Server
 from tests.chaos import ddl
 from tests.chaos.command import Command, Ended, grants
-from tests.chaos.compare import differences, location
-from tests.chaos.cures import asks_to_run_again, commands
+from tests.chaos.compare import location
 from tests.chaos.faults import BEFORE, choose
-from tests.chaos.refusals import is_known
+from tests.chaos.quiet import QuietPoint
 from tests.chaos.replica import start_replica, take_over
 from tests.chaos.scenario import Scenario
 from tests.chaos.schema import create_table, table_name
 from tests.chaos.source import DATABASE, History, Session
 from tests.chaos.workload import Table, insert, transaction
-
-_ATTEMPTS = 8
-"""Runs of the loader, each followed by the cures it printed, until the tables must be equal."""
-
-
-class Failure(AssertionError):
-    """The loader broke its promise; the text says how, `tables` which ones are concerned, if any."""
-
-    def __init__(self, text: str, tables: Sequence[str] = (), what: str = "") -> None:
-        super().__init__(text)
-        self.tables, self.what = tuple(tables), what
 
 
 class Run:
@@ -44,8 +31,7 @@ class Run:
         self.command = Command(home / "loader", server, scenario.catalog, scenario.transport)
         self.reader = Session(server, History(), "reader")
         self.replica: Server | None = None
-        self.stops: list[tuple[str, int]] = []
-        """Stops of intervals that all tables have, as positions and seqnos."""
+        self.quiet = QuietPoint(self.command, self.reader, say)
 
     def begin(self) -> None:
         """Make the first tables and load them."""
@@ -61,7 +47,7 @@ class Run:
                 session.execute(insert(rng, Table(session, name), rows=rng.choice([0, 3, 20, 200])))
         session.close()
         self.command.configure()
-        self._settle(self._load())
+        self.quiet.settle(self._load())
 
     def play(self, script: str) -> None:
         """Run a script of `-- load` and `-- interval` instead of random statements, and settle after each part."""
@@ -74,7 +60,7 @@ class Run:
             for sql in filter(str.strip, re.split(r";$", part, flags=re.MULTILINE)):
                 if error := session.execute(sql.strip()):
                     self.say(f"error {error}: {sql.strip()}")
-            self.say(f"part {place}: equal after {self._settle(None if place else self._load())} runs")
+            self.say(f"part {place}: equal after {self.quiet.settle(None if place else self._load())} runs")
 
     def round(self, number: int) -> None:
         """Write at random, then make both sides equal and compare them."""
@@ -100,7 +86,7 @@ class Run:
         done = self.history.statements[before:]
         failed = sum(1 for one in done if one.error)
         started = time.monotonic()
-        runs = self._settle(None)
+        runs = self.quiet.settle()
         self.history.write(self.home / "history.sql")
         self.say(
             f"round {number}, {fault.__name__}: {len(done)} statements, {failed} of them refused by the server; equal after {runs} runs"
@@ -115,7 +101,7 @@ class Run:
         """
         ended = self.command.run(*arguments, kill_after=kill_after)
         if ended.code != -9:
-            self._judge(ended)
+            self.quiet.judge(ended)
 
     def fail_over(self) -> None:
         """Promote the replica; the loader and all writers use it from now on."""
@@ -126,7 +112,7 @@ class Run:
         self.command.server = self.reader.server = self.server
         self.reader.close()
         self.command.configure()
-        self.stops.clear()
+        self.quiet.stops.clear()
 
     def loaded_with_key(self) -> list[str]:
         """Tables with a primary key that are in the warehouse."""
@@ -145,7 +131,7 @@ class Run:
         if ended.code:
             self.say(f"  replay refused: {[one['what'] for one in ended.errors]}")
             ended = self.command.run("initial-load", "--table", f"{DATABASE}.{name}", "--again")
-        self._judge(ended)
+        self.quiet.judge(ended)
 
     def _end_prepared(self, rng: Random) -> None:
         """Commit or roll back what an earlier round left prepared; some stay for a later round."""
@@ -174,78 +160,3 @@ class Run:
 
     def _load(self) -> Ended:
         return self.command.run("initial-load")
-
-    def _settle(self, first: Ended | None) -> int:
-        """Run the loader and what it asks for until it is done, then compare.
-
-        Raises:
-            Failure: an error that is not on the list, no progress, or tables that differ.
-        """
-        ended = first or self.command.run("run")
-        for attempt in range(_ATTEMPTS):
-            self._judge(ended)
-            if ended.code == 0 and self._complete(ended):
-                if found := differences(self.server, self.reader, self.command):
-                    text = "\n  ".join(map(str, found))
-                    raise Failure(f"exit code 0, and tables differ:\n  {text}", [one.table for one in found])
-                self._note(ended)
-                return attempt + 1
-            self._cure(ended)
-            before, ended = ended, self.command.run("run")
-            if ended.code and ended.stdout == before.stdout:
-                raise Failure(f"two runs without progress:\n{_shown(ended)}", *concerned(ended.errors[0]))
-        raise Failure(f"not done after {_ATTEMPTS} runs; the last one:\n{_shown(ended)}")
-
-    def _complete(self, ended: Ended) -> bool:
-        """Whether nothing is left in the log: the newest interval reaches its end, or there was nothing to plan."""
-        document = ended.document
-        if ended.arguments[0] != "run":
-            return True  # a load of a quiet server
-        intervals = document.get("intervals") if isinstance(document, dict) else None
-        if not intervals:
-            return True
-        return intervals[-1]["stop"] == self._log_end() or not any(one["new"] for one in intervals)
-
-    def _note(self, ended: Ended) -> None:
-        document = ended.document if ended.arguments[0] == "run" else None
-        for one in (document or {}).get("intervals") or []:
-            self.stops.append((one["stop"], one["stop_seqno"]))
-
-    def _log_end(self) -> str:
-        words = "MASTER STATUS" if self.scenario.kind == "mariadb" else "BINARY LOG STATUS"
-        rows = self.reader.rows(f"SHOW {words}")
-        return f"{rows[0][0]}:{rows[0][1]}" if rows else ""
-
-    def _judge(self, ended: Ended) -> None:
-        if "Traceback (most recent call last)" in ended.stdout + ended.stderr:
-            raise Failure(f"a traceback:\n{_shown(ended)}")
-        if ended.code == 0:
-            return
-        errors = ended.errors
-        if not errors or ended.code not in {3, 4}:
-            raise Failure(f"an error that says nothing to an operator:\n{_shown(ended)}")
-        if unknown := [one for one in errors if not is_known(one)]:
-            raise Failure(f"an error that is not on the list: {unknown[0]}\n{_shown(ended)}", *concerned(unknown[0]))
-
-    def _cure(self, ended: Ended) -> None:
-        """Run the commands that the errors of a run print, exactly as they are printed."""
-        for error in ended.errors:
-            found = commands(error)
-            again = [one for one in found if "initial-load" in one]
-            self.say(f"  refused: {error['what']} ({error['where']}): {error['why']}; {error['hint']}")
-            if not found and not asks_to_run_again(error):
-                raise Failure(f"an error without a command that cures it: {error}", *concerned(error))
-            for line in again[:1] or found:
-                self.say(f"  $ {line}")
-                if self.command.shell(line).code == 2:
-                    raise Failure(f"a cure that is no valid command: {line}\n{_shown(self.command.shell(line))}")
-
-
-def concerned(error: dict[str, Any]) -> tuple[list[str], str]:
-    """Return the tables that an error names, without their database, and what it says, without its numbers."""
-    table = error["where"].get("table", "").partition(".")[2]
-    return [table] if table else [], re.sub(r"\d+|'[^']*'|`[^`]*`", "?", error["what"])
-
-
-def _shown(ended: Ended) -> str:
-    return f"$ loader {' '.join(ended.arguments)} -> {ended.code}\n{ended.stdout[-6000:]}\n{ended.stderr[-6000:]}"
