@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -66,13 +67,25 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
 
 def location(command: Command, database: str, table: str) -> Path | None:
     """Return the file of the newest metadata of a table, as its catalog names it."""
+    return _metadata(command, database, table) or _metadata(command, *_renamed(command, database, table))
+
+
+def _renamed(command: Command, database: str, table: str) -> tuple[str, str]:
+    """Return the names that a catalog has for a table whose own it does not take, by the query that the loader prints."""
+    document = command.run("tables").document or {}
+    queries = {one["table"]: one["query"] for one in document.get("tables", [])}
+    names = re.findall(r"`((?:[^`]|``)+)`", queries.get(f"{database}.{table}", ""))
+    return (names[-2], names[-1]) if len(names) > 1 else (database, table)
+
+
+def _metadata(command: Command, namespace: str, table: str) -> Path | None:
     if command.catalog == "hadoop":
-        folder = command.home / "warehouse" / database / table / "metadata"
+        folder = command.home / "warehouse" / namespace / table / "metadata"
         files = folder.glob("v*.metadata.json")
         return max(files, key=lambda path: int(path.name[1:].partition(".")[0]), default=None)
     with sqlite3.connect(command.home / "catalog.db") as catalog:
         query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
-        row = catalog.execute(query, (database, table)).fetchone()
+        row = catalog.execute(query, (namespace, table)).fetchone()
     return Path(row[0].removeprefix("file:")) if row else None
 
 

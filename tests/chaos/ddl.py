@@ -27,7 +27,7 @@ _GROUPS: list[tuple[int, str, Callable[[Catalogue], None]]] = [
     (3, "creates", lifetimes.create),
     (1, "drops", lifetimes.drop),
     (2, "creates", lifetimes.create_like),
-    (1, "creates", lifetimes.create_select),
+    (1, "selects", lifetimes.create_select),
     (2, "relations", relations.foreign_key),
     (2, "relations", relations.trigger),
     (1, "partitions", alters.partition),

@@ -26,10 +26,10 @@ class Table:
     def quoted(self) -> str:
         return quoted(self.name)
 
-    def value(self, rng: Random, column: Column) -> str:
-        """Return a value that fits the column's place in the table."""
+    def value(self, rng: Random, column: Column, keys: int = KEYS) -> str:
+        """Return a value that fits the column's place in the table; those of keys are made of so many numbers."""
         if column in self.key:
-            return key_literal(rng, column, rng.randint(1, KEYS))
+            return key_literal(rng, column, rng.randint(1, keys))
         return literal(rng, column)
 
     def place(self, rng: Random) -> str:
@@ -47,7 +47,9 @@ def insert(rng: Random, table: Table, verb: str = "INSERT IGNORE INTO", rows: in
     columns = [one for one in table.columns if one in table.key or rng.random() < 0.9] or table.columns
     names = ", ".join(one.quoted for one in columns)
     count = rows or rng.choice([1, 1, 1, 2, 5, 12])
-    values = ", ".join(f"({', '.join(table.value(rng, one) for one in columns)})" for _ in range(count))
+    values = ", ".join(
+        f"({', '.join(table.value(rng, one, max(KEYS, count)) for one in columns)})" for _ in range(count)
+    )
     return f"{verb} {table.quoted} ({names}) VALUES {values}"
 
 
@@ -86,12 +88,22 @@ def _keys_up(rng: Random, table: Table) -> str:
     return f"UPDATE {table.quoted} SET {name} = {name} + 1 ORDER BY {name} DESC LIMIT {rng.randint(1, 30)}"
 
 
+def _update_all(rng: Random, table: Table) -> str:
+    column = rng.choice(table.others or table.columns)
+    return f"UPDATE IGNORE {table.quoted} SET {column.quoted} = {table.value(rng, column)}"
+
+
+def _delete_all(rng: Random, table: Table) -> str:
+    return f"DELETE FROM {table.quoted}"
+
+
 def _delete(rng: Random, table: Table) -> str:
     return f"DELETE FROM {table.quoted} {table.place(rng)}"
 
 
-_ONE_TABLE: list[tuple[int, Callable[[Random, Table], str]]] = [
+_ONE_TABLE: list[tuple[float, Callable[[Random, Table], str]]] = [
     (5, insert), (2, _plain), (3, _replace), (3, _upsert), (6, _update), (2, _key_change), (1, _keys_up), (3, _delete),
+    (1, _update_all), (0.3, _delete_all),
 ]  # fmt: skip
 
 
@@ -134,7 +146,7 @@ def statements(rng: Random, tables: list[Table], most: int = 6) -> list[str]:
         elif shape < 0.14:
             found.append(two_tables(rng, table, rng.choice(tables)))
         elif shape < 0.16:
-            found.append(insert(rng, table, rows=rng.choice([100, 300])))
+            found.append(insert(rng, table, rows=rng.choice([100, 300, 300, 5000])))
         else:
             found.append(change(rng, table))
     return found
