@@ -40,7 +40,10 @@ def _part(catalogue: Catalogue, table: Table) -> str:
     if shape < 0.85 and chosen.type in _WIDER and "unsigned" not in chosen.declared:
         where = rng.choice(["", " FIRST"])
         return f"MODIFY COLUMN {chosen.quoted} {_WIDER[chosen.type]}{_charset(chosen.charset)}{where}"
-    if shape < 0.87:
+    if shape < 0.89:
+        index = f"ADD INDEX ({chosen.quoted})" if chosen.type in {"int", "bigint", "date", "datetime"} else "FORCE"
+        return rng.choice([index, "ENGINE=InnoDB", "COMMENT 'x; RENAME TABLE a TO b'", "FORCE"])
+    if shape < 0.91:
         return f"MODIFY COLUMN {chosen.quoted} {column_type(rng, catalogue.kind)}"
     return f"CONVERT TO CHARACTER SET {rng.choice(['utf8mb4', 'utf8mb4', 'latin1'])}"
 
@@ -71,3 +74,31 @@ def partition(catalogue: Catalogue) -> None:
         catalogue.do(
             *catalogue.changes(table.name), f"ALTER TABLE {table.quoted} {act}", *catalogue.changes(table.name)
         )
+
+
+def alter_otherwise(catalogue: Catalogue) -> None:
+    """Add a column with a default in a session of another character set, sql_mode or time zone."""
+    rng = catalogue.rng
+    for table in catalogue.some(1):
+        setting, back = rng.choice(_SETTINGS)
+        new = quoted(column_name(rng, {one.name for one in table.columns}))
+        default = rng.choice(_DEFAULTS)
+        before, after = catalogue.changes(table.name), catalogue.changes(table.name)
+        catalogue.do(*before, setting, f"ALTER TABLE {table.quoted} ADD COLUMN {new} {default}", *after, back)
+
+
+_SETTINGS = [
+    ("SET NAMES latin1", "SET NAMES utf8mb4"),
+    ("SET SESSION sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", "SET SESSION sql_mode = DEFAULT"),
+    ("SET SESSION time_zone = '-07:00'", "SET SESSION time_zone = '+00:00'"),
+]
+_DEFAULTS = [
+    r"VARCHAR(20) DEFAULT 'a\\b'",
+    "VARCHAR(20) DEFAULT 'dé'",
+    "TIMESTAMP(3) NULL DEFAULT '2020-02-02 02:02:02.123'",
+    "DATETIME NOT NULL DEFAULT '2020-02-02 02:02:02'",
+    "VARBINARY(9) NOT NULL DEFAULT x'00ff'",
+    "INT NOT NULL",
+    "ENUM('é','b') NOT NULL",
+    "DECIMAL(9,3) DEFAULT 1.5",
+]

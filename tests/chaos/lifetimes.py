@@ -61,3 +61,44 @@ def _fill(catalogue: Catalogue, name: str) -> None:
     table = Table(catalogue.session, name)
     if table.columns:
         catalogue.do(insert(catalogue.rng, table), *catalogue.changes(name))
+
+
+def drop_several(catalogue: Catalogue) -> None:
+    """Drop two tables and one that there is not, then make one of them again."""
+    found = catalogue.some(2)
+    if len(catalogue.names) < 5 or not found:
+        return
+    catalogue.do(*catalogue.changes(*(one.name for one in found)))
+    catalogue.do(f"DROP TABLE IF EXISTS {found[0].quoted}, no_such_table, {found[1].quoted}")
+    catalogue.do(create_table(catalogue.rng, catalogue.kind, found[0].name))
+    _fill(catalogue, found[0].name)
+
+
+def create_over(catalogue: Catalogue) -> None:
+    """Create a table that there is: nothing happens, or MariaDB replaces it."""
+    for table in catalogue.some(1):
+        made = create_table(catalogue.rng, catalogue.kind, table.name)
+        words = ["CREATE TABLE IF NOT EXISTS"] + ["CREATE OR REPLACE TABLE"] * (catalogue.kind == "mariadb")
+        catalogue.do(*catalogue.changes(table.name), made.replace("CREATE TABLE", catalogue.rng.choice(words), 1))
+        _fill(catalogue, table.name)
+
+
+def shadow(catalogue: Catalogue) -> None:
+    """Use a temporary table by the name of another one, which nothing of it may touch."""
+    for table in catalogue.some(1):
+        before = catalogue.changes(table.name)
+        statements = [
+            f"INSERT INTO {table.quoted} VALUES (1), (2)",
+            f"ALTER TABLE {table.quoted} ADD COLUMN more INT",
+            f"DELETE FROM {table.quoted}",
+            f"TRUNCATE TABLE {table.quoted}",
+            f"RENAME TABLE {table.quoted} TO renamed_shadow",
+        ]
+        some = [one for one in statements if catalogue.rng.random() < 0.4]
+        catalogue.do(
+            *before,
+            f"CREATE TEMPORARY TABLE {table.quoted} (shadow INT)",
+            *some,
+            f"DROP TEMPORARY TABLE {table.quoted}",
+        )
+        catalogue.do("DROP TEMPORARY TABLE IF EXISTS renamed_shadow", *catalogue.changes(table.name))

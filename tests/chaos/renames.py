@@ -34,6 +34,17 @@ def rename(catalogue: Catalogue) -> None:
         catalogue.do(*catalogue.changes(new))
 
 
+def move(catalogue: Catalogue) -> None:
+    """Move a table to a schema that is not captured, change it there, and at times bring it back."""
+    for table in catalogue.some(1):
+        outside = f"outside.{quoted(table.name)}"
+        catalogue.do("CREATE DATABASE IF NOT EXISTS outside", *catalogue.changes(table.name))
+        catalogue.do(f"DROP TABLE IF EXISTS {outside}", f"RENAME TABLE {table.quoted} TO {outside}")
+        if catalogue.rng.random() < 0.5:
+            catalogue.do(f"DELETE FROM {outside} LIMIT 2", f"RENAME TABLE {outside} TO {table.quoted}")
+            catalogue.do(*catalogue.changes(table.name))
+
+
 def gh_ost(catalogue: Catalogue) -> None:
     """Fill another table, keep it up, and swap the names in one statement."""
     for table in catalogue.some(1):

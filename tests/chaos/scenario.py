@@ -8,7 +8,7 @@ from random import Random
 from infra.servers import Kind
 
 FEATURES = (
-    "renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "selects", "relations", "partitions", "faults", "partial",
+    "renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "selects", "shadows", "sessions", "moves", "relations", "partitions", "faults", "partial",
     "file",
 )  # fmt: skip
 """What `--without` can name."""
