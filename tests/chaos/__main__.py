@@ -71,7 +71,7 @@ def attempt(
 
 def _reduced(run: Run, failure: Failure, folder: Path, seconds: float) -> None:
     """Print a short script that fails as the run did, if one is found."""
-    script = reduce(run.scenario, run.history, failure, folder, seconds)
+    script = reduce(run.scenario, run.history, run.before, failure, folder, seconds)
     if script is None:
         return say("  no script of one interval fails in the same way; the history and the faults above tell more")
     (folder / "reduced.sql").write_text(f"{script}\n", encoding="utf-8")

@@ -116,6 +116,10 @@ tables = ["{self.pattern}"]
 on_misfit = "null"
 """)
 
+    def warm(self) -> None:
+        """Archive the classes of Spark, once on a machine: each job starts some seconds sooner."""
+        self.run("warm", "--jars", str(jars_folder()))
+
     def run(self, *arguments: str, kill_after: float | None = None) -> Ended:
         """Run the command with --json; kill it and its children after so many seconds, if given."""
         argv = [sys.executable, "-m", "loader", "--json", *arguments]

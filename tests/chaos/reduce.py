@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from infra.servers import start_server
-from tests.chaos.command import Command, grants
+from tests.chaos.command import Command, Ended, grants
 from tests.chaos.compare import differences
 from tests.chaos.quiet import Failure, concerned
 from tests.chaos.scenario import Scenario
 from tests.chaos.source import History, Session, Statement
 
-_AT_ONCE = 12
+_AT_ONCE, _STATEMENTS = 12, 800
+"""How many scripts, and how many statements in all of them, one run of the loader tries."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,28 @@ class Script:
         return len(self.before) + len(self.after)
 
 
-def reduce(scenario: Scenario, history: History, failure: Failure, folder: Path, seconds: float) -> Script | None:
-    """Return the shortest script found within the time that fails as the run did; None when none fails."""
+def reduce(
+    scenario: Scenario,
+    history: History,
+    tables: Mapping[str, list[str]],
+    failure: Failure,
+    folder: Path,
+    seconds: float,
+) -> Script | None:
+    """Return the shortest script found within the time that fails as the run did; None when none fails.
+
+    `tables` makes those that there were before the last round.
+    """
     deadline = time.monotonic() + seconds
     done = [one for one in history.statements if not one.error and one.writer != "setup"]
     setup = [one for one in history.statements if not one.error and one.writer == "setup"]
     names = _related([*setup, *done], failure.tables)
     kept = [one for one in [*setup, *done] if names is None or _names(one.sql) & names or _is_frame(one.sql)]
     prober = _Prober(scenario, failure, folder)
-    rounds = {one.round for one in kept}
-    found = prober.first([_cut(kept, number) for number in sorted(rounds | {max(rounds) + 1}, reverse=True)])
+    last = max(one.round for one in kept)
+    made = [sql for name, statements in tables.items() if names is None or name in names for sql in statements]
+    short = Script(tuple(made), _cut(kept, last).after)
+    found = prober.first([short]) or prober.first([_cut(kept, last), _cut(kept, last + 1)])
     size = max(len(found) // 2, 1) if found else 0
     while found and time.monotonic() < deadline:
         smaller = prober.first(_without(found, size))
@@ -75,7 +89,9 @@ def _related(statements: Sequence[Statement], tables: Sequence[str]) -> set[str]
     while known != len(names):
         known = len(names)
         for one in statements:
-            if re.match(r"RENAME|ALTER TABLE \S+ RENAME TO|CREATE TABLE \S+ (LIKE|AS)|CREATE TRIGGER", one.sql):
+            if re.match(
+                r"RENAME|ALTER TABLE \S+ RENAME TO|CREATE TABLE \S+ (LIKE|AS)|CREATE TRIGGER|[^;]* REFERENCES ", one.sql
+            ):
                 found = _names(one.sql) | set(re.findall(r"\btmp_swap\b", one.sql))
                 names |= found if found & names else set()
     return names
@@ -106,8 +122,9 @@ class _Prober:
 
     def first(self, scripts: Sequence[Script]) -> Script | None:
         """Return the shortest of the first scripts that fail; they are tried some at once."""
-        for start in range(0, len(scripts), _AT_ONCE):
-            some = scripts[start : start + _AT_ONCE]
+        count = max(1, min(_AT_ONCE, _STATEMENTS // max(map(len, scripts))))
+        for start in range(0, len(scripts), count):
+            some = scripts[start : start + count]
             if failing := self._failing(some):
                 return min(failing, key=len)
         return None
@@ -126,7 +143,7 @@ class _Prober:
             for session, script in zip(sessions, scripts, strict=True):
                 for sql in script.before:
                     session.execute(sql)
-            command.run("initial-load")
+            loaded = command.run("initial-load")
             for session, script in zip(sessions, scripts, strict=True):
                 for sql in script.after:
                     session.execute(sql)
@@ -134,18 +151,17 @@ class _Prober:
             failing = [
                 script
                 for session, script in zip(sessions, scripts, strict=True)
-                if self._fails(session, command, ended.errors)
+                if self._fails(session, command, ended, loaded.errors)
             ]
             server.kill()
         return failing
 
-    def _fails(self, session: Session, command: Command, errors: list[dict[str, object]]) -> bool:
+    def _fails(self, session: Session, command: Command, ended: Ended, before: list[dict[str, Any]]) -> bool:
+        own = session.database + "."
         if self._failure.what:
-            return any(
-                concerned(one)[1] == self._failure.what
-                and (not self._failure.tables or str(one["where"].get("table", "")).startswith(session.database + "."))
-                for one in errors
-            )
-        named = {str(one["where"].get("table", "")) for one in errors}
-        found = differences(session.server, session, command)
-        return any(f"{session.database}.{one.table}" not in named for one in found)
+            found = [one for one in ended.errors if concerned(one)[1] == self._failure.what]
+            return any(not self._failure.tables or one["where"].get("table", "").startswith(own) for one in found)
+        if "materialise" not in (ended.document or {}):
+            return False
+        named = {one["where"].get("table", "") for one in [*before, *ended.errors]}
+        return any(own + one.table not in named for one in differences(session.server, session, command))

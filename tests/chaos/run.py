@@ -13,6 +13,7 @@ from infra.servers import Server
 from tests.chaos import ddl
 from tests.chaos.command import Command, Ended, grants
 from tests.chaos.compare import location
+from tests.chaos.dump import dump
 from tests.chaos.faults import BEFORE, choose
 from tests.chaos.quiet import QuietPoint
 from tests.chaos.replica import start_replica, take_over
@@ -31,6 +32,8 @@ class Run:
         self.command = Command(home / "loader", server, scenario.catalog, scenario.transport)
         self.reader = Session(server, History(), "reader")
         self.replica: Server | None = None
+        self.before: dict[str, list[str]] = {}
+        """The tables as they were before the last round, as statements."""
         self.quiet = QuietPoint(self.command, self.reader, say)
 
     def begin(self) -> None:
@@ -47,6 +50,7 @@ class Run:
                 session.execute(insert(rng, Table(session, name), rows=rng.choice([0, 3, 20, 200])))
         session.close()
         self.command.configure()
+        self.command.warm()
         self.quiet.settle(self._load())
 
     def play(self, script: str) -> None:
@@ -74,6 +78,7 @@ class Run:
         fault = choose(rng, self.scenario.without)
         if fault in BEFORE:
             fault(self, rng)
+        self.before = dump(self.reader)
         for one in writers:
             one.start()
         try:
