@@ -85,7 +85,8 @@ class QuietPoint:
             return
         errors = ended.errors
         if not errors or ended.code not in {3, 4}:
-            raise Failure(f"an error that says nothing to an operator:\n{shown(ended)}")
+            about = concerned(errors[0]) if errors else ()
+            raise Failure(f"an error that says nothing to an operator:\n{shown(ended)}", *about)
         if unknown := [one for one in errors if not is_known(one)]:
             raise Failure(f"an error that is not on the list: {unknown[0]}\n{shown(ended)}", *concerned(unknown[0]))
 
