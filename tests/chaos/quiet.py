@@ -110,9 +110,9 @@ def _facts(ended: Ended) -> list[tuple[Any, Any]]:
 
 
 def concerned(error: dict[str, Any]) -> tuple[list[str], str]:
-    """Return the tables that an error names, without their database, and what it says, without its numbers."""
+    """Return the tables that an error is about, without their database, and what it says, without names and numbers."""
     table = error["where"].get("table", "").partition(".")[2]
-    return [table] if table else [], re.sub(r"\d+|'[^']*'|`[^`]*`", "?", error["what"])
+    return [table] if table else [], re.sub(r"\b[cp]\d+\.\S+|\d+|'[^']*'|`[^`]*`", "?", error["what"])
 
 
 def shown(ended: Ended) -> str:

@@ -84,7 +84,7 @@ class Session:
         """Read rows outside the history; none when the server is away."""
         try:
             with self._open().cursor() as cursor:
-                cursor.execute(sql, arguments)
+                cursor.execute(sql, arguments or None)
                 return list(cursor.fetchall())
         except (pymysql.OperationalError, pymysql.InterfaceError) as problem:
             if problem.args and problem.args[0] not in _LOST:
