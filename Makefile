@@ -29,10 +29,11 @@ test: setup ## run all tests, with real servers, in two halves at once
 	@$(MAKE) -j2 --output-sync=target test-whole test-parts
 
 # Whole runs of the loader wait for Spark and Airflow, most other tests for one core.
-WHOLE := tests/e2e tests/dags tests/infra tests/cases
+WHOLE := tests/e2e tests/dags tests/infra tests/cases tests/chaos
 PARTS := $(filter-out $(WHOLE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
-SWEEP := tests/memory $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintain.py) \
-	tests/cases tests/contract/test_catalogs.py $(addprefix tests/e2e/test_,killed.py zombies.py failover.py left_out.py unlogged.py shapes.py remote_staging.py)
+SWEEP := tests/memory $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintain.py outages.py wide.py) \
+	tests/cases tests/chaos tests/contract/test_catalogs.py \
+	$(addprefix tests/e2e/test_,killed.py zombies.py failover.py left_out.py unlogged.py shapes.py remote_staging.py)
 
 .PHONY: test-whole
 test-whole:
@@ -55,6 +56,10 @@ fuzz: setup ## decode random tables, altered ones and damaged logs for minutes; 
 	@seed="$(or $(SEED),$$RANDOM)"; echo "seed $$seed"; PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_FUZZ_SEED="$$seed" \
 		LOADER_FUZZ_SECONDS="$(or $(SECONDS),300)" .venv/bin/pytest tests/integration/types/test_random.py \
 		tests/integration/binlog/test_mutations.py tests/integration/schema
+
+.PHONY: chaos
+chaos: setup ## random writes, statements and faults, compared from outside; MINUTES=10, SEED=... to run one again, ARGS=...
+	@.venv/bin/python -m tests.chaos --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: bench-codec
 bench-codec: setup ## measure the codec against other readers of the log; QUICK=1 with a tenth of the log

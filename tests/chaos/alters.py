@@ -1,0 +1,104 @@
+"""Columns, keys and partitions of tables change."""
+
+from __future__ import annotations
+
+from tests.chaos.catalogue import Catalogue
+from tests.chaos.schema import column, column_name, column_type
+from tests.chaos.values import quoted
+from tests.chaos.workload import Table
+
+_WIDER = {
+    "tinyint": "SMALLINT", "smallint": "INT", "mediumint": "INT", "int": "BIGINT", "float": "DOUBLE", "tinytext": "TEXT",
+    "text": "MEDIUMTEXT", "varchar": "VARCHAR(400)", "char": "CHAR(30)", "varbinary": "VARBINARY(60)", "blob": "LONGBLOB",
+}  # fmt: skip
+
+
+def change_columns(catalogue: Catalogue) -> None:
+    for table in catalogue.some(1):
+        catalogue.do(*catalogue.changes(table.name), alter(catalogue, table))
+        catalogue.do(*catalogue.changes(table.name))
+
+
+def alter(catalogue: Catalogue, table: Table) -> str:
+    rng = catalogue.rng
+    parts = [_part(catalogue, table) for _ in range(rng.choice([1, 1, 1, 2]))]
+    return f"ALTER TABLE {table.quoted} {', '.join(parts)}"
+
+
+def _part(catalogue: Catalogue, table: Table) -> str:
+    rng = catalogue.rng
+    names = {one.name for one in table.columns}
+    if not table.others or (rng.random() < 0.4 and len(names) < 12):
+        new = column(rng, catalogue.kind, column_name(rng, names))
+        where = rng.choice(["", "", " FIRST", f" AFTER {rng.choice(table.columns).quoted}" if table.columns else ""])
+        return f"ADD COLUMN {new}{where}"
+    chosen, shape = rng.choice(table.others), rng.random()
+    if shape < 0.35 and len(table.others) > 1:
+        return f"DROP COLUMN {chosen.quoted}"
+    if shape < 0.6:
+        return f"RENAME COLUMN {chosen.quoted} TO {quoted(column_name(rng, names))}"
+    if shape < 0.85 and chosen.type in _WIDER and "unsigned" not in chosen.declared:
+        where = rng.choice(["", " FIRST"])
+        return f"MODIFY COLUMN {chosen.quoted} {_WIDER[chosen.type]}{_charset(chosen.charset)}{where}"
+    if shape < 0.89:
+        index = f"ADD INDEX ({chosen.quoted})" if chosen.type in {"int", "bigint", "date", "datetime"} else "FORCE"
+        return rng.choice([index, "ENGINE=InnoDB", "COMMENT 'x; RENAME TABLE a TO b'", "FORCE"])
+    if shape < 0.91:
+        return f"MODIFY COLUMN {chosen.quoted} {column_type(rng, catalogue.kind)}"
+    return f"CONVERT TO CHARACTER SET {rng.choice(['utf8mb4', 'utf8mb4', 'latin1'])}"
+
+
+def _charset(charset: str | None) -> str:
+    return f" CHARACTER SET {charset}" if charset else ""
+
+
+def change_key(catalogue: Catalogue) -> None:
+    for table in catalogue.some(1):
+        names = [one.quoted for one in table.key]
+        extra = [one.quoted for one in table.others if one.type in {"int", "date", "varchar"} and not one.nullable]
+        drop = ["DROP PRIMARY KEY"] if names else []
+        new = catalogue.rng.choice([names[::-1], names + extra[:1], extra[:1] + names, []])
+        add = [f"ADD PRIMARY KEY ({', '.join(dict.fromkeys(new))})"] if new else []
+        if drop + add:
+            catalogue.do(*catalogue.changes(table.name))
+            catalogue.do(f"ALTER TABLE {table.quoted} {', '.join(drop + add)}")
+            catalogue.do(*catalogue.changes(table.name))
+
+
+def partition(catalogue: Catalogue) -> None:
+    """Change the partitions of a table: without a change of rows, or with one that the log does not tell."""
+    for table in catalogue.some(1):
+        act = catalogue.rng.choice(
+            ["ADD PARTITION PARTITIONS 1", "COALESCE PARTITION 1", "TRUNCATE PARTITION p0", "REMOVE PARTITIONING"]
+        )
+        catalogue.do(
+            *catalogue.changes(table.name), f"ALTER TABLE {table.quoted} {act}", *catalogue.changes(table.name)
+        )
+
+
+def alter_otherwise(catalogue: Catalogue) -> None:
+    """Add a column with a default in a session of another character set, sql_mode or time zone."""
+    rng = catalogue.rng
+    for table in catalogue.some(1):
+        setting, back = rng.choice(_SETTINGS)
+        new = quoted(column_name(rng, {one.name for one in table.columns}))
+        default = rng.choice(_DEFAULTS)
+        before, after = catalogue.changes(table.name), catalogue.changes(table.name)
+        catalogue.do(*before, setting, f"ALTER TABLE {table.quoted} ADD COLUMN {new} {default}", *after, back)
+
+
+_SETTINGS = [
+    ("SET NAMES latin1", "SET NAMES utf8mb4"),
+    ("SET SESSION sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", "SET SESSION sql_mode = DEFAULT"),
+    ("SET SESSION time_zone = '-07:00'", "SET SESSION time_zone = '+00:00'"),
+]
+_DEFAULTS = [
+    r"VARCHAR(20) DEFAULT 'a\\b'",
+    "VARCHAR(20) DEFAULT 'dé'",
+    "TIMESTAMP(3) NULL DEFAULT '2020-02-02 02:02:02.123'",
+    "DATETIME NOT NULL DEFAULT '2020-02-02 02:02:02'",
+    "VARBINARY(9) NOT NULL DEFAULT x'00ff'",
+    "INT NOT NULL",
+    "ENUM('é','b') NOT NULL",
+    "DECIMAL(9,3) DEFAULT 1.5",
+]

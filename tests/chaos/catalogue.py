@@ -1,0 +1,31 @@
+"""What statements about tables are made from."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.chaos.source import Session
+from tests.chaos.workload import Table, change
+
+
+class Catalogue:
+    """What a writer of DDL may use: its session, its dice, and the tables that there are."""
+
+    def __init__(self, rng: Random, session: Session, kind: str) -> None:
+        self.rng, self.session, self.kind = rng, session, kind
+        self.names = session.tables()
+
+    def some(self, count: int) -> list[Table]:
+        """Return so many different tables, or none where there are too few."""
+        chosen = self.rng.sample(self.names, count) if len(self.names) >= count else []
+        return [Table(self.session, one) for one in chosen]
+
+    def changes(self, *names: str) -> list[str]:
+        """Return some changes of rows in tables by the names and columns that they have now."""
+        found = [Table(self.session, one) for one in names]
+        return [change(self.rng, one) for one in found if one.columns for _ in range(self.rng.randint(0, 2))]
+
+    def do(self, *statements: str) -> None:
+        """Run statements; the server may refuse any of them."""
+        for one in statements:
+            self.session.execute(one)

@@ -1,0 +1,158 @@
+"""The `loader` command as a user runs it: a configuration, a process, one JSON document."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from infra.jars import jars_folder
+from infra.servers import Server
+from tests.chaos.source import DATABASE
+
+ROOT = Path(__file__).resolve().parents[2]
+_SQLITE = "busy_timeout=60000&journal_mode=WAL"
+_GRANTS = (
+    "CREATE USER 'loader'@'%'",
+    "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'loader'@'%'",
+    "GRANT SELECT ON *.* TO 'loader'@'%'",
+)
+
+
+def grants(kind: str) -> list[str]:
+    """Return what makes the loader's user, as the README asks for it."""
+    return [one.replace("REPLICATION CLIENT", "BINLOG MONITOR") if kind == "mariadb" else one for one in _GRANTS]
+
+
+@dataclass
+class Ended:
+    """What one run of the command left."""
+
+    arguments: tuple[str, ...]
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> Any:
+        """The JSON document, None if there is none."""
+        try:
+            return json.loads(self.stdout)
+        except ValueError:
+            return None
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """Every error in the document, that of the command and those of tables."""
+        found: list[dict[str, Any]] = []
+        _collect(self.document, found)
+        return found
+
+
+def _collect(value: Any, found: list[dict[str, Any]]) -> None:
+    if isinstance(value, dict):
+        if {"error", "what", "hint"} <= value.keys():
+            found.append(value)
+        for one in value.values():
+            _collect(one, found)
+    elif isinstance(value, list):
+        for one in value:
+            _collect(one, found)
+
+
+@dataclass
+class Command:
+    """The loader for one server, with a staging root and a warehouse in a folder."""
+
+    home: Path
+    server: Server
+    catalog: str
+    transport: str = "network"
+    extra: list[str] = field(default_factory=list)
+    """Lines of the source's section."""
+    pattern: str = f"{DATABASE}.*"
+    """Of the captured tables."""
+
+    @property
+    def config(self) -> Path:
+        return self.home / "loader.toml"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        # Cures are commands as a person would paste them: `loader` is found on the PATH.
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return os.environ | {"PATH": path, "LOADER_CONFIG": str(self.config)}
+
+    def configure(self) -> None:
+        """Write loader.toml for the server and the options of now."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        lines = "\n".join(self.extra)
+        self.config.write_text(f"""
+[staging]
+root = "file://{self.home}/staging"
+[warehouse]
+{self._warehouse()}
+[spark]
+master = "local[2]"
+jars = "{jars_folder()}"
+{self._spark()}
+[sources.chaos]
+host = "{self.server.host}"
+port = {self.server.port}
+user = "loader"
+transport = "{self.transport}"
+log_files = "{self.server.log_dir}"
+part_bytes = 65536
+chunk_rows = 50
+tables.include = ["{self.pattern}"]
+{lines}
+[[sources.chaos.rules]]
+tables = ["{self.pattern}"]
+on_misfit = "null"
+""")
+
+    def warm(self) -> None:
+        """Archive the classes of Spark, once on a machine: each job starts some seconds sooner."""
+        self.run("warm", "--jars", str(jars_folder()))
+
+    def run(self, *arguments: str, kill_after: float | None = None) -> Ended:
+        """Run the command with --json; kill it and its children after so many seconds, if given."""
+        argv = [sys.executable, "-m", "loader", "--json", *arguments]
+        return self._ended(argv, arguments, kill_after)
+
+    def shell(self, line: str) -> Ended:
+        """Run a line in a shell, as it was printed."""
+        return self._ended(["bash", "-c", line], (line,), None)
+
+    def _ended(self, argv: list[str], arguments: tuple[str, ...], kill_after: float | None) -> Ended:
+        process = subprocess.Popen(
+            argv, cwd=self.home, env=self.environment, text=True, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            stdout, stderr = process.communicate(timeout=kill_after or 900)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            if not kill_after:
+                stderr += "\nthe command did not end within 900 s"
+        return Ended(arguments, process.returncode, stdout, stderr)
+
+    def _warehouse(self) -> str:
+        if self.catalog == "hadoop":
+            return f'path = "{self.home}/warehouse"'
+        return (
+            f'type = "jdbc"\nuri = "jdbc:sqlite:{self.home}/catalog.db?{_SQLITE}"\npath = "file://{self.home}/warehouse"\n'
+            'properties = { "jdbc.schema-version" = "V1" }'
+        )
+
+    def _spark(self) -> str:
+        conf = '"spark.driver.memory" = "1g"'
+        if self.catalog == "sqlite":
+            conf += f', "spark.driver.extraClassPath" = "{jars_folder(ROOT / "tests" / "jars.lock")}/*"'
+        return f"conf = {{ {conf} }}"

@@ -1,0 +1,167 @@
+"""Compare tables of the server, read by PyMySQL, with tables of the warehouse, read by PyIceberg."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pymysql
+from pyiceberg.table import StaticTable
+from pymysql import converters
+
+from infra.servers import Server
+from tests.chaos.command import Command
+from tests.chaos.source import Session
+from tests.chaos.values import BINARIES, INTEGERS, Column, quoted
+
+Canonical = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs in one table: rows of one side only, with samples, or its columns."""
+
+    table: str
+    what: str
+    missing: int = 0
+    extra: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.table}: {self.missing} rows only on the server, {self.extra} only in the warehouse: {self.what}"
+
+
+def differences(server: Server, session: Session, command: Command) -> list[Difference]:
+    """Compare every table that the server has, whole. The server must be quiet."""
+    found = (_compare(server, session, command, one) for one in session.tables())
+    return [one for one in found if one]
+
+
+def _compare(server: Server, session: Session, command: Command, table: str) -> Difference | None:
+    columns = session.columns(table)
+    theirs = Counter(_server_rows(server, session.database, table, columns))
+    metadata = location(command, session.database, table)
+    if metadata is None:
+        return Difference(table, "not in the warehouse", theirs.total()) if theirs else None
+    arrow = StaticTable.from_metadata(str(metadata)).scan().to_arrow()
+    names = [one for one in arrow.column_names if one not in {"_seqno", "_committed_at"}]
+    if sorted(names) != sorted(one.name for one in columns):
+        # A table without a row since it was made or altered has its new columns with its next row.
+        if not theirs and not arrow.num_rows:
+            return None
+        return Difference(table, f"columns {names} instead of {[one.name for one in columns]}", theirs.total())
+    ours = Counter(_warehouse_rows(arrow, columns))
+    missing, extra = theirs - ours, ours - theirs
+    if not missing and not extra:
+        return None
+    samples = [f"only on the server: {one}" for one in sorted(map(repr, missing))[:3]]
+    samples += [f"only in the warehouse: {one}" for one in sorted(map(repr, extra))[:3]]
+    return Difference(table, "\n    ".join(["", *samples]), missing.total(), extra.total())
+
+
+def location(command: Command, database: str, table: str) -> Path | None:
+    """Return the file of the newest metadata of a table, as its catalog names it."""
+    return _metadata(command, database, table) or _metadata(command, *_renamed(command, database, table))
+
+
+def _renamed(command: Command, database: str, table: str) -> tuple[str, str]:
+    """Return the names that a catalog has for a table whose own it does not take, by the query that the loader prints."""
+    document = command.run("tables").document or {}
+    queries = {one["table"]: one["query"] for one in document.get("tables", [])}
+    names = re.findall(r"`((?:[^`]|``)+)`", queries.get(f"{database}.{table}", ""))
+    return (names[-2], names[-1]) if len(names) > 1 else (database, table)
+
+
+def _metadata(command: Command, namespace: str, table: str) -> Path | None:
+    if command.catalog == "hadoop":
+        folder = command.home / "warehouse" / namespace / table / "metadata"
+        files = folder.glob("v*.metadata.json")
+        return max(files, key=lambda path: int(path.name[1:].partition(".")[0]), default=None)
+    with sqlite3.connect(command.home / "catalog.db") as catalog:
+        query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
+        row = catalog.execute(query, (namespace, table)).fetchone()
+    return Path(row[0].removeprefix("file:")) if row else None
+
+
+def _server_rows(server: Server, database: str, table: str, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+    connection = pymysql.connect(
+        host=server.host, port=server.port, user=server.user, charset="utf8mb4", conv=converters.encoders, use_unicode=False,
+        init_command="SET time_zone = '+00:00'",
+    )  # fmt: skip
+    with connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(map(_expression, columns))} FROM {quoted(database)}.{quoted(table)}")
+        makers = [_from_server(one) for one in columns]
+        for row in cursor.fetchall():
+            yield tuple(None if value is None else make(value) for make, value in zip(makers, row, strict=True))
+
+
+def _expression(column: Column) -> str:
+    if column.type == "bit":
+        return f"{column.quoted} + 0"
+    if column.type == "float":
+        return f"CAST({column.quoted} AS DOUBLE)"  # a FLOAT alone is printed with six digits
+    return column.quoted
+
+
+def _from_server(column: Column) -> Canonical:
+    kind = column.type
+    if kind in INTEGERS or kind in {"bit", "year"}:
+        return int
+    if kind == "decimal":
+        return lambda value: Decimal(value.decode())
+    if kind in {"float", "double"}:
+        return lambda value: repr(float(value))
+    if kind in BINARIES or kind in {"point", "geometry"}:
+        return bytes
+    if kind in {"datetime", "timestamp"}:
+        return _with_microseconds
+    if kind == "date":
+        return lambda value: None if _is_invalid(value) else value.decode()
+    return lambda value: value.decode("utf-8")
+
+
+def _is_invalid(value: bytes) -> bool:
+    """Whether a date such as 0000-00-00 is on no calendar: the configuration makes it NULL in the warehouse."""
+    return value.startswith(b"0000") or b"-00" in value[:10]
+
+
+def _with_microseconds(value: bytes) -> str | None:
+    if _is_invalid(value):
+        return None
+    whole, _, fraction = value.decode().partition(".")
+    return f"{whole}.{fraction.ljust(6, '0')}"
+
+
+def _warehouse_rows(arrow: Any, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+    values = []
+    for one in columns:
+        make = _from_warehouse(one)
+        values.append([None if value is None else make(value) for value in arrow.column(one.name).to_pylist()])
+    return zip(*values, strict=True)
+
+
+def _from_warehouse(column: Column) -> Canonical:
+    kind = column.type
+    if kind in INTEGERS or kind in {"bit", "year"}:
+        return int
+    if kind == "decimal":
+        return lambda value: Decimal(str(value))
+    if kind in {"float", "double"}:
+        return lambda value: repr(float(value))
+    if kind in BINARIES or kind in {"point", "geometry"}:
+        return bytes
+    if kind in {"datetime", "timestamp"}:
+        return _moment
+    return str
+
+
+def _moment(value: datetime) -> str:
+    if value.tzinfo:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return value.isoformat(sep=" ", timespec="microseconds")

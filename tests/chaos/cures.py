@@ -1,0 +1,32 @@
+"""The cures that errors print, found in their hints and run exactly as printed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_END = re.compile(r"; | \(|, or |, then |: |, and |\. |, which |$")
+
+
+def commands(error: dict[str, Any]) -> list[str]:
+    """Return the `loader` commands in the hint of an error that can be run as they are, in their order."""
+    hint = str(error["hint"])
+    found = []
+    for start in re.finditer(r"(?<![\w/-])loader (?=[a-z-]+)", hint):
+        rest = hint[start.start() :]
+        end = _END.search(rest)
+        line = rest[: end.start() if end else len(rest)].strip()
+        if _runnable(line):
+            found.append(line)
+    return found
+
+
+def _runnable(line: str) -> bool:
+    """Whether a line is a whole command: one that the program has, without words that a person must fill in."""
+    known = r"loader (--json )?(initial-load|release|extract|materialise|run|replay|maintain|purge|position|schema)\b"
+    return bool(re.match(known, line)) and not re.search(r"\b(FILE|POS|NAME|INTERVAL|SCHEMA\.TABLE)\b", line)
+
+
+def asks_to_run_again(error: dict[str, Any]) -> bool:
+    """Whether the cure is another run of the same command."""
+    return bool(error.get("retryable")) or "run again" in str(error["hint"])

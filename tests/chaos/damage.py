@@ -1,0 +1,40 @@
+"""Damage to rows of the warehouse by another writer, and what `loader replay` must make of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pyarrow
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.table import Table
+
+from tests.chaos.source import DATABASE
+
+
+def open_tables(home: Path) -> SqlCatalog:
+    """Open the JDBC catalog that the loader's Spark writes, by PyIceberg."""
+    return SqlCatalog("lake", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
+
+
+def damage(rng: Random, home: Path, name: str, since: int) -> str:
+    """Delete or duplicate rows that changed after a seqno; say what was done, nothing if there are none."""
+    table = open_tables(home).load_table((DATABASE, name))
+    seqnos = sorted({one for one in table.scan().to_arrow()["_seqno"].to_pylist() if one > since})
+    if not seqnos:
+        return ""
+    chosen = rng.choice(seqnos)
+    how = rng.choice([_delete, _duplicate])
+    return f"{name}: {how(table, chosen)} of transaction {chosen}"
+
+
+def _delete(table: Table, seqno: int) -> str:
+    table.delete(EqualTo("_seqno", seqno))
+    return "deleted the rows"
+
+
+def _duplicate(table: Table, seqno: int) -> str:
+    rows: pyarrow.Table = table.scan(row_filter=EqualTo("_seqno", seqno)).to_arrow()
+    table.append(rows)
+    return "duplicated the rows"

@@ -1,0 +1,40 @@
+"""Random statements about tables as a whole, in groups that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.chaos import alters, lifetimes, relations, renames
+from tests.chaos.catalogue import Catalogue
+
+
+def run(catalogue: Catalogue, without: frozenset[str]) -> None:
+    """Run one random group of statements, with changes of rows right before and after them."""
+    allowed = [(weight, make) for weight, name, make in _GROUPS if name not in without]
+    make = catalogue.rng.choices([one for _, one in allowed], [weight for weight, _ in allowed])[0]
+    make(catalogue)
+
+
+_GROUPS: list[tuple[int, str, Callable[[Catalogue], None]]] = [
+    (6, "renames", renames.swap),
+    (2, "renames", renames.rename),
+    (3, "rebuilds", renames.gh_ost),
+    (3, "rebuilds", renames.pt_osc),
+    (8, "alters", alters.change_columns),
+    (2, "keys", alters.change_key),
+    (2, "truncates", lifetimes.truncate),
+    (2, "drops", lifetimes.drop_and_create),
+    (3, "creates", lifetimes.create),
+    (1, "drops", lifetimes.drop),
+    (2, "creates", lifetimes.create_like),
+    (1, "selects", lifetimes.create_select),
+    (1, "drops", lifetimes.drop_several),
+    (2, "creates", lifetimes.create_over),
+    (2, "shadows", lifetimes.shadow),
+    (2, "sessions", alters.alter_otherwise),
+    (1, "moves", renames.move),
+    (2, "relations", relations.foreign_key),
+    (2, "relations", relations.trigger),
+    (1, "partitions", alters.partition),
+]
+"""Weight, name for `--without`, and what is run."""

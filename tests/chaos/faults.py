@@ -1,0 +1,109 @@
+"""What happens to loader, server, staging and configuration while the writers write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.chaos.damage import damage
+from tests.chaos.source import DATABASE
+
+if TYPE_CHECKING:
+    from tests.chaos.run import Run
+
+
+def choose(rng: Random, without: frozenset[str]) -> Callable[[Run, Random], None]:
+    """Return a random fault; `nothing` is one of them."""
+    if "faults" in without:
+        return nothing
+    return rng.choices([one for _, one in _FAULTS], [weight for weight, _ in _FAULTS])[0]
+
+
+def nothing(run: Run, rng: Random) -> None:
+    """The loader waits until the writers are done."""
+
+
+def deltas(run: Run, rng: Random) -> None:
+    """Deltas run while rows and tables change."""
+    for _ in range(rng.randint(1, 2)):
+        run.loader("run")
+
+
+def loader_killed(run: Run, rng: Random) -> None:
+    """A delta is killed with all its processes, at any moment from its start on."""
+    seconds = rng.uniform(1, 15)
+    run.say(f"  a delta is killed after {seconds:.1f} s")
+    run.loader("run", kill_after=seconds)
+
+
+def load_killed(run: Run, rng: Random) -> None:
+    """An initial load that reads everything anew is killed, then started again."""
+    seconds = rng.uniform(2, 20)
+    run.say(f"  an initial load is killed after {seconds:.1f} s")
+    run.loader("initial-load", "--again", kill_after=seconds)
+    run.loader("initial-load")
+
+
+def server_killed(run: Run, rng: Random) -> None:
+    """The server dies and comes back, before a delta or in the middle of one."""
+    run.say("  the server is killed")
+    run.server.kill()
+    run.server.start()
+    run.loader("run")
+
+
+def rotated(run: Run, rng: Random) -> None:
+    """The log goes on in new files."""
+    for _ in range(rng.randint(1, 3)):
+        run.reader.execute("FLUSH BINARY LOGS")
+
+
+def loaded_again(run: Run, rng: Random) -> None:
+    """Tables are read anew while they are written to: all of them, or one."""
+    names = run.reader.tables()
+    chosen = ["--table", f"{DATABASE}.{rng.choice(names)}"] if names and rng.random() < 0.5 else []
+    run.loader("initial-load", "--again", *chosen)
+
+
+def maintained(run: Run, rng: Random) -> None:
+    """Tables are maintained, and staged files that nobody needs are removed."""
+    run.loader("maintain")
+    run.loader("purge", "--older-than", "0h")
+
+
+def limited(run: Run, rng: Random) -> None:
+    """The configuration changes: how much of the log an interval takes, and how it is staged."""
+    limits = rng.choice(["{ transactions = 3 }", "{ bytes = 2000 }", "{ transactions = 1000 }"])
+    run.command.extra = [f"interval = {limits}", f'update_rows = "{rng.choice(["after", "both"])}"']
+    run.command.configure()
+
+
+def failed_over(run: Run, rng: Random) -> None:
+    """The replica takes over, with or without a delta since; the old server becomes its replica."""
+    if run.replica is None:
+        return
+    run.say("  the replica takes over")
+    run.fail_over()
+    if rng.random() < 0.5:
+        run.loader("run")
+
+
+def damaged(run: Run, rng: Random) -> None:
+    """Somebody deletes or duplicates rows in the warehouse, and a replay mends them."""
+    if run.scenario.catalog != "sqlite" or len(run.quiet.stops) < 2:
+        return
+    position, seqno = rng.choice(run.quiet.stops[:-1])  # nothing is newer than the last one
+    for name in rng.sample(names := run.loaded_with_key(), min(2, len(names))):
+        if done := damage(rng, run.command.home, name, seqno):
+            run.say(f"  damage to {done}")
+            run.replay(position, name)
+
+
+BEFORE = (failed_over, damaged)
+"""Faults that need quiet writers and the last comparison: they happen before a round."""
+
+_FAULTS: list[tuple[int, Callable[[Run, Random], None]]] = [
+    (8, nothing), (3, deltas), (4, loader_killed), (1, load_killed), (2, server_killed), (2, rotated), (2, loaded_again),
+    (2, maintained), (1, limited), (2, failed_over), (2, damaged),
+]  # fmt: skip

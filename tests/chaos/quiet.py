@@ -1,0 +1,120 @@
+"""A quiet point: the loader runs until it is done, what it tells to do is done, and both sides are compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tests.chaos.command import Command, Ended
+from tests.chaos.compare import differences
+from tests.chaos.cures import asks_to_run_again, commands
+from tests.chaos.refusals import is_known
+from tests.chaos.source import Session
+
+_ATTEMPTS = 8
+"""Runs of the loader, each followed by the cures it printed, until the tables must be equal."""
+
+
+class Failure(AssertionError):
+    """The loader broke its promise; the text says how, `tables` which ones are concerned, if any."""
+
+    def __init__(self, text: str, tables: Sequence[str] = (), what: str = "") -> None:
+        super().__init__(text)
+        self.tables, self.what = tuple(tables), what
+
+
+class QuietPoint:
+    """Brings the warehouse to where the server of the reader is, while nobody writes."""
+
+    def __init__(self, command: Command, reader: Session, say: Callable[[str], None]) -> None:
+        self._command, self._reader, self._say = command, reader, say
+        self.stops: list[tuple[str, int]] = []
+        """Stops of intervals that all tables have, as positions and seqnos."""
+
+    def settle(self, first: Ended | None = None) -> int:
+        """Run the loader and what it asks for until it is done, then compare.
+
+        Raises:
+            Failure: an error that is not on the list, no progress, or tables that differ.
+        """
+        ended = first or self._command.run("run")
+        for attempt in range(_ATTEMPTS):
+            self.judge(ended)
+            if ended.code == 0 and self._complete(ended):
+                if found := differences(self._reader.server, self._reader, self._command):
+                    text = "\n  ".join(map(str, found))
+                    raise Failure(f"exit code 0, and tables differ:\n  {text}", [one.table for one in found])
+                self._note(ended)
+                return attempt + 1
+            self._cure(ended)
+            before, ended = ended, self._command.run("run")
+            if ended.code and _facts(ended) == _facts(before):
+                raise Failure(f"two runs without progress:\n{shown(ended)}", *concerned(ended.errors[0]))
+        raise Failure(f"not done after {_ATTEMPTS} runs; the last one:\n{shown(ended)}")
+
+    def _complete(self, ended: Ended) -> bool:
+        """Whether nothing is left in the log: the newest interval reaches its end, or there was nothing to plan."""
+        document = ended.document
+        if ended.arguments[0] != "run":
+            return True  # a load of a quiet server
+        intervals = document.get("intervals") if isinstance(document, dict) else None
+        if not intervals:
+            return True
+        return intervals[-1]["stop"] == self._log_end() or not any(one["new"] for one in intervals)
+
+    def _note(self, ended: Ended) -> None:
+        document = ended.document if ended.arguments[0] == "run" else None
+        for one in (document or {}).get("intervals") or []:
+            self.stops.append((one["stop"], one["stop_seqno"]))
+
+    def _log_end(self) -> str:
+        words = "MASTER STATUS" if self._reader.server.kind == "mariadb" else "BINARY LOG STATUS"
+        rows = self._reader.rows(f"SHOW {words}")
+        return f"{rows[0][0]}:{rows[0][1]}" if rows else ""
+
+    def judge(self, ended: Ended) -> None:
+        """Look at how a run of the command ended.
+
+        Raises:
+            Failure: it left a traceback, or an error that is not on the list.
+        """
+        if "Traceback (most recent call last)" in ended.stdout + ended.stderr:
+            raise Failure(f"a traceback:\n{shown(ended)}")
+        if ended.code == 0:
+            return
+        errors = ended.errors
+        if not errors or ended.code not in {3, 4}:
+            about = concerned(errors[0]) if errors else ()
+            raise Failure(f"an error that says nothing to an operator:\n{shown(ended)}", *about)
+        if unknown := [one for one in errors if not is_known(one)]:
+            raise Failure(f"an error that is not on the list: {unknown[0]}\n{shown(ended)}", *concerned(unknown[0]))
+
+    def _cure(self, ended: Ended) -> None:
+        """Run the commands that the errors of a run print, exactly as they are printed."""
+        for error in ended.errors:
+            found = commands(error)
+            again = [one for one in found if "initial-load" in one]
+            self._say(f"  refused: {error['what']} ({error['where']}): {error['why']}; {error['hint']}")
+            if not found and not asks_to_run_again(error):
+                raise Failure(f"an error without a command that cures it: {error}", *concerned(error))
+            for line in again[:1] or found:
+                done = self._command.shell(line)
+                self._say(f"  $ {line} -> {done.code}")
+                if done.code in {1, 2} or "Traceback (most recent call last)" in done.stderr:
+                    raise Failure(f"a cure that does not work: {line}\n{shown(done)}", *concerned(error))
+
+
+def _facts(ended: Ended) -> list[tuple[Any, Any]]:
+    return [(one["what"], one["where"]) for one in ended.errors]
+
+
+def concerned(error: dict[str, Any]) -> tuple[list[str], str]:
+    """Return the tables that an error is about, without their database, and what it says, without names and numbers."""
+    table = error["where"].get("table", "").partition(".")[2]
+    return [table] if table else [], re.sub(r"\b[cp]\d+\.\S+|\d+|'[^']*'|`[^`]*`", "?", error["what"])
+
+
+def shown(ended: Ended) -> str:
+    """Return a run with the ends of what it printed."""
+    return f"$ loader {' '.join(ended.arguments)} -> {ended.code}\n{ended.stdout[-6000:]}\n{ended.stderr[-6000:]}"

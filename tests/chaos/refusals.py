@@ -1,0 +1,27 @@
+"""What the loader may refuse: reasons in its own words. Any other error of a run is a failure of the test."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+REASONS = [
+    r"^what ALTER TABLE did to rows is not in the log",
+    r"^a column was altered so that the server .*, and the log does not have these rows",
+    r"^the column's type would have to change from .* which the warehouse cannot follow",
+    r"^the value that a new column has in all rows does not fit its type",
+    r"^rows of the table are not staged from a place in the log on",
+    r"^table .* waits for table .*, which is quarantined",
+    r"^table .* got the name of a captured table, and is not in the warehouse itself",
+    r"^an insert leaves columns out",
+    r"^row images leave columns out, and it is not known which of them are generated",
+    r"^the log's table map does not agree .* is binary\(\d+\), not (inet4|inet6|uuid)",  # the table is gone again
+    r"^the log leaves a generated column out of changes, whether or not it changes",
+]
+"""Patterns over `what` and `why` of an error. Each stops one table, and its printed cure must lead to equal tables."""
+
+
+def is_known(error: dict[str, Any]) -> bool:
+    """Whether an error is on the list, or one of the surroundings that a retry can help."""
+    text = f"{error['what']} {error['why']}"
+    return bool(error.get("retryable")) or any(re.search(one, text) for one in REASONS)

@@ -1,0 +1,90 @@
+"""Tables take new names or each other's, as by hand and as by the tools for online changes."""
+
+from __future__ import annotations
+
+from tests.chaos.alters import alter
+from tests.chaos.catalogue import Catalogue
+from tests.chaos.schema import table_name
+from tests.chaos.values import quoted
+from tests.chaos.workload import Table
+
+
+def swap(catalogue: Catalogue) -> None:
+    """Two or three tables take each other's names, in one statement or in several."""
+    found = catalogue.some(catalogue.rng.choice([2, 2, 3]))
+    if not found:
+        return
+    names = [one.name for one in found]
+    catalogue.do(*catalogue.changes(*names))
+    steps = [(names[0], "tmp_swap"), *zip(names[1:], names, strict=False), ("tmp_swap", names[-1])]
+    moves = [f"{quoted(old)} TO {quoted(new)}" for old, new in steps]
+    if catalogue.rng.random() < 0.6:
+        catalogue.do("RENAME TABLE " + ", ".join(moves))
+    else:
+        for move in moves:
+            catalogue.do(f"RENAME TABLE {move}")
+    catalogue.do(*catalogue.changes(*names))
+
+
+def rename(catalogue: Catalogue) -> None:
+    for table in catalogue.some(1):
+        new = table_name(catalogue.rng, set(catalogue.names))
+        catalogue.do(*catalogue.changes(table.name))
+        catalogue.do(f"ALTER TABLE {table.quoted} RENAME TO {quoted(new)}")
+        catalogue.do(*catalogue.changes(new))
+
+
+def move(catalogue: Catalogue) -> None:
+    """Move a table to a schema that is not captured, change it there, and at times bring it back."""
+    for table in catalogue.some(1):
+        outside = f"outside.{quoted(table.name)}"
+        catalogue.do("CREATE DATABASE IF NOT EXISTS outside", *catalogue.changes(table.name))
+        catalogue.do(f"DROP TABLE IF EXISTS {outside}", f"RENAME TABLE {table.quoted} TO {outside}")
+        if catalogue.rng.random() < 0.5:
+            catalogue.do(f"DELETE FROM {outside} LIMIT 2", f"RENAME TABLE {outside} TO {table.quoted}")
+            catalogue.do(*catalogue.changes(table.name))
+
+
+def gh_ost(catalogue: Catalogue) -> None:
+    """Fill another table, keep it up, and swap the names in one statement."""
+    for table in catalogue.some(1):
+        rng, name = catalogue.rng, table.name[:50]
+        ghost, gone = f"_{name}_gho", f"_{name}_del"
+        catalogue.do(f"CREATE TABLE {quoted(ghost)} LIKE {table.quoted}")
+        if rng.random() < 0.7:
+            catalogue.do(alter(catalogue, Table(catalogue.session, ghost)))
+        copied = _shared(catalogue, table.name, ghost)
+        catalogue.do(f"INSERT IGNORE INTO {quoted(ghost)} ({copied}) SELECT {copied} FROM {table.quoted}")
+        catalogue.do(*catalogue.changes(table.name, ghost))
+        catalogue.do(f"RENAME TABLE {table.quoted} TO {quoted(gone)}, {quoted(ghost)} TO {table.quoted}")
+        catalogue.do(*catalogue.changes(table.name))
+        if rng.random() < 0.8:
+            catalogue.do(f"DROP TABLE {quoted(gone)}")
+
+
+def pt_osc(catalogue: Catalogue) -> None:
+    """Fill another table by triggers and by copying, then swap the names."""
+    for table in catalogue.some(1):
+        name = table.name[:50]
+        new, old = f"_{name}_new", f"_{name}_old"
+        catalogue.do(f"CREATE TABLE {quoted(new)} LIKE {table.quoted}")
+        catalogue.do(alter(catalogue, Table(catalogue.session, new)))
+        copied = _shared(catalogue, table.name, new)
+        values = ", ".join(f"NEW.{one}" for one in copied.split(", "))
+        trigger = quoted(f"pt_{name[:40]}")
+        catalogue.do(
+            f"CREATE TRIGGER {trigger} AFTER INSERT ON {table.quoted} FOR EACH ROW"
+            f" REPLACE INTO {quoted(new)} ({copied}) VALUES ({values})",
+            *catalogue.changes(table.name),
+            f"INSERT IGNORE INTO {quoted(new)} ({copied}) SELECT {copied} FROM {table.quoted}",
+            *catalogue.changes(table.name),
+            f"RENAME TABLE {table.quoted} TO {quoted(old)}, {quoted(new)} TO {table.quoted}",
+            f"DROP TABLE IF EXISTS {quoted(old)}",
+            f"DROP TRIGGER IF EXISTS {trigger}",
+        )
+        catalogue.do(*catalogue.changes(table.name))
+
+
+def _shared(catalogue: Catalogue, one: str, other: str) -> str:
+    theirs = {column.name for column in Table(catalogue.session, other).columns}
+    return ", ".join(column.quoted for column in Table(catalogue.session, one).columns if column.name in theirs)

@@ -1,0 +1,62 @@
+"""A replica that takes over, and the server before it that becomes its replica."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+from infra.servers import Options, Server, start_server
+
+
+def start_replica(primary: Server, folder: Path, options: Options) -> Server:
+    """Start a second server and make it a replica, by GTIDs from the first transaction on."""
+    own = {"server_id": "2"} | ({} if primary.kind == "mysql" else {"log_slave_updates": "ON"})
+    replica = start_server(primary.kind, folder, dict(options) | own)
+    _ask(replica, "FLUSH BINARY LOGS")  # so that equal transactions have different positions
+    follow(primary, replica)
+    return replica
+
+
+def follow(primary: Server, replica: Server) -> None:
+    """Make a server the replica of another one."""
+    if primary.kind == "mysql":
+        _ask(
+            replica,
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{primary.host}', SOURCE_PORT={primary.port},"
+            f" SOURCE_USER='{primary.user}', SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
+            "START REPLICA",
+        )
+    else:
+        _ask(
+            replica,
+            f"CHANGE MASTER TO MASTER_HOST='{primary.host}', MASTER_PORT={primary.port}, MASTER_USER='{primary.user}',"
+            " MASTER_USE_GTID=slave_pos",
+            "START SLAVE",
+        )
+
+
+def take_over(primary: Server, replica: Server) -> bool:
+    """Promote the replica once it has everything, and make the old server its replica; False if it fell behind."""
+    if primary.kind == "mysql":
+        executed = _ask(primary, "SELECT @@global.gtid_executed")[0][0]
+        behind = _ask(replica, f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{executed}', 60)")[0][0]
+        _ask(replica, "STOP REPLICA", "RESET REPLICA ALL")
+    else:
+        position = _ask(primary, "SELECT @@global.gtid_binlog_pos")[0][0]
+        behind = _ask(replica, f"SELECT MASTER_GTID_WAIT('{position}', 60)")[0][0]
+        _ask(replica, "STOP SLAVE", "RESET SLAVE ALL")
+        _ask(primary, f"SET GLOBAL gtid_slave_pos = '{position}'")
+    primary.kill()
+    primary.start()
+    follow(replica, primary)
+    return behind == 0
+
+
+def _ask(server: Server, *statements: str) -> list[tuple[Any, ...]]:
+    connection = pymysql.connect(host=server.host, port=server.port, user=server.user, autocommit=True)
+    with connection, connection.cursor() as cursor:
+        for one in statements:
+            cursor.execute(one)
+        return list(cursor.fetchall())

@@ -1,0 +1,167 @@
+"""The loop: writers write, the loader runs, cures are tried, both sides are compared."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from infra.servers import Server
+from tests.chaos import ddl
+from tests.chaos.command import Command, Ended, grants
+from tests.chaos.compare import location
+from tests.chaos.dump import dump
+from tests.chaos.faults import BEFORE, choose
+from tests.chaos.quiet import QuietPoint
+from tests.chaos.replica import start_replica, take_over
+from tests.chaos.scenario import Scenario
+from tests.chaos.schema import create_table, table_name
+from tests.chaos.source import DATABASE, History, Session
+from tests.chaos.workload import Table, insert, transaction
+
+
+class Run:
+    """One scenario on one server. `say` is given each line of the protocol."""
+
+    def __init__(self, scenario: Scenario, server: Server, home: Path, say: Callable[[str], None]) -> None:
+        self.scenario, self.server, self.home, self.say = scenario, server, home, say
+        self.history = History()
+        self.command = Command(home / "loader", server, scenario.catalog, scenario.transport)
+        self.reader = Session(server, History(), "reader")
+        self.replica: Server | None = None
+        self.before: dict[str, list[str]] = {}
+        """The tables as they were before the last round, as statements."""
+        self.quiet = QuietPoint(self.command, self.reader, say)
+
+    def begin(self) -> None:
+        """Make the first tables and load them."""
+        if self.scenario.replicated:
+            self.replica = start_replica(self.server, self.home / "replica", self.scenario.options)
+        rng, session = Random(f"begin {self.scenario.seed}"), self._session("setup")
+        for one in (*grants(self.scenario.kind), f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}"):
+            session.execute(one)
+        for _ in range(self.scenario.tables):
+            name = table_name(rng, set(session.tables()))
+            session.execute(create_table(rng, self.scenario.kind, name))
+            if name in session.tables():
+                session.execute(insert(rng, Table(session, name), rows=rng.choice([0, 3, 20, 200])))
+        session.close()
+        self.command.configure()
+        self.command.warm()
+        self.quiet.settle(self._load())
+
+    def play(self, script: str) -> None:
+        """Run a script of `-- load` and `-- interval` instead of random statements, and settle after each part."""
+        session = self._session("setup")
+        for one in (*grants(self.scenario.kind), f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}"):
+            session.execute(one)
+        self.command.configure()
+        load, *intervals = re.split(r"^-- interval$", script.replace("-- load\n", ""), flags=re.MULTILINE)
+        for place, part in enumerate([load, *intervals]):
+            for sql in filter(str.strip, re.split(r";$", part, flags=re.MULTILINE)):
+                if error := session.execute(sql.strip()):
+                    self.say(f"error {error}: {sql.strip()}")
+            self.say(f"part {place}: equal after {self.quiet.settle(None if place else self._load())} runs")
+
+    def round(self, number: int) -> None:
+        """Write at random, then make both sides equal and compare them."""
+        self.history.round = number
+        before = len(self.history.statements)
+        writers = [
+            threading.Thread(target=self._write, args=(number, writer), name=f"w{writer}")
+            for writer in range(self.scenario.writers)
+        ]
+        rng = Random(f"faults {self.scenario.seed} {number}")
+        fault = choose(rng, self.scenario.without)
+        if fault in BEFORE:
+            fault(self, rng)
+        self.before = dump(self.reader)
+        for one in writers:
+            one.start()
+        try:
+            if fault not in BEFORE:
+                fault(self, rng)
+        finally:
+            for one in writers:
+                one.join()
+        self._end_prepared(rng)
+        done = self.history.statements[before:]
+        failed = sum(1 for one in done if one.error)
+        started = time.monotonic()
+        runs = self.quiet.settle()
+        self.history.write(self.home / "history.sql")
+        self.say(
+            f"round {number}, {fault.__name__}: {len(done)} statements, {failed} of them refused by the server; equal after {runs} runs"
+            f" of the loader in {time.monotonic() - started:.0f} s"
+        )
+
+    def loader(self, *arguments: str, kill_after: float | None = None) -> None:
+        """Run a command while the writers write; what it refuses must be on the list.
+
+        Raises:
+            Failure: it is not.
+        """
+        ended = self.command.run(*arguments, kill_after=kill_after)
+        if ended.code != -9:
+            self.quiet.judge(ended)
+
+    def fail_over(self) -> None:
+        """Promote the replica; the loader and all writers use it from now on."""
+        assert self.replica
+        if not take_over(self.server, self.replica):
+            raise AssertionError("the replica did not catch up")
+        self.server, self.replica = self.replica, self.server
+        self.command.server = self.reader.server = self.server
+        self.reader.close()
+        self.command.configure()
+        self.quiet.stops.clear()
+
+    def loaded_with_key(self) -> list[str]:
+        """Tables with a primary key that are in the warehouse."""
+        return [
+            one for one in self.reader.tables()
+            if self.reader.key(one) and location(self.command, DATABASE, one)
+        ]  # fmt: skip
+
+    def replay(self, position: str, name: str) -> None:
+        """Replay a table, and load it anew where it cannot be replayed.
+
+        Raises:
+            Failure: neither makes the table equal.
+        """
+        ended = self.command.run("replay", "--from", position, "--table", f"{DATABASE}.{name}", "--publish")
+        if ended.code:
+            self.say(f"  replay refused: {[one['what'] for one in ended.errors]}")
+            ended = self.command.run("initial-load", "--table", f"{DATABASE}.{name}", "--again")
+        self.quiet.judge(ended)
+
+    def _end_prepared(self, rng: Random) -> None:
+        """Commit or roll back what an earlier round left prepared; some stay for a later round."""
+        for format_number, length, _, data in self.reader.rows("XA RECOVER"):
+            name = data[:length] if isinstance(data, str) else data[:length].decode()
+            if rng.random() < 0.7 and format_number == 1:
+                session = self._session("xa")
+                session.execute(f"XA {rng.choice(['COMMIT', 'COMMIT', 'ROLLBACK'])} '{name}'")
+                session.close()
+
+    def _write(self, number: int, writer: int) -> None:
+        rng = Random(f"{self.scenario.seed} {number} {writer}")
+        session = self._session(f"w{writer}")
+        for step in range(rng.choice([10, 40, 80])):
+            if rng.random() < 0.35:
+                ddl.run(ddl.Catalogue(rng, session, self.scenario.kind), self.scenario.without)
+                continue
+            names = session.tables()
+            tables = [Table(session, one) for one in rng.sample(names, min(3, len(names)))]
+            if usable := [one for one in tables if one.columns]:
+                transaction(rng, session, usable, f"{number}-{step}")
+        session.close()
+
+    def _session(self, writer: str) -> Session:
+        return Session(self.server, self.history, writer, self.scenario.image)
+
+    def _load(self) -> Ended:
+        return self.command.run("initial-load")

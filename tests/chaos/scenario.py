@@ -1,0 +1,70 @@
+"""What a seed decides before the first statement: server, options, catalog, writers, tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from infra.servers import Kind
+
+FEATURES = (
+    "renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "selects", "shadows", "sessions", "moves", "relations", "partitions", "faults", "partial",
+    "file",
+)  # fmt: skip
+"""What `--without` can name."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One run of the test; equal for equal arguments."""
+
+    seed: int
+    kind: Kind
+    options: dict[str, str | None]
+    image: str
+    """Of the row images that the writers' sessions log; the server's own is FULL, as the loader asks for."""
+    catalog: str
+    transport: str
+    replicated: bool
+    writers: int
+    tables: int
+    without: frozenset[str]
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the command that run it again."""
+        without = f" --without {' '.join(sorted(self.without))}" if self.without else ""
+        return f"--seed {self.seed} --server {self.kind} --writers {self.writers}{without}"
+
+    def __str__(self) -> str:
+        options = " ".join(f"{name}={value}" for name, value in self.options.items())
+        return (
+            f"seed {self.seed}: {self.kind} {options}, row images {self.image}, {self.catalog} catalog, {self.transport} transport,"
+            f" {'a replica, ' * self.replicated}{self.writers} writers, {self.tables} tables"
+        )
+
+
+def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: frozenset[str] = frozenset()) -> Scenario:
+    """Return the scenario of a seed; a kind and a number of writers overrule it."""
+    rng = Random(f"scenario {seed}")
+    chosen: Kind = rng.choice(["mysql", "mysql", "mariadb"])
+    image = rng.choice(["FULL", "FULL", "MINIMAL", "NOBLOB"])
+    names = rng.choice(["FULL", "FULL", "MINIMAL"])
+    gtids, replicated = rng.random() < 0.75, rng.random() < 0.5
+    several = rng.choice([1, 1, 3])
+    found = kind or chosen
+    options: dict[str, str | None] = {"binlog_row_metadata": names}
+    if found == "mysql" and not gtids:
+        options |= {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
+    return Scenario(
+        seed=seed,
+        kind=found,
+        options=options,
+        image="FULL" if "partial" in without else image,
+        catalog=rng.choice(["hadoop", "sqlite"]),
+        transport=rng.choice(["network", "network" if "file" in without else "file"]),
+        replicated=gtids and replicated and "faults" not in without,
+        writers=writers or several,
+        tables=rng.randint(5, 10),
+        without=without,
+    )

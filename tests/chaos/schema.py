@@ -1,0 +1,115 @@
+"""Random tables: columns of every type, keys of every shape, odd names."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.chaos.values import quoted, text
+
+_BOTH = [
+    "TINYINT", "SMALLINT UNSIGNED", "MEDIUMINT", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED", "DECIMAL(10,2)",
+    "DECIMAL(38,10)", "DECIMAL(65,30)", "DECIMAL(5,0)", "FLOAT", "DOUBLE", "BIT(1)", "BIT(13)", "BIT(64)", "YEAR", "DATE",
+    "DATETIME", "DATETIME(3)", "DATETIME(6)", "TIMESTAMP NULL", "TIMESTAMP(6) NULL", "TIME", "TIME(2)", "CHAR(7)",
+    "VARCHAR(20)", "VARCHAR(300)", "VARCHAR(20) CHARACTER SET latin1", "VARCHAR(30) CHARACTER SET utf8mb3",
+    "CHAR(5) CHARACTER SET ucs2", "VARCHAR(9) CHARACTER SET utf16", "VARCHAR(12) CHARACTER SET cp1251", "TINYTEXT", "TEXT",
+    "MEDIUMTEXT", "LONGTEXT", "BINARY(5)", "VARBINARY(30)", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB",
+    "ENUM('a','b','c','d''e')", "SET('x','y','z')", "JSON", "POINT",
+    "SET('','a','b')", "ENUM('','x')", "VARCHAR(10) CHARACTER SET gbk", "CHAR(6) CHARACTER SET sjis", "CHAR(3)",
+    "VARCHAR(8) CHARACTER SET utf32", "CHAR(4) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "BINARY(1)",
+]  # fmt: skip
+_MARIADB = ["UUID", "INET6", "INET4"]
+_KEYS = [
+    "INT", "BIGINT UNSIGNED", "SMALLINT", "VARCHAR(20)", "VARCHAR(20) COLLATE utf8mb4_bin", "CHAR(8)", "VARBINARY(8)", "DATE",
+    "DATETIME(3)", "DECIMAL(8,2)", "ENUM('a','b','c','d','e','f')", "VARCHAR(16) CHARACTER SET latin1",
+]  # fmt: skip
+_ODD_TABLES = [
+    "Order Items",
+    "ünïcode",
+    "select",
+    "quote'd",
+    "UPPER",
+    "a-b",
+    'double"d',
+    "tick`ed",
+    "x" * 60,
+    "emo_日本",
+]
+_ODD_COLUMNS = ["group", "Two Words", "ünï", "it's", "tick`", "dash-ed", "per%cent", "a,b", "point.ed", "UPPER", "日本"]
+
+
+def column_type(rng: Random, kind: str) -> str:
+    """Return a random type for a column that is not part of a key."""
+    return rng.choice(_BOTH + (_MARIADB * 3 if kind == "mariadb" else []))
+
+
+def column_name(rng: Random, taken: set[str]) -> str:
+    """Return a name that no column of the table has, by the server's case-insensitive rule."""
+    lower = {one.lower() for one in taken}
+    odd = [one for one in _ODD_COLUMNS if one.lower() not in lower]
+    if odd and rng.random() < 0.15:
+        return rng.choice(odd)
+    return next(f"c{n}" for n in range(1000) if f"c{n}" not in lower)
+
+
+def table_name(rng: Random, taken: set[str]) -> str:
+    """Return a name that no table has, odd at times."""
+    odd = [one for one in _ODD_TABLES if one not in taken]
+    if odd and rng.random() < 0.2:
+        return rng.choice(odd)
+    return next(f"t{n}" for n in range(1000) if f"t{n}" not in taken)
+
+
+def create_table(rng: Random, kind: str, name: str) -> str:
+    """Return the CREATE TABLE of a random table."""
+    parts, names = [], set[str]()
+    key = _key(rng)
+    for place, declared in enumerate(key):
+        parts.append(f"k{place} {declared} NOT NULL")
+    for _ in range(rng.randint(1, 7)):
+        found = column_name(rng, names)
+        names.add(found)
+        parts.append(column(rng, kind, found))
+    if key == ["INT"] and rng.random() < 0.3:
+        parts.append("calc INT GENERATED ALWAYS AS (k0 * 2 - 1) " + rng.choice(["STORED", "VIRTUAL"]))
+    rng.shuffle(parts)
+    if key:
+        order = [f"k{place}" for place in range(len(key))]
+        rng.shuffle(order)
+        parts.append(f"PRIMARY KEY ({', '.join(order)})")
+    return f"CREATE TABLE {quoted(name)} (\n  {', '.join(parts)}\n) {_options(rng, key)}".rstrip()
+
+
+def column(rng: Random, kind: str, name: str) -> str:
+    """Return the definition of a random column, with a default at times, invisible at times."""
+    declared = column_type(rng, kind)
+    found = f"{quoted(name)} {declared}"
+    if "NULL" not in declared and rng.random() < 0.2:
+        found += " NOT NULL" + _default(rng, declared)
+    if rng.random() < 0.06 and "NOT NULL" not in found:
+        found += " INVISIBLE"
+    return found
+
+
+def _default(rng: Random, declared: str) -> str:
+    base = declared.split("(", maxsplit=1)[0].split(maxsplit=1)[0]
+    if base in {"TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE"}:
+        return rng.choice(["", f" DEFAULT {rng.randint(0, 100)}"])
+    if base in {"CHAR", "VARCHAR"}:
+        return rng.choice(["", f" DEFAULT {text('dé')}" if "ascii" not in declared and "1251" not in declared else ""])
+    return ""
+
+
+def _key(rng: Random) -> list[str]:
+    shape = rng.random()
+    if shape < 0.12:
+        return []
+    if shape < 0.5:
+        return ["INT"]
+    return [rng.choice(_KEYS) for _ in range(rng.choice([1, 1, 2, 3]))]
+
+
+def _options(rng: Random, key: list[str]) -> str:
+    found = rng.choice(["", "", "DEFAULT CHARSET=utf8mb4", "DEFAULT CHARSET=latin1"])
+    if key == ["INT"] and rng.random() < 0.15:
+        found += " PARTITION BY HASH (k0) PARTITIONS 3"
+    return found

@@ -1,0 +1,30 @@
+"""Which commands are found in the words of an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.cures import commands
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        ("run again", []),
+        ("run: loader initial-load", ["loader initial-load"]),
+        ("loader initial-load --table c0.t4 --again", ["loader initial-load --table c0.t4 --again"]),
+        (
+            "loader initial-load --table c0.t4 --again; then, unless it was loaded again: loader release c0.t4 (quarantined since 2026)",
+            ["loader initial-load --table c0.t4 --again", "loader release c0.t4"],
+        ),
+        ("loader initial-load --table c0.t --again, or give a position from x on", ["loader initial-load --table c0.t --again"]),
+        (
+            "say how it was: loader schema set c0.t --at b.000001:4 --file FILE; then stage them: loader extract --interval 5",
+            ["loader extract --interval 5"],
+        ),
+        ("extract it with the loader version of its manifest", []),
+        ("mend the cause, then: loader release c0.t", ["loader release c0.t"]),
+    ],
+)  # fmt: skip
+def test_commands_are_found_in_hints(hint: str, expected: list[str]) -> None:
+    assert commands({"hint": hint}) == expected
