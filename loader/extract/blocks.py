@@ -82,12 +82,12 @@ def windows(
     span: LogRange,
     registry: TableRegistry,
     part_bytes: int,
-    cut_off: Callable[[int], None] | None = None,
+    cut_off: Callable[[int, int], None] | None = None,
 ) -> Iterator[Window]:
     """The windows of a range, one after the other, in memory that grows with its longest row only.
 
     `cut_off`: the range ends where its file does, and may end inside a transaction, of which nothing is given. It is
-    called with the place where that begins.
+    called with the place where that begins, and that of the event that is cut (the end of the file, if none is).
 
     Raises:
         BinlogFormatError: damage, or ends that are no transaction boundaries.
@@ -106,7 +106,7 @@ def windows(
         yield Window(replace(index, rows=rest), block, base)
     if cut_off:
         if walk.open_from < span.read_to:
-            cut_off(walk.open_from)
+            cut_off(walk.open_from, walk.position)
     elif walk.position < span.read_to:
         if not log.fill(np.empty(1, np.uint8), span.read_to - 1):
             raise lags(span.file, walk.position, span.read_to)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from loader import __version__
 from loader.errors import DataError, GapError
-from loader.extract.accounts import UNCAPTURED
+from loader.extract.balance import balance_of
 from loader.extract.gtids import gtid_set
 from loader.extract.judge import judge
 from loader.extract.leaving import firsts
@@ -16,12 +15,14 @@ from loader.extract.schemas import NO_SCHEMAS, SchemasAfter
 from loader.model.gtid import GtidSet, MysqlGtidSet, joined, lacking, parse_gtid_set
 from loader.model.moment import moment
 from loader.staging.chain import Checkpoint
-from loader.staging.documents import Balance, HeldGroup, Manifest, Mark, Plan
+from loader.staging.documents import HeldGroup, Manifest, Mark, Plan
+from loader.transport.base import Segment
 
 
 def manifest_of(
     plan: Plan,
     before: Checkpoint,
+    segments: Sequence[Segment],
     results: Sequence[RangeResult],
     held: tuple[HeldGroup, ...] = (),
     released: Sequence[RangeResult] = (),
@@ -29,7 +30,8 @@ def manifest_of(
 ) -> Manifest:
     """The manifest of all ranges of a plan, and of the groups that were held and are released in it.
 
-    `before`: how the log stood where the plan starts. `after`: of the tables at its stop.
+    `before`: how the log stood where the plan starts. `segments`: the interval's bytes, by log file. `after`: of the
+    tables at its stop.
 
     Raises:
         DataError, UnsupportedError: a statement that stops the interval, or accounts that do not close.
@@ -49,7 +51,7 @@ def manifest_of(
         schemas={key: schemas[key].as_dict() for key in sorted(schemas)},
         barriers=judge([s for result in results for s in result.statements], plan.tables, plan.skip),
         held=held,
-        balance=_balance(plan, results, released),
+        balance=balance_of(plan, segments, results, released),
         gtids=_gtids(plan, before, results),
         mark=_mark(plan, before, results),
         committed_at=_committed_at(results),
@@ -109,48 +111,3 @@ def _mark(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> Mar
 def _committed_at(results: Sequence[RangeResult]) -> str:
     newest = max((result.committed for result in results), default=0)
     return moment(newest) if newest else ""
-
-
-def _balance(plan: Plan, results: Sequence[RangeResult], released: Sequence[RangeResult]) -> Balance:
-    kinds: Counter[str] = Counter()
-    for result in results:
-        kinds.update(result.event_types)
-    walked = sum(result.bytes for result in results)
-    staged = sum(result.row_events_staged for result in results)
-    held = sum(result.row_events_held for result in results)
-    skipped: Counter[str] = Counter({UNCAPTURED: 0})
-    for result in results:
-        skipped.update(result.row_events_skipped)
-    seen = sum(result.row_events for result in results)
-    start, stop = plan.interval.start, plan.interval.stop
-    if start.lognum == stop.lognum and walked != stop.logpos - start.logpos:
-        raise DataError(
-            "the accounts of the interval do not close: not every byte was walked exactly once",
-            why=f"{walked} bytes were walked of {stop.logpos - start.logpos}",
-            hint="this is a fault of the loader; please report it with the plan",
-            interval=plan.start_seqno,
-        )
-    if seen != staged + held + skipped.total():
-        raise DataError(
-            "the accounts of the interval do not close: a row event is neither staged nor held nor skipped, or twice",
-            why=f"of {seen} row events {staged} were staged, {held} held and {skipped.total()} skipped",
-            hint="this is a fault of the loader; please report it with the plan",
-            interval=plan.start_seqno,
-        )
-    for result in released:
-        skipped.update(result.row_events_skipped)
-    return Balance(
-        events=sum(kinds.values()),
-        bytes=walked,
-        transactions=sum(result.transactions for result in results),
-        event_types=dict(sorted(kinds.items())),
-        row_events_staged=staged,
-        row_events_held=held,
-        row_events_released=sum(result.row_events_staged for result in released),
-        skipped=dict(skipped) | _cut_off(results),
-    )
-
-
-def _cut_off(results: Sequence[RangeResult]) -> dict[str, int]:
-    cut_off = sum(result.bytes_cut_off for result in results)
-    return {"bytes of transactions that a crash of the server cut off": cut_off} if cut_off else {}

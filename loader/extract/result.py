@@ -20,7 +20,8 @@ class RangeResult:
     `before`: where the range starts with its log file, the GTID set that the file says is before it. `gtids`: of the
     transactions that begin in its bytes of the file `file`. `mark`: of the place behind the last of them.
     `committed`: when the newest of its transactions was, in microseconds since 1970; 0 when it has none.
-    `row_events_skipped`: by reason. `bytes_cut_off`: of a transaction that a crash of the server left unfinished.
+    `row_events_skipped`: by reason. `bytes_cut_off`: of a transaction that a crash of the server left unfinished;
+    `bytes_torn`: those of them that are no whole event, and so not walked.
     `left_out`: of each table whose columns are not known somewhere, the first row there.
     `nameless`: captured tables without names of columns; an extraction that was not told of them stops at the first.
     """
@@ -42,5 +43,6 @@ class RangeResult:
     row_events_held: int = 0
     row_events_skipped: dict[str, int] = field(default_factory=dict)
     bytes_cut_off: int = 0
+    bytes_torn: int = 0
     left_out: dict[TableName, LeftOut] = field(default_factory=dict)
     nameless: set[TableName] = field(default_factory=set)

@@ -104,7 +104,7 @@ def _attempted(
     """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
     before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
     transport = spec.transport
-    transport.open().segments(plan.interval)  # raises where the log is cut here, which looks as if it was replaced
+    segments = transport.open().segments(plan.interval)  # before `changed`: a log that is cut here looks replaced
     if difference := changed(transport.open(), before):
         raise replaced(before.position, difference)
     tasks = _Tasks(workers, plan, transport, root)
@@ -123,7 +123,7 @@ def _attempted(
         # Which tables are in them nobody has seen: they can have been prepared in any interval before.
         released = replace(tasks, versions=schemas.every(results)).release(held)
     after = schemas.after(results, released, nameless=nameless, keep=bool(root))
-    return manifest_of(plan, before, results, settled.held, released, after)
+    return manifest_of(plan, before, segments, results, settled.held, released, after)
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ class RangeExtractor:
             markers=plan.skip.markers(),
         )
 
-    def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int], None] | None:
+    def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int, int], None] | None:
         """What notes that the range's file ends inside a transaction, where a crash of its server can be the reason.
 
         MariaDB leaves such an end as it is when it starts again, and begins the next file; that nothing committed is
@@ -179,10 +179,11 @@ class RangeExtractor:
             return None
         first, end = counted(span, self._plan.part_bytes)
 
-        def note(place: int) -> None:
+        def note(place: int, torn: int) -> None:
             if self._transport.size(span.file) != span.read_to:
                 raise BinlogFormatError("a range ends inside a transaction", file=span.file, position=place)
             result.bytes_cut_off += span.read_to - place if first <= place < end else 0
+            result.bytes_torn += span.read_to - torn if first <= torn < end else 0
 
         return note
 

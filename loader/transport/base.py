@@ -9,6 +9,10 @@ from loader.errors import LoaderError, RetryableError
 from loader.model.position import Interval
 
 
+Segment = tuple[str, int, int]
+"""Bytes of a log file: its name, the first byte, and the one behind the last."""
+
+
 class ServerCannotTell(LoaderError):
     """The server has no answer where a place in its log is asked for, or the answer is no place."""
 
@@ -45,7 +49,7 @@ class Opens(Protocol):
 class Transport(Opens, Protocol):
     """Log files of one server, by name."""
 
-    def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
+    def segments(self, interval: Interval) -> list[Segment]:
         """The interval as (file, first byte, end byte) of each log file, in order.
 
         The end of a file before the last is its size. Raises GapError when a file is missing, LogLags when the last

@@ -146,6 +146,7 @@ def extracted(
     manifest = manifest_of(
         plan,
         checkpoint_at(transport, interval.start, transport.segments(interval)[0][2]),
+        transport.segments(interval),
         results,
         settled.held,
         released,

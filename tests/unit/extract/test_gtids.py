@@ -115,7 +115,7 @@ def test_mariadb_s_domains() -> None:
 
 def closed(before: str, *results: RangeResult) -> str:
     plan = plan_of(b"", 4, 100).model_copy(update={"stop": f"{FILE[:-1]}2:100"})
-    return manifest_of(plan, Checkpoint(Position.parse(f"{FILE}:4"), before, None), results).gtids
+    return manifest_of(plan, Checkpoint(Position.parse(f"{FILE}:4"), before, None), [], results).gtids
 
 
 def test_a_set_goes_on_from_interval_to_interval_and_over_files() -> None:

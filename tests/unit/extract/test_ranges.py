@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -168,9 +169,28 @@ def test_accounts_that_do_not_close_are_an_error(tmp_path: Path) -> None:
     plan = plan_of(raw)
     result = extracted(raw, plan, tmp_path, pieces_of(raw, plan, tmp_path, 3))
     with pytest.raises(DataError, match="not every byte was walked exactly once"):
-        manifest_of(plan, BEFORE, result.results[:-1])
+        manifest_of(plan, BEFORE, [(FILE, 4, len(raw))], result.results[:-1])
     with pytest.raises(DataError, match="not every byte was walked exactly once"):
-        manifest_of(plan, BEFORE, [*result.results, result.results[0]])
+        manifest_of(plan, BEFORE, [(FILE, 4, len(raw))], [*result.results, result.results[0]])
+
+
+def test_the_accounts_close_in_each_log_file(tmp_path: Path) -> None:
+    raw = bytes(built([[(0, 12, 300)] * 6]).data)
+    found = extracted(raw, plan_of(raw), tmp_path, pieces_of(raw, plan_of(raw), tmp_path, 3)).results
+    files = [f"{FILE[:-1]}{number}" for number in (1, 2, 3)]
+    plan = plan_of(raw).model_copy(update={"stop": f"{files[-1]}:{len(raw)}"})
+    segments = [(file, 4, len(raw)) for file in files]
+    every = [replace(result, file=file, gtids=()) for file in files for result in found]
+    balance = manifest_of(plan, BEFORE, segments, every).balance
+    assert balance is not None and balance.bytes == 3 * (len(raw) - 4)
+    for lost in range(len(every)):
+        with pytest.raises(DataError, match="not every byte was walked exactly once") as caught:
+            manifest_of(plan, BEFORE, segments, every[:lost] + every[lost + 1 :])
+        assert caught.value.where["file"] == every[lost].file
+    # What one file lacks, another one has too many of.
+    moved = [*every[:-1], replace(every[-1], file=files[0])]
+    with pytest.raises(DataError, match="not every byte was walked exactly once"):
+        manifest_of(plan, BEFORE, segments, moved)
 
 
 @pytest.mark.parametrize("where", ["inside an event", "inside a transaction", "beyond the end"])
