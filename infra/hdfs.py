@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
@@ -21,9 +21,10 @@ from infra.servers.process import HOST, free_port, wait_until
 _LOCK = Path(__file__).parent / "hadoop" / "jars.lock"
 _NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 _JVM = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.lang=ALL-UNNAMED")
 _START_SECONDS = 60
-_LIVE = b'"NumLiveDataNodes" : 1'
+_LIVE = (b'"NumLiveDataNodes" : 1', b'"FSState" : "Operational"')
 _LOGGING = """
 log4j.rootLogger=WARN,stderr
 log4j.appender.stderr=org.apache.log4j.ConsoleAppender
@@ -52,48 +53,95 @@ class HdfsServer:
         return f"http://{HOST}:{self.web_port}"
 
 
+class HdfsNodes:
+    """The processes of a file system; its name node can be stopped and started again on its port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = HdfsServer(free_port(), free_port(), free_port())
+        self._folder = folder
+        self._command = [java(), *_JVM, "-cp", f"{_configured(folder, self.server)}:{jars_folder(_LOCK)}/*"]
+        self._nodes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def format(self) -> None:
+        """Make an empty file system.
+
+        Raises:
+            ServerError: it could not be made.
+        """
+        argv = [*self._command, _NAME_NODE, "-format", "-nonInteractive", "-force"]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise ServerError(f"the name node could not be formatted:\n{tail(done.stdout + done.stderr)}")
+
+    def start(self) -> None:
+        """Start the nodes that do not run, and wait until the file system can be written.
+
+        Raises:
+            ServerError: it did not come up.
+        """
+        for name in (_NAME_NODE, _DATA_NODE):
+            if name not in self._nodes:
+                self._nodes[name] = self._started(name)
+        if not wait_until(lambda: self._ended() or _ready(self.server), _START_SECONDS) or self._ended():
+            logs = "\n".join(tail(log.read_text()) for log in self._folder.glob("*.log"))
+            raise ServerError(f"HDFS did not come up:\n{logs}")
+
+    def stop(self, *names: str) -> None:
+        """Kill the nodes of these classes: the name node by default."""
+        for name in names or (_NAME_NODE,):
+            if node := self._nodes.pop(name, None):
+                node.kill()
+                node.wait()
+
+    def safe_mode(self, action: str) -> None:
+        """`enter` safe mode, in which nothing can be written, or `leave` it.
+
+        Raises:
+            ServerError: the name node refused.
+        """
+        argv = [*self._command, _ADMIN, "-safemode", action]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise ServerError(f"safe mode could not be changed:\n{tail(done.stdout + done.stderr)}")
+
+    def _started(self, name: str) -> subprocess.Popen[bytes]:
+        log = self._folder / f"{name.rpartition('.')[2]}.log"
+        with log.open("ab") as output:
+            return subprocess.Popen([*self._command, name], stdout=output, stderr=output, start_new_session=True)
+
+    def _ended(self) -> bool:
+        return any(node.poll() is not None for node in self._nodes.values())
+
+
 @contextmanager
-def start_hdfs(folder: Path) -> Iterator[HdfsServer]:
+def run_hdfs(folder: Path) -> Iterator[HdfsNodes]:
     """A file system whose data is in an empty folder, until the end of the block.
 
     Raises:
         ServerError: it did not come up.
         JarsError: its jars could not be had.
     """
-    server = HdfsServer(free_port(), free_port(), free_port())
-    command = [java(), *_JVM, "-cp", f"{_configured(folder, server)}:{jars_folder(_LOCK)}/*"]
-    done = subprocess.run(
-        [*command, _NAME_NODE, "-format", "-nonInteractive", "-force"], check=False, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise ServerError(f"the name node could not be formatted:\n{tail(done.stdout + done.stderr)}")
-    with ExitStack() as cleanup:
-        nodes = [
-            _started(cleanup, [*command, node], folder / f"{node.rpartition('.')[2]}.log")
-            for node in (_NAME_NODE, _DATA_NODE)
-        ]
-
-        def ended() -> bool:
-            return any(node.poll() is not None for node in nodes)
-
-        if not wait_until(lambda: ended() or _ready(server), _START_SECONDS) or ended():
-            logs = "\n".join(tail(log.read_text()) for log in folder.glob("*.log"))
-            raise ServerError(f"HDFS did not come up:\n{logs}")
-        yield server
+    nodes = HdfsNodes(folder)
+    nodes.format()
+    try:
+        nodes.start()
+        yield nodes
+    finally:
+        nodes.stop(_NAME_NODE, _DATA_NODE)
 
 
-def _started(cleanup: ExitStack, command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as output:
-        child = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
-    cleanup.callback(child.wait)
-    cleanup.callback(child.kill)  # its data is thrown away
-    return child
+@contextmanager
+def start_hdfs(folder: Path) -> Iterator[HdfsServer]:
+    """A file system that nobody stops; see `run_hdfs`."""
+    with run_hdfs(folder) as nodes:
+        yield nodes.server
 
 
 def _ready(server: HdfsServer) -> bool:
     query = f"{server.web}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
     with suppress(OSError), urlopen(query, timeout=2) as answer:  # noqa: S310 - on loopback
-        return _LIVE in answer.read()
+        text = answer.read()
+        return all(sign in text for sign in _LIVE)
     return False
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,36 +26,70 @@ _START_SECONDS = 60
 _OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "unix_socket_directories=")
 
 
+class PostgresServer:
+    """A server that can be stopped, as by a crash, and started again on its port with its data.
+
+    Attributes:
+        uri: its JDBC address.
+    """
+
+    def __init__(self, folder: Path, user: str | None) -> None:
+        self._folder, self._user, self._port = folder, user, free_port()
+        self._server: subprocess.Popen[bytes] | None = None
+        self.uri = f"jdbc:postgresql://{HOST}:{self._port}/postgres"
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections.
+
+        Raises:
+            ServerError: it did not come up.
+        """
+        programs, log = _programs(), self._folder / "log"
+        argv = [str(programs / "postgres"), "-D", str(self._folder / "data"), "-h", HOST, "-p", str(self._port)]
+        argv += [part for option in _OPTIONS for part in ("-c", option)]
+        with log.open("ab") as output:
+            server = subprocess.Popen(argv, user=self._user, cwd=self._folder, stdout=output, stderr=output)
+        self._server = server
+        ready = [str(programs / "pg_isready"), "-h", HOST, "-p", str(self._port), "-q"]
+        if not wait_until(lambda: _is_ready(server, ready), _START_SECONDS) or server.poll() is not None:
+            raise ServerError(f"PostgreSQL did not come up:\n{tail(log.read_text())}")
+
+    def stop(self) -> None:
+        """End it at once: connections break, and nobody listens on its port."""
+        if self._server:
+            self._server.send_signal(signal.SIGQUIT)  # SIGKILL would leave its children at work
+            self._server.wait()
+
+
 @contextmanager
-def start_postgres() -> Iterator[str]:
-    """The JDBC address of a server, whose user `postgres` needs the password, until the end of the block.
+def run_postgres() -> Iterator[PostgresServer]:
+    """A server, whose user `postgres` needs the password, until the end of the block.
 
     Raises:
         ServerError: it is not installed, or did not come up.
     """
-    programs = _programs()
     with TemporaryDirectory(prefix="loader-postgres-") as folder:
         user = _hand_over(Path(folder))
-        data, log, port = Path(folder, "data"), Path(folder, "log"), free_port()
         secret = Path(folder, "password")
         secret.write_text(PASSWORD)
-        argv = [str(programs / "initdb"), "--pgdata", str(data), "--username=postgres", "--no-sync"]
+        argv = [str(_programs() / "initdb"), "--pgdata", str(Path(folder, "data")), "--username=postgres", "--no-sync"]
         argv += ["--auth=scram-sha-256", f"--pwfile={secret}"]
         made = subprocess.run(argv, user=user, cwd=folder, check=False, capture_output=True, text=True)
         if made.returncode:
             raise ServerError(f"initdb failed:\n{tail(made.stdout + made.stderr)}")
-        argv = [str(programs / "postgres"), "-D", str(data), "-h", HOST, "-p", str(port)]
-        argv += [part for option in _OPTIONS for part in ("-c", option)]
-        with log.open("wb") as output:
-            server = subprocess.Popen(argv, user=user, cwd=folder, stdout=output, stderr=output)
+        server = PostgresServer(Path(folder), user)
         try:
-            ready = [str(programs / "pg_isready"), "-h", HOST, "-p", str(port), "-q"]
-            if not wait_until(lambda: _is_ready(server, ready), _START_SECONDS) or server.poll() is not None:
-                raise ServerError(f"PostgreSQL did not come up:\n{tail(log.read_text())}")
-            yield f"jdbc:postgresql://{HOST}:{port}/postgres"
+            server.start()
+            yield server
         finally:
-            server.kill()  # its data is thrown away
-            server.wait()
+            server.stop()
+
+
+@contextmanager
+def start_postgres() -> Iterator[str]:
+    """The JDBC address of a server that nobody stops; see `run_postgres`."""
+    with run_postgres() as server:
+        yield server.uri
 
 
 def _is_ready(server: subprocess.Popen[bytes], ready: list[str]) -> bool:

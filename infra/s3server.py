@@ -67,30 +67,59 @@ def add_user(server: S3Server, name: str) -> dict[str, str]:
     return {**server.environment, "AWS_ACCESS_KEY_ID": name, "AWS_SECRET_ACCESS_KEY": secret}
 
 
+class S3Process:
+    """The process of a server, which can be stopped and started again on its port with its buckets."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = S3Server(free_port(), "loader", secrets.token_hex(16))
+        self._folder, self._users = folder, folder.with_name(f"{folder.name}.users")
+        self._users.mkdir()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers.
+
+        Raises:
+            ServerError: it could not be built, or did not come up.
+        """
+        server = self.server
+        environment = {**os.environ, "ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
+        options = ["--port", f"{HOST}:{server.port}", "--iam-dir", str(self._users), "--quiet"]
+        command = [str(fetch_s3()), *options, "posix", str(self._folder)]
+        log = self._folder.with_name(f"{self._folder.name}.log")
+        with log.open("ab") as output:
+            child = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
+        self._child = child
+        if not wait_until(lambda: child.poll() is not None or _answers(server), _START_SECONDS) or child.poll():
+            raise ServerError(f"the S3 server did not come up:\n{tail(log.read_text())}")
+
+    def stop(self) -> None:
+        """End it."""
+        if self._child:
+            self._child.terminate()
+            self._child.wait()
+
+
 @contextmanager
-def start_s3(folder: Path) -> Iterator[S3Server]:
+def run_s3(folder: Path) -> Iterator[S3Process]:
     """A server whose buckets are folders in an empty folder, until the end of the block.
 
     Raises:
         ServerError: it could not be built, or did not come up.
     """
-    program = fetch_s3()
-    server = S3Server(free_port(), "loader", secrets.token_hex(16))
-    environment = {**os.environ, "ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
-    users = folder.with_name(f"{folder.name}.users")
-    users.mkdir()
-    options = ["--port", f"{HOST}:{server.port}", "--iam-dir", str(users), "--quiet"]
-    command = [str(program), *options, "posix", str(folder)]
-    log = folder.with_name(f"{folder.name}.log")
-    with log.open("wb") as output:
-        child = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
+    process = S3Process(folder)
     try:
-        if not wait_until(lambda: child.poll() is not None or _answers(server), _START_SECONDS) or child.poll():
-            raise ServerError(f"the S3 server did not come up:\n{tail(log.read_text())}")
-        yield server
+        process.start()
+        yield process
     finally:
-        child.terminate()
-        child.wait()
+        process.stop()
+
+
+@contextmanager
+def start_s3(folder: Path) -> Iterator[S3Server]:
+    """A server that nobody stops; see `run_s3`."""
+    with run_s3(folder) as process:
+        yield process.server
 
 
 def fetch_s3() -> Path:

@@ -67,6 +67,10 @@ class RetryableError(LoaderError):
     retryable = True
 
 
+class UnexpectedError(LoaderError):
+    """An exception that the loader has no word for; it was tried a few times, and an orchestrator tries a few more."""
+
+
 class SourceUnavailable(RetryableError):
     """The server does not answer."""
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from loader.errors import DataError, LoaderError, RetryableError, UsageError
+from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError, UsageError
+from loader.outages import outage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,27 +111,11 @@ def _write(file: Path, result: dict[str, Any]) -> None:
 
 def failure(error: BaseException) -> dict[str, Any]:
     """Any exception in the form of `LoaderError.as_dict()`, for a result file; a carried one as what it was."""
-    known = error if isinstance(error, LoaderError) else carried_error(error)
-    if known is None and _lost_spark(error):
-        known = RetryableError(
-            "Spark, or a process of it, ended under the job",
-            why=str(error).strip()[:2000],
-            hint="the job's log says why; if it was short of memory, give it more spark.driver.memory",
-        )
+    known = error if isinstance(error, LoaderError) else carried_error(error) or outage(error)
     if known is None:
         text = "".join(traceback.format_exception_only(error)).strip()
-        known = LoaderError("the Spark job failed", why=text, hint="the job's log has the traceback")
+        known = UnexpectedError("the Spark job failed", why=text, hint="the job's log has the traceback")
     return known.as_dict()
-
-
-# What Spark says when the process of a task died, by a signal or for want of memory.
-_LOST = ("Python worker exited unexpectedly", "ExecutorLostFailure")
-
-
-def _lost_spark(error: BaseException) -> bool:
-    """Whether a process was gone: the JVM (pyspark raises py4j's network errors, or the socket's) or a task's."""
-    gone = isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
-    return gone or any(word in str(error) for word in _LOST)
 
 
 def on_one_machine(spark: SparkSession) -> bool:

@@ -19,10 +19,11 @@ SERIAL: dict[str, Any] = {
     "rerun_with_latest_version": True,
 }
 
-# An error that a retry cannot mend fails its task at once, whatever stands here.
+# An error that a retry cannot fix fails its task at once, whatever stands here. The pauses add up to 15 minutes: a
+# catalog, a name node or a server that is restarted is back by then.
 TASKS: dict[str, Any] = {
     "owner": "data-platform",
-    "retries": 2,
+    "retries": 5,
     "retry_delay": timedelta(seconds=30),
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(minutes=10),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loader.errors import DataError, LoaderError, RetryableError
+from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError
 from loader.job import rebuild
 
 _COLUMNS = (
@@ -36,7 +36,11 @@ def failure(result: dict[str, Any]) -> LoaderError | None:
     errors = {table["table"]: rebuild(table["error"]) for table in tables if table.get("error")}
     if not errors:
         return None
-    kind = RetryableError if any(error.retryable for error in errors.values()) else DataError
+    kind: type[LoaderError] = DataError
+    if any(error.retryable for error in errors.values()):
+        kind = RetryableError
+    elif any(isinstance(error, UnexpectedError) for error in errors.values()):
+        kind = UnexpectedError
     return kind(
         f"{len(errors)} of {len(tables)} tables failed",
         why="\n".join(f"{table}: {error}" for table, error in errors.items()),

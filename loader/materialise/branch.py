@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,13 +18,14 @@ from loader.materialise.history import RUN, Applied, Snapshot, TableHistory, app
 from loader.materialise.quoting import identifier
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
+from loader.outages import outage
 
 _LOG = logging.getLogger(__name__)
 PREFIX = "loader_"
 """How the names of the branches begin that attempts work on."""
 _FOR = "_for_"
 """Between the name of a branch that is to stand in for main, and the head of main that it is made for."""
-_TRIES = 5  # to publish
+_PAUSES = (0.25, 0.5, 1, 2, 4, 8, 0)  # seconds after each try to publish, if the catalog was out
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
 
 
@@ -93,8 +95,16 @@ class Branch:
         if error is None:
             return
         drop_branch(self._warehouse, self._table, self.name)
-        if isinstance(error, Exception) and not isinstance(error, LostError) and self._load().head != self.base:
+        if isinstance(error, Exception) and not isinstance(error, LostError) and self._overtaken():
             raise LostError("main moved") from error
+
+    def _overtaken(self) -> bool:
+        """Whether main is known to have moved; not where the catalog does not tell, since then that is the failure."""
+        try:
+            return self._load().head != self.base
+        except Exception as error:
+            _LOG.warning("%s: where main is could not be read: %s", self._table, error)
+            return False
 
     @contextmanager
     def signed(self, properties: Mapping[str, str] | None = None) -> Iterator[None]:
@@ -153,13 +163,13 @@ class Branch:
 
         Raises:
             LostError: somebody else moved main, or the branch is not what was built. Nothing was published.
-            RetryableError: the catalog failed, and nothing was published.
+            RetryableError: the catalog failed. Whether it published the table is found out by the next attempt.
         """
         made = self.commits()
         if len(made) != steps:
             raise LostError(f"the branch has {len(made)} commits of this attempt, not {steps}")
         failpoint("publish.before")
-        for _ in range(_TRIES):
+        for pause in _PAUSES:
             try:
                 self._forward(made, finish, signature)
                 break
@@ -167,10 +177,10 @@ class Branch:
                 if self._published(error):
                     break
                 failed = error
+            if outage(failed):  # worth some patience: what led here may have taken an hour
+                time.sleep(pause)
         else:
-            raise RetryableError(
-                "the catalog did not publish the table", why=str(failed), hint="run again", table=self._table
-            ) from failed
+            raise _unpublished(failed, self._table) from failed
         failpoint("publish.after")
         return self._in_main(self._load()) if signature else made
 
@@ -195,10 +205,16 @@ class Branch:
     def _published(self, error: Exception) -> bool:
         """After a failure: whether it happened all the same is read from main, never assumed.
 
+        False also while main cannot be read: the next attempt looks at it before it commits.
+
         Raises:
             LostError: it did not, and cannot any more.
         """
-        history = self._load()
+        try:
+            history = self._load()
+        except Exception as unread:
+            _LOG.warning("%s: not published yet, and main cannot be read: %s", self._table, unread)
+            return False
         if self._in_main(history):
             _LOG.warning("%s: the reply of the publication was lost, its effect was not", self._table)
             return True
@@ -224,6 +240,16 @@ class Branch:
 
     def _sql(self, statement: str) -> None:
         self._warehouse.session.sql(statement)
+
+
+def _unpublished(error: Exception, table: TableName) -> RetryableError:
+    known = outage(error)
+    return RetryableError(
+        "the catalog did not publish the table",
+        why=f"{known.what}: {known.why}" if known else str(error),
+        hint="run again; nothing is applied twice",
+        table=table,
+    )
 
 
 def standing_branch(

@@ -16,6 +16,7 @@ from loader.materialise.maintain_spec import MaintainResult, MaintainSpec, Table
 from loader.materialise.run import known_tables
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName
+from loader.retries import Retries
 from loader.store.opening import open_store
 
 _LOG = logging.getLogger(__name__)
@@ -27,14 +28,15 @@ def maintain(spark: SparkSession, spec: MaintainSpec) -> MaintainResult:
     Raises:
         UsageError: a table that is asked for was never loaded.
     """
-    warehouse = Warehouse(spark, spec.catalog)
+    retries = Retries()
+    warehouse = retries.call(lambda: Warehouse(spark, spec.catalog))
     store = open_store(spec.staging_root)
     chain = Chain(store, spec.source, spec.generation)
     now = datetime.now(UTC)
     before = now - timedelta(days=spec.keep_days)
     policy = Policy(before, viewed(store, spec.source, spec.generation, before), now, spec.dry_run)
     tables = _chosen(known_tables(chain, chain.newest_published()), spec)
-    done = tuple(_one(warehouse, table, policy, chain) for table in tables)
+    done = tuple(_one(Maintenance(warehouse, table, policy), table, chain, retries) for table in tables)
     return MaintainResult(tables=done, dry_run=spec.dry_run)
 
 
@@ -50,9 +52,9 @@ def _chosen(known: set[TableName], spec: MaintainSpec) -> list[TableName]:
     return sorted(wanted or known)
 
 
-def _one(warehouse: Warehouse, table: TableName, policy: Policy, chain: Chain) -> TableMaintained:
+def _one(maintenance: Maintenance, table: TableName, chain: Chain, retries: Retries) -> TableMaintained:
     try:
-        done = Maintenance(warehouse, table, policy).run(chain.source, chain.generations)
+        done = retries.call(lambda: maintenance.run(chain.source, chain.generations))
     except Exception as error:
         _LOG.error("table %s failed", table, exc_info=error)
         return TableMaintained(table=str(table), error=failure(error))

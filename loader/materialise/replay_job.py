@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,7 @@ from loader.materialise.run import AT_ONCE, known_tables
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
 from loader.materialise.warehouse import Warehouses
 from loader.model.table import TableName
+from loader.retries import Retries
 from loader.staging.documents import TableFilter
 from loader.staging.filters import Captured
 from loader.store.opening import open_store
@@ -28,7 +30,8 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     Raises:
         UsageError: no table that the warehouse has is meant.
     """
-    warehouses = Warehouses(spark, spec.catalog, spec.rules)
+    retries = Retries()
+    warehouses = retries.call(lambda: Warehouses(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     known = sorted(known_tables(chain, chain.newest_published()))
     meant = list(filter(Captured(TableFilter(include=spec.tables or ("*",))), known))
@@ -42,7 +45,8 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     def one(table: TableName) -> TableReplay:
         try:
             with warehouses.one() as warehouse:
-                return replay_table(warehouse, chain, table, spec.since_seqno, publish=spec.publish)
+                work = partial(replay_table, warehouse, chain, table, spec.since_seqno, publish=spec.publish)
+                return retries.call(work)
         except Exception as error:
             _LOG.error("table %s failed", table, exc_info=error)
             return TableReplay(table=str(table), status="failed", error=failure(error))

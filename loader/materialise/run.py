@@ -21,6 +21,7 @@ from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec
 from loader.materialise.standing import plan_merge
 from loader.materialise.warehouse import Warehouse, Warehouses
 from loader.model.table import TableName
+from loader.retries import Retries
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
 from loader.staging.quarantine import Quarantines
@@ -40,7 +41,8 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     Raises:
         LoaderError: nothing could be begun.
     """
-    warehouse = Warehouse(spark, spec.catalog, spec.rules)
+    retries = Retries()
+    warehouse = retries.call(lambda: Warehouse(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     last = chain.target(spec.through_seqno)
     if last is None:
@@ -54,7 +56,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
 
     def bring(table: TableName, target: int) -> TableResult:
         with warehouses.one() as mine:
-            return merge_table(mine, chain, table, target, record)
+            return retries.call(lambda: merge_table(mine, chain, table, target, record))
 
     before = _stepwise(warehouse, chain, isolation, record, stop, bring)
     done: list[TableResult] = []
@@ -63,7 +65,8 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
         if not chain.captures(last.start_seqno, table):
             _LOG.warning("%s is not captured any more; it stays as it is", table)
             continue
-        found = _guarded(table, partial(_survey, warehouse, chain, isolation, table, stop, record, table in changed))
+        survey = partial(_survey, warehouse, chain, isolation, table, stop, record, table in changed)
+        found = _guarded(table, partial(retries.call, survey))
         if isinstance(found, Merge):
             todo.append((sum(file.bytes for file in found.files), table))
         elif found is not None:
@@ -88,7 +91,8 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     Raises:
         LoaderError: a manifest cannot be read.
     """
-    warehouses = Warehouses(spark, spec.catalog, spec.rules)
+    retries = Retries()
+    warehouses = retries.call(lambda: Warehouses(spark, spec.catalog, spec.rules))
     store = open_store(spec.staging_root)
     lineage = [one.name for one in PlanChain(store, spec.source).lineage(spec.generation)]
     read = [read_load(store, key, spec.source, lineage) for key in spec.manifests]
@@ -98,7 +102,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
 
     def load_one(table: TableName) -> TableResult:
         with warehouses.one() as mine:
-            return load_table(mine, store, manifests[table], lineage)
+            return retries.call(lambda: load_table(mine, store, manifests[table], lineage))
 
     done = _all(biggest_first, load_one)
     quarantines = Quarantines(store, spec.source)

@@ -182,6 +182,7 @@ class Task:
     xcoms: dict[str, Any] = field(default_factory=dict)
     dag_id: str = "continuous_delta"
     run_id: str = "manual__1"
+    try_number: int = 1
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value

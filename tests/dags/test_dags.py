@@ -71,7 +71,7 @@ def test_a_dag_tells_what_it_is_and_whose(dag: DAG) -> None:
 
 def test_retries_wait_longer_each_time(dag: DAG) -> None:
     for task in dag.tasks:
-        assert (task.retries, task.retry_exponential_backoff) == (2, 2.0)
+        assert (task.retries, task.retry_exponential_backoff) == (5, 2.0)
         assert task.max_retry_delay == timedelta(minutes=10)
 
 

@@ -206,7 +206,7 @@ def test_a_password_that_cannot_reach_a_cluster(
         (SourceUnavailable("the server does not answer", why="refused", hint="start it", source="db"), True),
         (GapError("the log is gone", why="purged", hint="load again", file="binlog.000001"), False),
         (UsageError("no jars", hint="fetch them"), False),
-        (ZeroDivisionError("division by zero"), False),
+        (ConnectionRefusedError("the catalog is down"), True),
     ],
 )
 def test_an_error_of_the_job_counts_for_more_than_its_exit_code(
@@ -220,6 +220,19 @@ def test_an_error_of_the_job_counts_for_more_than_its_exit_code(
     assert running.xcoms == {"error": told}
     if isinstance(error, LoaderError):
         assert str(raised) == str(error)
+
+
+@pytest.mark.parametrize(("tries", "retried"), [(1, True), (2, True), (3, False)])
+def test_an_error_that_nobody_foresaw_is_retried_twice(
+    tries: int, retried: bool, site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    told = failure(ZeroDivisionError("division by zero"))
+    running.try_number = tries
+    spark_submit_program.result, spark_submit_program.exit_code = {"error": told}, 1
+    assert isinstance(_failed("extract", site, running), AirflowFailException) is not retried
+    table = {"table": "shop.orders", "status": "failed", "error": told}
+    spark_submit_program.result = {"tables": [table]}
+    assert isinstance(_failed("materialise", site, running), AirflowFailException) is not retried
 
 
 def test_a_job_that_dies_is_tried_again(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:

@@ -1,0 +1,230 @@
+"""Tells outages from other failures, by the classes of exceptions that Spark, Iceberg, JDBC, Hadoop and clients raise.
+
+An exception of the JVM is judged by its class, the classes that this derives from, and all its causes. A task's Python
+exception reaches the driver as the text of a traceback, of which the classes are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from loader.errors import RetryableError
+
+_DEPTH = 20  # causes; a chain can be a circle
+_TEXT = 2000
+
+
+class Cause(NamedTuple):
+    """One exception of a chain of causes.
+
+    Attributes:
+        kinds: names of its class and of those that this derives from, the class itself first.
+        text: its message.
+        state: the SQLSTATE, of an error of a database.
+        status: the HTTP status, of an error of a service; 0 for none.
+    """
+
+    kinds: tuple[str, ...]
+    text: str = ""
+    state: str = ""
+    status: int = 0
+
+
+class _Rule(NamedTuple):
+    what: str
+    hint: str
+    kinds: frozenset[str] = frozenset()
+    states: tuple[str, ...] = ()
+    statuses: frozenset[int] = frozenset()
+    words: tuple[str, ...] = ()
+
+    def fits(self, cause: Cause) -> bool:
+        return (
+            not self.kinds.isdisjoint(cause.kinds)
+            or (bool(self.states) and cause.state.startswith(self.states))
+            or cause.status in self.statuses
+            or any(word in cause.text for word in self.words)
+        )
+
+
+_AGAIN = "run again when it is back; nothing is applied twice"
+_SERVER_ERRORS = frozenset({429, *range(500, 600)})
+# The first rule that fits any cause says what failed.
+_RULES = (
+    _Rule(
+        "the catalog did not answer whether it committed",
+        "run again; the next run reads from the catalog what was committed",
+        frozenset({"org.apache.iceberg.exceptions.CommitStateUnknownException"}),
+    ),
+    _Rule(
+        "the database of the catalog does not answer",
+        _AGAIN,
+        frozenset(
+            {
+                "java.sql.SQLTransientException",
+                "java.sql.SQLRecoverableException",
+                "java.sql.SQLNonTransientConnectionException",
+                "org.apache.iceberg.jdbc.UncheckedInterruptedException",
+            }
+        ),
+        # Connection failed; deadlock or serialization failure; out of resources; shut down or starting.
+        states=("08", "40", "53", "57P0"),
+    ),
+    _Rule(
+        "the service of the catalog failed",
+        _AGAIN,
+        frozenset(
+            {
+                "org.apache.iceberg.exceptions.ServiceFailureException",
+                "org.apache.iceberg.exceptions.ServiceUnavailableException",
+            }
+        ),
+    ),
+    _Rule(
+        "HDFS takes no requests at the moment",
+        _AGAIN,
+        frozenset(
+            {
+                "org.apache.hadoop.hdfs.server.namenode.SafeModeException",
+                "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
+                "org.apache.hadoop.hdfs.server.namenode.RetryStartFileException",
+                "org.apache.hadoop.hdfs.BlockMissingException",
+                "org.apache.hadoop.ipc.ObserverRetryOnActiveException",
+                "org.apache.hadoop.ipc.RetriableException",
+                "org.apache.hadoop.ipc.StandbyException",
+            }
+        ),
+    ),
+    _Rule(
+        "the object store answers with errors of its own",
+        _AGAIN,
+        frozenset(
+            {
+                "org.apache.hadoop.fs.s3a.AWSApiCallTimeoutException",
+                "org.apache.hadoop.fs.s3a.AWSNoResponseException",
+                "org.apache.hadoop.fs.s3a.AWSServiceThrottledException",
+                "org.apache.hadoop.fs.s3a.AWSStatus500Exception",
+                "org.apache.hadoop.fs.s3a.HttpChannelEOFException",
+                "software.amazon.awssdk.core.exception.ApiCallTimeoutException",
+                "software.amazon.awssdk.core.exception.ApiCallAttemptTimeoutException",
+                "botocore.exceptions.ConnectionError",
+                "botocore.exceptions.HTTPClientError",
+            }
+        ),
+        statuses=_SERVER_ERRORS,
+    ),
+    _Rule(
+        "Spark, or a process of it, ended under the job",
+        "the job's log says why; if it was short of memory, give it more spark.driver.memory",
+        frozenset({"org.apache.spark.shuffle.FetchFailedException", "py4j.protocol.Py4JNetworkError"}),
+        # Spark has no class for the death of a task's process.
+        words=("Python worker exited unexpectedly", "ExecutorLostFailure"),
+    ),
+    _Rule(
+        "a server does not answer, or a connection to it broke",
+        _AGAIN,
+        frozenset(
+            {
+                "java.net.SocketException",  # also ConnectException and NoRouteToHostException
+                "java.net.SocketTimeoutException",
+                "java.net.UnknownHostException",
+                "java.net.http.HttpTimeoutException",
+                "java.nio.channels.ClosedChannelException",
+                "builtins.ConnectionError",
+                "builtins.TimeoutError",
+                "socket.gaierror",
+                "requests.exceptions.ConnectionError",
+                "requests.exceptions.Timeout",
+                "urllib3.exceptions.ProtocolError",
+                "urllib3.exceptions.TimeoutError",
+            }
+        ),
+    ),
+)
+_IN_TRACEBACK = re.compile(r"^(?:Caused by: )?((?:\w+\.)*\w*(?:Error|Exception|Timeout|gaierror))(?::|$)", re.MULTILINE)
+_BUILTIN = {
+    "ConnectionError": "builtins.ConnectionError",
+    "ConnectionAbortedError": "builtins.ConnectionError",
+    "ConnectionRefusedError": "builtins.ConnectionError",
+    "ConnectionResetError": "builtins.ConnectionError",
+    "BrokenPipeError": "builtins.ConnectionError",
+    "TimeoutError": "builtins.TimeoutError",
+    "botocore.exceptions.EndpointConnectionError": "botocore.exceptions.HTTPClientError",
+    "botocore.exceptions.ConnectTimeoutError": "botocore.exceptions.HTTPClientError",
+    "botocore.exceptions.ReadTimeoutError": "botocore.exceptions.HTTPClientError",
+    "botocore.exceptions.ConnectionClosedError": "botocore.exceptions.HTTPClientError",
+}
+"""The rules' class for each class that is known from a traceback by its name alone."""
+
+
+def outage(error: BaseException) -> RetryableError | None:
+    """The error to report if a server, or a process of Spark, failed under the work; None for any other failure."""
+    return judged(list(causes(error)))
+
+
+def judged(found: list[Cause]) -> RetryableError | None:
+    """The same for a chain of causes, the outermost first."""
+    for rule in _RULES:
+        for cause in found:
+            if rule.fits(cause):
+                why = f"{cause.kinds[0].rpartition('.')[2]}: {cause.text.strip()[:_TEXT]}"
+                return RetryableError(rule.what, why=why, hint=rule.hint)
+    return None
+
+
+def causes(error: BaseException | None) -> Iterator[Cause]:
+    """The exception and what caused it, of Python and of the JVM, outermost first."""
+    for _ in range(_DEPTH):
+        if error is None:
+            return
+        yield _of_python(error)
+        java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+        if java is not None:
+            try:
+                yield from _of_java(java)
+            except Exception as gone:  # the JVM itself, so that it cannot be asked any more
+                yield _of_python(gone)
+        error = error.__cause__
+
+
+def _of_python(error: BaseException) -> Cause:
+    response = getattr(error, "response", None)  # of botocore's ClientError
+    metadata = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+    kinds = tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
+    # The text of what the JVM raised has all its causes in it, which are looked at one by one.
+    text = "" if hasattr(error, "_origin") or hasattr(error, "java_exception") else str(error)
+    return Cause(kinds, text, status=int(metadata.get("HTTPStatusCode", 0)))
+
+
+def _of_java(throwable: Any) -> Iterator[Cause]:
+    for _ in range(_DEPTH):
+        if throwable is None:
+            return
+        kinds, text = _kinds(throwable.getClass()), str(throwable.getMessage() or "")
+        if "org.apache.hadoop.ipc.RemoteException" in kinds:
+            kinds = (str(throwable.getClassName()), *kinds)
+        if "org.apache.spark.api.python.PythonException" in kinds:
+            kinds = (*kinds, *(_BUILTIN.get(name, name) for name in _IN_TRACEBACK.findall(text)))
+        yield Cause(kinds, text, _state(throwable, kinds), _status(throwable, kinds))
+        if "java.sql.SQLException" in kinds and (following := throwable.getNextException()) is not None:
+            yield Cause(_kinds(following.getClass()), str(following.getMessage()), str(following.getSQLState() or ""))
+        throwable = throwable.getCause()
+
+
+def _kinds(java_class: Any) -> tuple[str, ...]:
+    names = []
+    while java_class is not None:
+        names.append(str(java_class.getName()))
+        java_class = java_class.getSuperclass()
+    return tuple(names)
+
+
+def _state(throwable: Any, kinds: tuple[str, ...]) -> str:
+    return str(throwable.getSQLState() or "") if "java.sql.SQLException" in kinds else ""
+
+
+def _status(throwable: Any, kinds: tuple[str, ...]) -> int:
+    services = {"org.apache.hadoop.fs.s3a.AWSServiceIOException", "software.amazon.awssdk.core.exception.SdkServiceException"}
+    return int(throwable.statusCode()) if not services.isdisjoint(kinds) else 0
