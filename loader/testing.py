@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from loader.store.base import ObjectInfo, ObjectNotFound
+from loader.store.base import ObjectInfo, ObjectNotFound, Page, page_of
 
 
 class MemoryStore:
@@ -52,6 +52,10 @@ class MemoryStore:
         """See Store."""
         below = {key.removeprefix(prefix) for key in self.objects if key.startswith(prefix)}
         return tuple(sorted({key.split("/")[0] for key in below if "/" in key}))
+
+    def folders_after(self, prefix: str, after: str) -> Page:
+        """See Store."""
+        return page_of(self.folders(prefix), after)
 
     def delete(self, key: str) -> None:
         """See Store."""

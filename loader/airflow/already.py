@@ -32,20 +32,19 @@ def _staged(spec: ExtractSpec) -> ExtractResult | None:
 def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
     """The newest record, when it is of the spec's stop or a later one."""
     chain = PlanChain(open_store(spec.staging_root), spec.source)
-    for start in reversed(chain.starts(spec.generation)):
-        record = chain.published(spec.generation, start)
-        if record is None:
-            continue
-        if spec.through_seqno is None or record.stop_seqno < spec.through_seqno or record.behind:
-            return None  # of tables behind, a run says which are still quarantined, and brings on the others
-        tables = (
-            TableResult(table=name, status="already", applied_seqno=table.applied, snapshot=table.snapshot)
-            for name, table in sorted(record.tables.items())
-        )
-        return MaterialiseResult(
-            tables=tuple(tables),
-            stop=record.stop,
-            stop_seqno=record.stop_seqno,
-            published=published_key(spec.source, spec.generation, start),
-        )
-    return None
+    newest = chain.newest_published(spec.generation)
+    if newest is None:
+        return None
+    start, record = newest
+    if spec.through_seqno is None or record.stop_seqno < spec.through_seqno or record.behind:
+        return None  # of tables behind, a run says which are still quarantined, and brings on the others
+    tables = (
+        TableResult(table=name, status="already", applied_seqno=table.applied, snapshot=table.snapshot)
+        for name, table in sorted(record.tables.items())
+    )
+    return MaterialiseResult(
+        tables=tuple(tables),
+        stop=record.stop,
+        stop_seqno=record.stop_seqno,
+        published=published_key(spec.source, spec.generation, start),
+    )

@@ -258,7 +258,7 @@ def _next(settings: SourceSettings) -> int:
     unfinished = pipeline.unfinished(settings)
     if unfinished:
         return unfinished[0].start_seqno
-    found = pipeline.intervals(settings)
+    found = pipeline.intervals(settings, limit=1)
     if not found:
         raise UsageError("nothing is planned yet", hint="run: loader position", source=settings.name)
     return found[-1].start_seqno

@@ -32,11 +32,12 @@ def intervals(
     context: typer.Context,
     interval: Annotated[int, typer.Argument(help="Start seqno of the one to show in detail.", show_default=False)] = 0,
     source: SourceOption = "",
+    limit: Annotated[int, typer.Option(min=0, help="How many of the newest to list; 0 for all.")] = 20,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read the files of that one and name those lost, changed or foreign.")
     ] = False,
 ) -> None:
-    """List the intervals of a source with their state, or show one in detail: files, records, barriers, balance."""
+    """List the newest intervals of a source with their state, or show one in detail: files, records, barriers, balance."""
     session: Session = context.obj
     settings = session.settings(source)
     if verify:
@@ -44,9 +45,9 @@ def intervals(
     elif interval:
         _show(session.output, pipeline.interval(settings, interval))
     elif session.output.as_json:
-        session.output.document(pipeline.intervals(settings))
+        session.output.document(pipeline.intervals(settings, limit))
     else:
-        _list(session.output, pipeline.intervals(settings))
+        _list(session.output, pipeline.intervals(settings, limit))
 
 
 @staged.command()

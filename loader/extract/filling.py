@@ -26,12 +26,11 @@ def fill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attempt) 
         UnsupportedError: what was given does not tell all of a table, and what is missing.
     """
     schemas, some = SchemaStore(chain.store, chain.source), False
-    for start in chain.starts(generation):
-        manifest = chain.manifest(generation, start) if start >= start_seqno else None
-        for left_out in manifest.left_out if manifest else ():
-            plan = chain.require_plan(generation, start)
+    for manifest in chain.following(generation, start_seqno):
+        for left_out in manifest.left_out:
+            plan = chain.require_plan(generation, manifest.start_seqno)
             given = schemas.given_keys(generation, plan.start_seqno, plan.stop_seqno)
-            if manifest and any(schemas.given(key).table.name == left_out.name for key in {*given} - {*manifest.given}):
+            if any(schemas.given(key).table.name == left_out.name for key in {*given} - {*manifest.given}):
                 _fill(chain, schemas, left_out.name, attempt(of_table(plan, left_out.name), given))
                 some = True
     return some

@@ -5,13 +5,12 @@ The log is that of a generation, behind as much as counts of those that it follo
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple
 
-from loader.errors import GapError, StagedDataError
+from loader.errors import GapError, StagedDataError, UnsupportedError
 from loader.failpoints import failpoint
 from loader.materialise.events import Came, Left, Made, events_of, read_barrier
 from loader.materialise.plan import covering
@@ -21,6 +20,7 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Published
 from loader.staging.filters import Captured
 from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
+from loader.staging.starts import ENDLESS
 from loader.store.base import ObjectNotFound, Store
 
 
@@ -33,7 +33,11 @@ class Join(NamedTuple):
 
 
 class Chain:
-    """The intervals that were there when it was made, and what has been read of them so far. Safe for threads."""
+    """The intervals of a log, read where they are needed, and what has been read of them so far. Safe for threads.
+
+    The run goes from an interval to the next by its stop. So the requests depend on how far tables have to go, and not
+    on how many intervals there are.
+    """
 
     def __init__(self, store: Store, source: str, generation: str) -> None:
         self.store = store
@@ -48,12 +52,13 @@ class Chain:
             for new in lineage
             if new.follows
         )
-        self._of: dict[int, str] = {}
-        for one, following in zip_longest(self.generations, self.joins):
-            self._of |= {start: one for start in self._plans.starts(one) if not following or start < following.stop}
-        self.starts = sorted(self._of)
+        # Of each generation the seqnos from which and up to which it counts.
+        begins = (0, *(join.start for join in self.joins))
+        self._counts = tuple(zip(begins, (*(join.stop for join in self.joins), ENDLESS), strict=True))
         self._manifests: dict[int, Manifest | None] = {}
         self._captured: dict[int, Captured] = {}
+        self._record: Published | None = None
+        self._asked = False
         self._lock = Lock()
 
     def manifest(self, start: int) -> Manifest | None:
@@ -64,13 +69,58 @@ class Chain:
         """
         with self._lock:
             if start not in self._manifests:
-                generation = self._of[start]
-                manifest = self._plans.manifest(generation, start)
+                generation = self._of(start)
+                manifest = self._plans.manifest(generation, start) if generation else None
                 if manifest is not None:
                     key = f"{interval_folder(self.source, generation, start)}/manifest.json"
                     _check_place(manifest, key, self.source, generation, start)
                 self._manifests[start] = manifest
             return self._manifests[start]
+
+    def _of(self, start: int) -> str:
+        """The generation that counts at a seqno; empty where none does."""
+        for name, (begin, stop) in zip(reversed(self.generations), reversed(self._counts), strict=True):
+            if start >= begin:
+                return name if start < stop else ""
+        return ""
+
+    def _continued(self, seqno: int) -> int:
+        """Where the log goes on behind a seqno: at another one where a newer generation follows."""
+        starts = {join.stop: join.start for join in self.joins}
+        while seqno in starts:
+            seqno = starts[seqno]
+        return seqno
+
+    def _holding(self, seqno: int) -> int | None:
+        """The start of the last interval that begins at or before a seqno."""
+        if self.manifest(seqno):
+            return seqno
+        for name, (begin, stop) in zip(reversed(self.generations), reversed(self._counts), strict=True):
+            if begin <= seqno and (found := next(self._plans.falling(name, min(seqno + 1, stop)), None)) is not None:
+                return found
+        return None
+
+    def _starts(self, first: int, target: int) -> Iterator[int]:
+        """Starts of intervals from the one that holds a seqno on, up to a target: each one's stop is the next one.
+
+        Where an interval has neither manifest nor plan, the one that is listed next comes next: it is for others to
+        say that one is missing.
+        """
+        at = self._holding(self._continued(first))
+        at = self._listed_after(-1) if at is None else at
+        while at is not None and at < target:
+            yield at
+            known = self.manifest(at) or self._plans.plan(self._of(at), at)
+            following = self._continued(known.stop_seqno) if known else None
+            there = following is not None and (following >= target or self.manifest(following))
+            at = following if there else self._listed_after(at)
+
+    def _listed_after(self, seqno: int) -> int | None:
+        for name, (_, stop) in zip(self.generations, self._counts, strict=True):
+            found = next(self._plans.rising(name, seqno), None)
+            if found is not None and found < stop:
+                return found
+        return None
 
     def target(self, through: int | None) -> Manifest | None:
         """The interval that stops at `through`, or the last one; None when nothing was extracted yet.
@@ -79,9 +129,12 @@ class Chain:
             GapError: no extracted interval stops there.
         """
         if through is None:
-            return next((found for start in reversed(self.starts) if (found := self.manifest(start))), None)
-        place = bisect_right(self.starts, through - 1) - 1
-        found = self.manifest(self.starts[place]) if place >= 0 else None
+            return self._newest()
+        newest = self._newest()
+        if newest is not None and newest.stop_seqno == through:
+            return newest
+        start = self._holding(through - 1)
+        found = self.manifest(start) if start is not None else None
         if found is not None and found.stop_seqno == through:
             return found
         raise GapError(
@@ -91,9 +144,19 @@ class Chain:
             seqno=through,
         )
 
+    def _newest(self) -> Manifest | None:
+        """The last manifest that counts."""
+        if found := self._plans.staged(self.generation):
+            return self.manifest(found.start_seqno)
+        for join in reversed(self.joins):  # it goes on from the stop of the last one, or from its own start
+            if found := self._plans.stopping(join.older, join.stop):
+                return self.manifest(found.start_seqno)
+        return None
+
     def covering(self, applied: int, target: int) -> tuple[Manifest, ...]:
         """See `loader.materialise.plan.covering`."""
-        return covering(self.manifest, self.starts, applied, target, {join.start: join.stop for join in self.joins})
+        starts = list(self._starts(applied, target)) if applied < target else []
+        return covering(self.manifest, starts, applied, target, {join.start: join.stop for join in self.joins})
 
     def check_joined(self, table: TableName, applied: int) -> None:
         """Raise GapError when a table's initial load read more of an older generation than the newer one goes on from.
@@ -111,9 +174,8 @@ class Chain:
 
     def between(self, low: int, target: int) -> Iterator[Manifest]:
         """Manifests of all extracted intervals with a part in (low, target], whether or not they join up."""
-        first = max(0, bisect_right(self.starts, low) - 1)
-        for start in self.starts[first:]:
-            manifest = self.manifest(start) if start < target else None
+        for start in self._starts(low, target):
+            manifest = self.manifest(start)
             if manifest is not None and manifest.stop_seqno > low:
                 yield manifest
 
@@ -125,26 +187,48 @@ class Chain:
         """
         with self._lock:
             if start not in self._captured:
-                plan = self._plans.require_plan(self._of[start], start)
+                plan = self._plans.require_plan(self._of(start), start)
                 self._captured[start] = Captured(plan.tables)
             return self._captured[start](table)
 
     def born(self, table: TableName, target: int) -> int | None:
         """The seqno right before the statement that made the table as it is at `target`; None if it may be older.
 
-        A statement that makes it unless it is there tells nothing, but for one that took it away before.
+        A statement that makes it unless it is there tells nothing, but for one that took it away before. What was
+        before the newest record, that record tells.
         """
+        record = self.newest_published()
+        known = record is not None and record.made is not None and record.stop_seqno <= target
+        low = record.stop_seqno if record and known else 0
         made: int | None = None
-        for start in reversed(self.starts):
-            manifest = self.manifest(start) if start < target else None
-            for event in reversed(events_of(table, [manifest], 0, target) if manifest else []):
-                if isinstance(event, Left):
-                    return made
-                if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
-                    return event.seqno - 1
-                if isinstance(event, Made):
-                    made = event.seqno - 1
-        return None
+        for event in reversed(events_of(table, tuple(self.between(low, target)), low, target)):
+            if isinstance(event, Left):
+                return made
+            if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
+                return event.seqno - 1
+            if isinstance(event, Made):
+                made = event.seqno - 1
+        if not known or record is None or record.made is None:
+            return None
+        return record.made.get(str(table))
+
+    def made(self, target: int) -> dict[str, int] | None:
+        """Of tables that statements made up to `target`, and that may be in no record yet, where: see `born`.
+
+        None where the newest record is beyond the target, so that nothing is told of what was before.
+        """
+        record = self.newest_published()
+        if record is not None and record.stop_seqno > target:
+            return None
+        low = record.stop_seqno if record and record.made is not None else 0
+        named = {name for manifest in self.between(low, target) for one in manifest.barriers for name in one.tables}
+        named |= set(record.made or ()) if record else set()
+        found: dict[str, int] = {}
+        for name in sorted(named):
+            with suppress(UnsupportedError):  # a statement that cannot be read: the table stops at it
+                if (seqno := self.born(TableName.parse(name), target)) is not None:
+                    found[name] = seqno
+        return found
 
     def renames(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""
@@ -161,8 +245,24 @@ class Chain:
 
     def newest_published(self) -> Published | None:
         """The published record of the latest interval that has one."""
-        records = (self._plans.published(self._of[start], start) for start in reversed(self.starts))
-        return next((record for record in records if record), None)
+        with self._lock:
+            if not self._asked:
+                self._record, self._asked = self._read_published(), True
+            return self._record
+
+    def _read_published(self) -> Published | None:
+        if newest := self._plans.newest_published(self.generation):
+            return newest[1]
+        for join in reversed(self.joins):
+            newest = self._plans.newest_published(join.older)
+            if newest and newest[1].stop_seqno <= join.stop:
+                return newest[1]
+            # One of an interval that does not count any more is passed over.
+            below = self._plans.falling(join.older, join.stop) if newest else ()
+            records = (self._plans.published(join.older, start) for start in below)
+            if found := next(filter(None, records), None):
+                return found
+        return None
 
     def loaded(self, known: set[TableName]) -> Iterator[TableName]:
         """Tables other than the known ones that have a staged initial load."""
@@ -184,6 +284,7 @@ class Chain:
                 with self.store.writing(key) as sink:
                     sink.write(completed.canonical())
         failpoint("published.after")
+        self._plans.note_published(last.generation, last.start_seqno)
         return key
 
     def _loaded(self, generation: str, known: set[TableName]) -> Iterator[TableName]:

@@ -238,11 +238,7 @@ def append_nothing(append: JavaObject, properties: Mapping[str, str]) -> None:
 
 
 def load_history(session: SparkSession, name: str) -> TableHistory | None:
-    """Return the metadata as it is now of the table with this whole, quoted name; None when there is no such table.
-
-    Raises:
-        RetryableError: the catalog says that there is none, and lists it.
-    """
+    """The metadata as it is now of the table with this whole, quoted name; None when there is no such table."""
     java: Any = session._jvm
     try:
         table = java.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, name)

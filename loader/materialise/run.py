@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from loader.job import failure
 from loader.materialise.chain import Chain, read_load
-from loader.materialise.isolation import Isolation
+from loader.materialise.isolation import Isolation, standing
 from loader.materialise.load import load_table, load_work
 from loader.materialise.merge import merge_table
 from loader.materialise.plan import Merge
@@ -143,7 +143,7 @@ def _stepwise(
     A table that fails here fails again, and is reported, when it is brought further.
     """
     done: dict[TableName, TableResult] = {}
-    for target, named in _steps(chain, _known(record), stop):
+    for target, named in _steps(chain, _known(chain, warehouse, isolation, record, stop), stop):
         tables = [table for table in named if not isolation.stopped(table, warehouse.history(table))]
         there = [table for table in tables if warehouse.history(table) or chain.born(table, target) is not None]
         for result in _all(there, partial(_to, bring, target)):
@@ -166,9 +166,27 @@ def _steps(chain: Chain, known: int, stop: int) -> Iterator[tuple[int, tuple[Tab
         yield seqno - 1, (table,)
 
 
-def _known(record: Published | None) -> int:
-    """The seqno up to which every table has the log: those that were quarantined have not come as far as the record."""
-    return min((record.stop_seqno, *record.behind.values())) if record else 0
+def _known(chain: Chain, warehouse: Warehouse, isolation: Isolation, record: Published | None, stop: int) -> int:
+    """The seqno up to which every table that can be brought on has the log.
+
+    A table that is quarantined is not brought on. One that was released may not have come as far as the record.
+    """
+    known = record.stop_seqno if record else 0
+    for name, seqno in record.behind.items() if record else ():
+        table = TableName.parse(name)
+        found = _guarded(table, partial(_reached, chain, warehouse, isolation, table, stop))
+        known = min(known, seqno if isinstance(found, TableResult) else found)
+    return known
+
+
+def _reached(chain: Chain, warehouse: Warehouse, isolation: Isolation, table: TableName, stop: int) -> int:
+    """The seqno up to which a table has the log; `stop` for a table that is not brought on."""
+    history = warehouse.history(table)
+    if isolation.stopped(table, history):
+        return stop
+    applied = standing(history)
+    born = applied.seqno if applied else chain.born(table, stop)
+    return stop if born is None else born
 
 
 def _to(bring: Callable[[TableName, int], TableResult], target: int, table: TableName) -> TableResult:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
-from loader.errors import DataError, UnsupportedError, UsageError
+from loader.errors import DataError, RetryableError, UnsupportedError, UsageError
 from loader.materialise.history import GENERATION, SCHEMA_ID, SOURCE, Applied, TableHistory, load_history
 from loader.materialise.layout import Layout
 from loader.materialise.quoting import check_name, identifier, identifiers, literal
@@ -80,8 +80,34 @@ class Warehouse:
         return f"{self.name(table)}.{identifier('branch_' + branch)}"
 
     def history(self, table: TableName) -> TableHistory | None:
-        """The table's metadata as it is now; None when there is no such table."""
-        return load_history(self.session, self.name(table))
+        """Return the table's metadata as it is now; None when there is no such table.
+
+        Raises:
+            RetryableError: the catalog did not see the table, though it is there.
+        """
+        found = load_history(self.session, self.name(table))
+        if found is None and self.catalog.type == "hadoop":
+            self._check_absent(table)
+        return found
+
+    def _check_absent(self, table: TableName) -> None:
+        """Raise if the files of a table are there, or cannot be looked for.
+
+        A hadoop catalog takes a file system that does not answer for one that has no such table
+        (HadoopTableOperations.findVersion).
+        """
+        java: Any = self.session._jvm
+        metadata = f"{self.catalog.warehouse.rstrip('/')}/{table.schema}/{table.table}/metadata"
+        path = java.org.apache.hadoop.fs.Path(metadata)
+        files = path.getFileSystem(cast("Any", self.session)._jsparkSession.sessionState().newHadoopConf())
+        # Without one of a version it was never made whole.
+        if list(files.globStatus(java.org.apache.hadoop.fs.Path(path, "v*.metadata.json")) or ()):
+            raise RetryableError(
+                "the catalog did not see a table that is there",
+                why="its file system failed while the table was looked for",
+                hint="run again",
+                table=table,
+            )
 
     def create(self, schema: TableSchema, source: str, generation: str) -> None:
         """Make the table, empty and sorted by its key, unless it exists. Finishes what a killed run began.

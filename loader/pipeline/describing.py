@@ -56,15 +56,15 @@ def _history(chain: PlanChain, generation: Generation, place: Position) -> Schem
     start, at, digest = generation.start_position.seqno(generation.shift), generation.start, generation.schemas
     if seqno < start:
         raise UsageError("the position is before the generation of the log", hint=f"it begins at {at}", position=place)
+    newest = chain.staged(generation.name)
     inside: Manifest | None = None
-    for plan in chain.plans(generation):
-        manifest = chain.manifest(generation.name, plan.start_seqno)
-        if manifest is None or plan.start_seqno > seqno:
-            break
-        if manifest.stop_seqno > seqno:
-            inside = manifest
-            break
-        start, at, digest = manifest.stop_seqno, manifest.stop, manifest.schemas_after
+    before = newest
+    if newest and newest.stop_seqno > seqno:
+        begun = next(chain.falling(generation.name, seqno + 1), None)
+        inside = chain.manifest(generation.name, begun) if begun is not None else None
+        before = chain.stopping(generation.name, inside.start_seqno) if inside else None
+    if before:
+        start, at, digest = before.stop_seqno, before.stop, before.schemas_after
     history = store.get(digest).history(start, at)
     events: list[GivenSchema | Barrier] = []
     events += [one for one in inside.barriers if one.seqno <= seqno] if inside else []
@@ -108,8 +108,8 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
 def _left_out(chain: PlanChain, generation: Generation, table: TableName, place: Position) -> bool:
     """Whether the interval of a place left rows of the table out, and still lacks them."""
     seqno = place.seqno(generation.shift)
-    start = max((one for one in chain.starts(generation.name) if one <= seqno), default=0)
-    manifest = chain.manifest(generation.name, start)
+    start = next(chain.falling(generation.name, seqno + 1), None)
+    manifest = chain.manifest(generation.name, start) if start is not None else None
     return manifest is not None and any(one.name == table for one in manifest.left_out)
 
 

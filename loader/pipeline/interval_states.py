@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import Literal
@@ -12,9 +13,9 @@ from loader.errors import DataError
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
-from loader.staging.chain import PlanChain, no_interval
+from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, Published, StagedFile
-from loader.staging.inventory import Stored, attempt_of, inventory, newest_published
+from loader.staging.inventory import Stored, attempt_of, inventory, stored_of
 from loader.staging.verifying import faults
 from loader.store.opening import open_store
 
@@ -73,18 +74,46 @@ class FileFault(BaseModel):
     why: str = ""
 
 
-def intervals(settings: SourceSettings) -> list[IntervalState]:
-    """Every interval of the source in order, of the newest generation and of those that it follows on."""
+def intervals(settings: SourceSettings, limit: int = 0) -> list[IntervalState]:
+    """Return the newest intervals of the source in order, of the newest generation and of those that it follows on.
+
+    Args:
+        limit: how many; 0 for all. The requests depend on it, and on how many are not applied, and not on how many
+            there are.
+    """
     chain = chain_of(settings)
     lineage = chain.lineage(chain.require_generation().name)
-    store = open_store(settings.staging_root)
-    stored = {one.name: inventory(store, settings.name, one.name) for one in lineage}
-    behind = _Behind(newest_published(chain, stored))
-    return [
-        _state(chain, plan, stored[older.name].get(plan.start_seqno, Stored()), behind, newer)
-        for older, newer in zip_longest(lineage, lineage[1:])
-        for plan in chain.plans(older)
-    ]
+    followed = list(zip_longest(lineage, lineage[1:]))
+    record = _record(chain, lineage)
+    found: list[IntervalState] = []
+    places = _newest(chain, followed, limit, record) if limit else None
+    behind = _Behind(record, places[0][1] if places else 0)
+    for place, (older, newer) in enumerate(followed):
+        starts = [start for at, start in places if at == place] if places is not None else None
+        plans = chain.plans(older, starts)
+        stored = inventory(chain.store, settings.name, older.name) if starts is None else {}
+        for plan in plans:
+            one = stored.get(plan.start_seqno) or stored_of(chain.store, settings.name, older.name, plan.start_seqno)
+            found.append(_state(chain, plan, one, behind, newer))
+    return found[-limit:]
+
+
+def _record(chain: PlanChain, lineage: Sequence[Generation]) -> Published | None:
+    records = (chain.newest_published(one.name) for one in reversed(lineage))
+    return next((found[1] for found in records if found), None)
+
+
+def _newest(
+    chain: PlanChain, followed: Sequence[tuple[Generation, Generation | None]], limit: int, record: Published | None
+) -> list[tuple[int, int]]:
+    """Places of generations and starts of so many intervals, and of all before that are not applied, in order."""
+    found: list[tuple[int, int]] = []
+    for place in reversed(range(len(followed))):
+        for start in chain.falling(followed[place][0].name):
+            if len(found) >= limit and record is not None and start < record.stop_seqno:
+                return found[::-1]
+            found.append((place, start))
+    return found[::-1]
 
 
 def interval(settings: SourceSettings, start_seqno: int) -> IntervalDetail:
@@ -94,11 +123,19 @@ def interval(settings: SourceSettings, start_seqno: int) -> IntervalDetail:
         DataError: none does.
     """
     chain = chain_of(settings)
-    for state in intervals(settings):
-        if state.start_seqno == start_seqno:
-            plan = chain.require_plan(state.generation, start_seqno)
-            return IntervalDetail(state=state, plan=plan, manifest=chain.manifest(state.generation, start_seqno))
-    raise no_interval(settings.name, start_seqno)
+    generation = chain.of_interval(start_seqno)
+    lineage = chain.lineage(chain.require_generation().name)
+    newer = next((one for one in lineage if one.follows and one.follows.name == generation.name), None)
+    plan = chain.require_plan(generation.name, start_seqno)
+    record = _record(chain, lineage)
+    behind = _Behind(record, start_seqno)
+    for manifest in chain.following(generation.name, record.stop_seqno) if record else ():
+        if manifest.start_seqno >= start_seqno:
+            break
+        behind.after(manifest)
+    stored = stored_of(chain.store, settings.name, generation.name, start_seqno)
+    state = _state(chain, plan, stored, behind, newer)
+    return IntervalDetail(state=state, plan=plan, manifest=chain.manifest(generation.name, start_seqno))
 
 
 def staged_files(settings: SourceSettings, start_seqno: int, table: TableName) -> tuple[Manifest, list[StagedFile]]:
@@ -136,17 +173,20 @@ def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFaul
         FileFault(file=error.where["file"], fault="lost or changed", why=error.why or error.what)
         for error in faults(store, files)
     ]
-    stored = inventory(store, settings.name, manifest.generation).get(start_seqno, Stored())
+    stored = stored_of(store, settings.name, manifest.generation, start_seqno)
     in_folders = (info.key for attempt in sorted(attempts) for info in stored.attempts.get(attempt, []))
     return found + [FileFault(file=key, fault="foreign") for key in in_folders if key not in named]
 
 
 class _Behind:
-    """Which tables lack what is staged, interval after interval, by the newest published record."""
+    """Which tables lack what is staged, interval after interval from one on, by the newest published record.
 
-    def __init__(self, record: Published | None) -> None:
+    Of a table that stopped before the first of them, it is not looked for what it lacks: it counts as behind.
+    """
+
+    def __init__(self, record: Published | None, first: int) -> None:
         self._record = record
-        self._tables: set[str] = set()
+        self._tables = {name for name, seqno in record.behind.items() if seqno < first} if record else set()
 
     def after(self, manifest: Manifest) -> tuple[str, ...]:
         """Those behind up to an interval that follows on those before."""

@@ -79,8 +79,9 @@ def intervals_since(settings: SourceSettings, since: str) -> list[int]:
     chain = chain_of(settings)
     generation = chain.require_generation()
     seqno = _seqno_of(generation, since)
-    planned = [plan for plan in chain.plans(generation) if plan.stop_seqno > seqno]
-    return [plan.start_seqno for plan in planned if chain.manifest(generation.name, plan.start_seqno)]
+    begun = next(chain.falling(generation.name, seqno + 1), None)
+    start = generation.start_position.seqno(generation.shift) if begun is None else begun
+    return [found.start_seqno for found in chain.following(generation.name, start) if found.stop_seqno > seqno]
 
 
 def _seqno_of(generation: Generation, since: str) -> int:

@@ -59,9 +59,8 @@ def status(settings: SourceSettings) -> SourceStatus:
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
-    plans = chain.plans(generation)
+    planned, staged = chain.head(generation.name), chain.staged(generation.name)
     identity, end = preflight(settings)
-    staged = [p for p in plans if chain.manifest(generation.name, p.start_seqno)]
     newest = _newest_record(chain)
     applied = (
         Position.parse(newest.stop) if newest and newest.generation == generation.name else generation.start_position
@@ -72,8 +71,8 @@ def status(settings: SourceSettings) -> SourceStatus:
         source=settings.name,
         server=f"{identity.kind} {identity.version} at {settings.server}",
         log_end=str(end),
-        planned=plans[-1].stop if plans else generation.start,
-        staged=staged[-1].stop if staged else generation.start,
+        planned=planned.stop if planned else generation.start,
+        staged=staged.stop if staged else generation.start,
         applied=str(applied),
         behind=_bytes_between(settings, applied, end) if same else None,
         runway=source_runway(settings) if same else None,
@@ -96,9 +95,8 @@ def status(settings: SourceSettings) -> SourceStatus:
 def _newest_record(chain: PlanChain) -> Published | None:
     """The published record of the latest interval that has one, whatever generation it is of."""
     for generation in reversed(chain.generations()):
-        for start in reversed(chain.starts(generation.name)):
-            if record := chain.published(generation.name, start):
-                return record
+        if newest := chain.newest_published(generation.name):
+            return newest[1]
     return None
 
 

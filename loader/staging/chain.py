@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -29,10 +30,12 @@ from loader.staging.layout import (
     published_key,
     purged_key,
 )
+from loader.staging.newest import Hints, Kind
+from loader.staging.starts import ENDLESS, Starts
 from loader.store.base import ObjectNotFound, Store
 
-_ENDLESS = 1 << 62
 _Document = TypeVar("_Document", bound=Document)
+_Chained = TypeVar("_Chained", Plan, Manifest)
 
 
 class RunRecord(Document):
@@ -58,11 +61,12 @@ class NotLoaded(LoaderError):
 
 
 class PlanChain:
-    """Reads and extends the chain of one source in a store. Everything written is create-if-absent."""
+    """Reads and extends the chain of one source in a store. Everything written is create-if-absent, but for hints."""
 
     def __init__(self, store: Store, source: str) -> None:
         self.store = store
         self.source = source
+        self._hints = Hints(store, source)
 
     def generation(self) -> Generation | None:
         """The newest generation, or None before the first load."""
@@ -75,7 +79,7 @@ class PlanChain:
     def counting(self, generation: Generation) -> int:
         """The seqno up to which a generation's log counts: from there a newer one goes on; else there is no end."""
         following = [one.follows for one in self.generations() if one.follows and one.follows.name == generation.name]
-        return following[0].stop_seqno if following else _ENDLESS
+        return following[0].stop_seqno if following else ENDLESS
 
     def of_interval(self, start_seqno: int) -> Generation:
         """The generation in which an interval starts there.
@@ -146,35 +150,87 @@ class PlanChain:
 
     def head(self, generation: str) -> Plan | None:
         """The newest plan; None when the generation has none yet."""
-        for seqno in reversed(self.starts(generation)):
-            found = self.plan(generation, seqno)
-            if found:
-                return found
-        return None
+        return self._newest(generation, "planned", self.plan)
+
+    def staged(self, generation: str) -> Manifest | None:
+        """The newest manifest: intervals are staged in order, so all before it have one. None when there is none."""
+        return self._newest(generation, "staged", self.manifest)
+
+    def newest_published(self, generation: str) -> tuple[int, Published] | None:
+        """The start of the latest interval that has a published record, and the record: not every interval gets one."""
+        hinted = self._hints.get(generation, "recorded")
+        record = self.published(generation, hinted) if hinted is not None else None
+        found = (hinted, record) if hinted is not None and record else None
+        if found is None:
+            records = ((start, self.published(generation, start)) for start in self.falling(generation))
+            found = next(((start, record) for start, record in records if record), None)
+            if found is None:
+                return None
+            self._hints.put(generation, "recorded", found[0])
+        for manifest in self.following(generation, found[1].stop_seqno):
+            if record := self.published(generation, manifest.start_seqno):
+                found = manifest.start_seqno, record
+        return found
+
+    def note_published(self, generation: str, start_seqno: int) -> None:
+        """Note the interval of the newest published record: see `loader.staging.newest`."""
+        self._hints.put(generation, "recorded", start_seqno)
+
+    def following(self, generation: str, start_seqno: int) -> Iterator[Manifest]:
+        """The manifests of the intervals from one on, as far as they are staged."""
+        at = start_seqno
+        while manifest := self.manifest(generation, at):
+            yield manifest
+            at = manifest.stop_seqno
 
     def unfinished(self, generation: str) -> list[Plan]:
         """The plans that are not staged yet, in order: the last ones, since intervals are staged in order."""
+        staged = self.staged(generation)
+        start = staged.stop_seqno if staged else next(self.rising(generation), None)
         found: list[Plan] = []
-        for seqno in reversed(self.starts(generation)):
-            if self.manifest(generation, seqno):
-                break
-            if plan := self.plan(generation, seqno):
-                found.append(plan)
-        return found[::-1]
+        while start is not None and (plan := self.plan(generation, start)):
+            found.append(plan)
+            start = plan.stop_seqno
+        return found
 
     def starts(self, generation: str) -> list[int]:
         """Start seqno of every interval, rising."""
-        names = self.store.folders(f"{chain_folder(self.source, generation)}/")
-        return [int(name) for name in names if name.isdigit()]
+        return list(self.rising(generation))
 
-    def plans(self, generation: Generation) -> list[Plan]:
-        """All plans in order, proved to be one unbroken chain from the generation's start.
+    def rising(self, generation: str, after: int = -1) -> Iterator[int]:
+        """Start seqnos of intervals that are greater than one, rising; listed page by page."""
+        return Starts(self.store, self.source, generation).rising(after)
+
+    def falling(self, generation: str, below: int = ENDLESS) -> Iterator[int]:
+        """Start seqnos of intervals that are less than one, falling; listed page by page."""
+        return Starts(self.store, self.source, generation).falling(below)
+
+    def _newest(
+        self, generation: str, kind: Kind, read: Callable[[str, int], _Chained | None]
+    ) -> _Chained | None:
+        """The last document of its kind: from the one that the hint names on, or else from the last that is listed."""
+        hinted = self._hints.get(generation, kind)
+        found = read(generation, hinted) if hinted is not None else None
+        if found is None:
+            found = next((one for start in self.falling(generation) if (one := read(generation, start))), None)
+            if found is None:
+                return None
+            self._hints.put(generation, kind, found.start_seqno)
+        while following := read(generation, found.stop_seqno):
+            found = following
+        return found
+
+    def plans(self, generation: Generation, starts: Sequence[int] | None = None) -> list[Plan]:
+        """All plans in order, or those with these starts, proved to be one unbroken chain.
+
+        All of them must begin at the generation's start.
 
         Raises:
             StagedDataError: a plan is missing or does not start where the one before stopped.
         """
-        found = [plan for seqno in self.starts(generation.name) if (plan := self.plan(generation.name, seqno))]
-        expected = generation.start
+        wanted = self.starts(generation.name) if starts is None else starts
+        found = [plan for seqno in wanted if (plan := self.plan(generation.name, seqno))]
+        expected = generation.start if starts is None or not found else found[0].start
         for plan in found:
             if plan.start != expected:
                 raise _broken(self.source, plan.start, expected)
@@ -185,8 +241,10 @@ class PlanChain:
         """Add a plan, or take the one that another process put there first."""
         failpoint("plan.before")
         key = f"{self.folder(plan.generation, plan.start_seqno)}/plan.json"
-        self.store.create(key, plan.canonical())
+        created = self.store.create(key, plan.canonical())
         failpoint("plan.after")
+        if created:
+            self._hints.put(plan.generation, "planned", plan.start_seqno)
         return Plan.read(self.store.get(key), key)
 
     def manifest(self, generation: str, start_seqno: int) -> Manifest | None:
@@ -222,32 +280,38 @@ class PlanChain:
             UsageError: the interval before is not staged yet.
             StagedDataError: it does not stop there.
         """
-        seqno = start.seqno(generation.shift)
-        before = (one for one in reversed(self.starts(generation.name)) if one < seqno)
-        previous = next((found for one in before if (found := self.plan(generation.name, one))), None)
-        if previous is None and generation.start == str(start):
+        if generation.start == str(start):
             return Checkpoint(generation.start_position, generation.gtids, generation.mark, schemas=generation.schemas)
+        seqno = start.seqno(generation.shift)
+        manifest = self.stopping(generation.name, seqno)
+        if manifest is not None:
+            return _after(manifest)
+        before = self.falling(generation.name, seqno)
+        previous = next((found for one in before if (found := self.plan(generation.name, one))), None)
         if previous is None or previous.stop != str(start):
             raise _broken(self.source, str(start), previous.stop if previous else generation.start)
-        manifest = self.manifest(generation.name, previous.start_seqno)
-        if manifest is None:
-            raise UsageError(
-                "the interval before is not staged yet",
-                why="each interval goes on from the GTIDs and the open XA transactions of the one before",
-                hint=f"first: loader extract --interval {previous.start_seqno}",
-                source=self.source,
-                interval=seqno,
-            )
-        return Checkpoint(
-            start, manifest.gtids, manifest.mark, manifest.held, manifest.schemas_after, manifest.nameless
+        raise UsageError(
+            "the interval before is not staged yet",
+            why="each interval goes on from the GTIDs and the open XA transactions of the one before",
+            hint=f"first: loader extract --interval {previous.start_seqno}",
+            source=self.source,
+            interval=seqno,
         )
+
+    def stopping(self, generation: str, seqno: int) -> Manifest | None:
+        """The manifest of the interval that stops there; None where there is none."""
+        hinted = self._hints.get(generation, "staged")
+        if hinted is not None and hinted < seqno:
+            for manifest in self.following(generation, hinted):
+                if manifest.stop_seqno >= seqno:
+                    return manifest if manifest.stop_seqno == seqno else None
+        found = next((one for start in self.falling(generation, seqno) if (one := self.manifest(generation, start))), None)
+        return found if found and found.stop_seqno == seqno else None
 
     def newest_checkpoint(self, generation: Generation) -> Checkpoint:
         """How the log stood at the end of all that is staged."""
-        for start in reversed(self.starts(generation.name)):
-            if newest := self.manifest(generation.name, start):
-                return self.checkpoint(generation, Position.parse(newest.stop))
-        return self.checkpoint(generation, generation.start_position)
+        newest = self.staged(generation.name)
+        return _after(newest) if newest else self.checkpoint(generation, generation.start_position)
 
     def newest_seqno(self, generation: Generation) -> int:
         """The largest seqno that a plan or an initial load of the generation can have led to."""
@@ -277,8 +341,10 @@ class PlanChain:
         """Make an extraction visible, or adopt the one that was published first."""
         failpoint("manifest.before")
         key = f"{self.folder(manifest.generation, manifest.start_seqno)}/manifest.json"
-        self.store.create(key, manifest.canonical())
+        created = self.store.create(key, manifest.canonical())
         failpoint("manifest.after")
+        if created:
+            self._hints.put(manifest.generation, "staged", manifest.start_seqno)
         return Manifest.read(self.store.get(key), key)
 
     def exact_at(self, generation: str, table: TableName) -> int:
@@ -314,6 +380,18 @@ class PlanChain:
             return kind.read(self.store.get(key), key)
         except ObjectNotFound:
             return None
+
+
+def _after(manifest: Manifest) -> Checkpoint:
+    """How the log stood at the stop of an interval."""
+    return Checkpoint(
+        Position.parse(manifest.stop),
+        manifest.gtids,
+        manifest.mark,
+        manifest.held,
+        manifest.schemas_after,
+        manifest.nameless,
+    )
 
 
 def no_interval(source: str, start_seqno: int) -> DataError:

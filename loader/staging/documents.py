@@ -382,6 +382,8 @@ class Published(Document):
     Attributes:
         behind: tables that are quarantined and so not part of it, with the seqno up to which each has the log (0: that
             is not known).
+        made: tables that a statement in the log made, and that were not part of a record yet, with the seqno right
+            before that statement; None in records of versions that did not note it.
     """
 
     source: str
@@ -390,6 +392,12 @@ class Published(Document):
     stop_seqno: int
     tables: dict[str, PublishedTable]
     behind: dict[str, int] = {}
+    made: dict[str, int] | None = None
+
+    def canonical(self) -> bytes:
+        """See Document; `made` is left out where it is not known, and not where it is empty."""
+        data = self.model_dump(mode="json", exclude={"made"} if self.made is None else None)
+        return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
     def completed(self, later: Published) -> Published:
         """This record with those of its tables behind that a later record of the same interval has."""

@@ -1,4 +1,4 @@
-"""What a store holds of a generation's intervals, by one listing: for checks and purges, never for reading."""
+"""What a store holds of intervals, by listings: for checks and purges, never for reading."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
-from loader.staging.layout import chain_folder
+from loader.staging.layout import chain_folder, interval_folder
 from loader.store.base import ObjectInfo, Store
 
 
@@ -22,6 +22,14 @@ class Stored:
     documents: dict[str, ObjectInfo] = field(default_factory=dict)
     attempts: dict[str, list[ObjectInfo]] = field(default_factory=dict)
 
+    def add(self, name: str, info: ObjectInfo) -> None:
+        """Add an object by its name in the folder."""
+        attempt, inside, _ = name.partition("/")
+        if inside:
+            self.attempts.setdefault(attempt, []).append(info)
+        else:
+            self.documents[attempt] = info
+
 
 def inventory(store: Store, source: str, generation: str) -> dict[int, Stored]:
     """The intervals of a generation by their start seqno, in order."""
@@ -29,14 +37,17 @@ def inventory(store: Store, source: str, generation: str) -> dict[int, Stored]:
     found: dict[int, Stored] = {}
     for info in store.list(root):
         interval, _, rest = info.key.removeprefix(root).partition("/")
-        if not interval.isdigit():
-            continue  # initial loads and notes of runs
-        stored = found.setdefault(int(interval), Stored())
-        attempt, inside, _ = rest.partition("/")
-        if inside:
-            stored.attempts.setdefault(attempt, []).append(info)
-        else:
-            stored.documents[attempt] = info
+        if interval.isdigit():  # else an initial load, or a note
+            found.setdefault(int(interval), Stored()).add(rest, info)
+    return found
+
+
+def stored_of(store: Store, source: str, generation: str, start_seqno: int) -> Stored:
+    """What the store holds of one interval."""
+    root = f"{interval_folder(source, generation, start_seqno)}/"
+    found = Stored()
+    for info in store.list(root):
+        found.add(info.key.removeprefix(root), info)
     return found
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from loader.errors import LoaderError, UsageError
 
@@ -15,6 +16,23 @@ BLOCK_BYTES = 1024 * 1024
 
 UNFINISHED = ".unfinished-"
 """How names of files begin that are still being written, where a store cannot hide them; listings leave them out."""
+
+
+PAGE_NAMES = 1000
+"""Names in a page of a listing; S3 gives no more."""
+
+
+class Page(NamedTuple):
+    """Some names of a listing, sorted, and whether more follow on the last one."""
+
+    names: tuple[str, ...]
+    more: bool
+
+
+def page_of(names: Sequence[str], after: str) -> Page:
+    """The page of a listing that is there whole, and sorted."""
+    first = bisect_right(names, after)
+    return Page(tuple(names[first : first + PAGE_NAMES]), first + PAGE_NAMES < len(names))
 
 
 class ObjectNotFound(LoaderError):
@@ -74,6 +92,12 @@ class Store(Protocol):
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """Names of the folders right under `prefix` (ending in `/`), sorted; without looking into them."""
+
+    def folders_after(self, prefix: str, after: str) -> Page:
+        """The first of those folders whose names are greater than `after`, at most PAGE_NAMES of them.
+
+        `after` is empty or made of digits, as the names of intervals are.
+        """
 
     def delete(self, key: str) -> None:
         """Remove the object; nothing happens when there is none."""

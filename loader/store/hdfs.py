@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from loader.errors import LoaderError, StoreUnavailable, UsageError
 from loader.store.address import HdfsOptions, split_address
-from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, require_key
+from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, Page, page_of, require_key
 
 _WEB_PORT = 9870
 _TIMEOUT_SECONDS = 60
@@ -94,6 +94,10 @@ class HdfsRemote:
     def folders(self, prefix: str) -> tuple[str, ...]:
         """See Store."""
         return tuple(sorted(name for name, status in self._entries(prefix.rstrip("/")) if _is_folder(status)))
+
+    def folders_after(self, prefix: str, after: str) -> Page:
+        """See Store. HdfsCLI has no listing by pages (LISTSTATUS_BATCH): one request brings all names."""
+        return page_of(self.folders(prefix), after)
 
     def delete(self, key: str) -> None:
         """See Store."""

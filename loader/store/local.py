@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from loader.errors import StoreUnavailable, UsageError
-from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, require_key
+from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, Page, page_of, require_key
 
 
 class LocalStore:
@@ -87,6 +87,10 @@ class LocalStore:
             folder = self._path(prefix.rstrip("/"))
             found = (path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
             return tuple(sorted(found))
+
+    def folders_after(self, prefix: str, after: str) -> Page:
+        """See Store."""
+        return page_of(self.folders(prefix), after)
 
     def delete(self, key: str) -> None:
         """See Store."""

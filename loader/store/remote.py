@@ -11,7 +11,7 @@ from typing import IO, Any, BinaryIO, Protocol, TypeVar, cast
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from loader.errors import StoreUnavailable
-from loader.store.base import ObjectInfo, require_key
+from loader.store.base import ObjectInfo, Page, require_key
 
 _ATTEMPTS = 9
 _FIRST_PAUSE_SECONDS = 0.1
@@ -45,6 +45,9 @@ class Remote(Protocol):
         """See Store."""
 
     def folders(self, prefix: str) -> tuple[str, ...]:
+        """See Store."""
+
+    def folders_after(self, prefix: str, after: str) -> Page:
         """See Store."""
 
     def delete(self, key: str) -> None:
@@ -109,6 +112,11 @@ class RemoteStore:
         """See Store."""
         require_key(prefix.rstrip("/"))
         return self._repeated(lambda: self._remote.folders(prefix))
+
+    def folders_after(self, prefix: str, after: str) -> Page:
+        """See Store."""
+        require_key(prefix.rstrip("/"))
+        return self._repeated(lambda: self._remote.folders_after(prefix, after))
 
     def delete(self, key: str) -> None:
         """See Store."""

@@ -14,7 +14,7 @@ from typing import IO, Any
 from loader.errors import StoreUnavailable, UsageError
 from loader.s3 import S3Address, S3ObjectChanged, S3ObjectMissing, S3Unavailable, open_client, s3_errors
 from loader.store.address import S3Options, split_address
-from loader.store.base import ObjectInfo, ObjectNotFound, require_key
+from loader.store.base import PAGE_NAMES, ObjectInfo, ObjectNotFound, Page, require_key
 
 PART_BYTES = 16 * 1024 * 1024
 """Objects that are longer go in parts of that size; see put."""
@@ -103,6 +103,18 @@ class S3Remote:
         """See Store."""
         found = (entry for page in self._pages(prefix, Delimiter="/") for entry in page.get("CommonPrefixes", ()))
         return tuple(sorted(entry["Prefix"].rstrip("/").rpartition("/")[2] for entry in found))
+
+    def folders_after(self, prefix: str, after: str) -> Page:
+        """See Store."""
+        place = self._place / prefix
+        # `/` sorts right before `0`: so that name is behind all objects in the folder `after`.
+        start = {"StartAfter": f"{place.key}{after}0"} if after else {}
+        with self._errors(prefix):
+            found = self._client.list_objects_v2(
+                Bucket=place.bucket, Prefix=place.key, Delimiter="/", MaxKeys=PAGE_NAMES, **start, **self._paying
+            )
+        names = sorted(entry["Prefix"].rstrip("/").rpartition("/")[2] for entry in found.get("CommonPrefixes", ()))
+        return Page(tuple(names), bool(found["IsTruncated"]))
 
     def delete(self, key: str) -> None:
         """See Store."""

@@ -150,11 +150,12 @@ def bucket(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @SWEEP
-@pytest.mark.parametrize("point", ["table.before", "branch.after", "delete.after", "publish.before"])
+@pytest.mark.timeout(1200)  # Iceberg tries for a minute and a half to read a table's metadata
 def test_an_object_store_that_goes_away_in_a_merge(
-    bucket: tuple[Lake, S3Process], monkeypatch: pytest.MonkeyPatch, point: str
+    bucket: tuple[Lake, S3Process], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake, process = bucket
+    point = "delete.after"
     try:
         with monkeypatch.context() as patch:
             impatient(patch)

@@ -108,8 +108,8 @@ class World:
         self.applied[table] = target
 
     def _schema(self, chain: Chain, table: TableName) -> TableSchema | None:
-        found = (chain.manifest(start) for start in chain.starts)
-        return next((one.schema_of(file.schema_id) for one in found if one for file in one.of_table(table)), None)
+        found = chain.between(0, 1 << 62)
+        return next((one.schema_of(file.schema_id) for one in found for file in one.of_table(table)), None)
 
 
 @dataclass

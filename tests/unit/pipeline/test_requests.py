@@ -1,0 +1,202 @@
+"""What a run asks of the store does not depend on how many intervals there are behind it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loader import pipeline
+from loader.airflow.already import done_before
+from loader.doctor import page
+from loader.materialise.chain import Chain
+from loader.materialise.published import publish
+from loader.materialise.run import _changed, _steps, known_tables
+from loader.materialise.spec import TableResult
+from loader.model.table import TableName
+from loader.pipeline import planning, states
+from loader.settings import SourceSettings
+from loader.source.retention import Runway
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Manifest
+from loader.staging.schemas import SchemaStore
+from loader.store.opening import open_store
+from tests.unit.extract.intervals import IDENTITY
+from tests.unit.pipeline.forged import STEP, TABLE, ForgedStore, forged_manifest, position
+from tests.unit.pipeline.site import settings_of
+
+FEW, MANY = 100, 200_000
+Work = Callable[[SourceSettings, ForgedStore], object]
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
+    """Of a source whose server is not asked: it has a log of one interval more than is staged."""
+
+    @contextmanager
+    def nobody(*_: object) -> Iterator[None]:
+        yield None
+
+    monkeypatch.setattr(planning, "connected", nobody)
+    monkeypatch.setattr(planning.inspect, "check_settings", lambda _: None)
+    monkeypatch.setattr(planning, "prove", lambda *_: None)
+    monkeypatch.setattr(page, "prove", lambda *_: None)
+    monkeypatch.setattr(planning, "_next_stop", lambda _s, _l, start, *_: (start_after(start), [], ""))
+    monkeypatch.setattr(planning, "stops", lambda _log, interval, _limits: [interval.stop])
+    monkeypatch.setattr(states, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
+    monkeypatch.setattr(states, "_bytes_between", lambda *_: 0)
+    monkeypatch.setattr(states, "source_runway", lambda _: Runway(file="binlog.000001", hours=None, why="x"))
+    return settings_of(tmp_path)
+
+
+def start_after(start: Any) -> Any:
+    """Where the interval ends that begins there."""
+    return type(start)(start.basename, start.lognum, start.logpos + STEP)
+
+
+@contextmanager
+def opened(store: ForgedStore) -> Iterator[ForgedStore]:
+    """Every module of the loader opens this store."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("loader.") and getattr(module, "open_store", None) is open_store:
+                patch.setattr(module, "open_store", lambda _: store)
+        yield store
+
+
+def requests(work: Work, settings: SourceSettings, store: ForgedStore) -> Counter[str]:
+    with opened(store):
+        work(settings, store)  # finds no hints, and leaves them
+        store.requests.clear()
+        work(settings, store)
+    return store.requests
+
+
+def chain_of(store: ForgedStore) -> PlanChain:
+    return PlanChain(store, "shop")
+
+
+def newest(store: ForgedStore) -> Manifest:
+    return forged_manifest(store.count - 1)
+
+
+def extract(settings: SourceSettings, store: ForgedStore) -> None:
+    """What an extraction asks besides the log: of the interval behind the newest staged one."""
+    chain, start = chain_of(store), position(store.count)
+    generation = chain.require_generation()
+    chain.extend(newest_plan(store))
+    job = pipeline.extract_job(settings, start.seqno())
+    assert done_before(job) is None
+    SchemaStore(store, "shop").given_keys("0001", start.seqno(), start.seqno() + STEP)
+    assert chain.checkpoint(generation, start).position == start
+
+
+def newest_plan(store: ForgedStore) -> Any:
+    from tests.unit.pipeline.forged import forged_plan
+
+    return forged_plan(store.count)
+
+
+def materialise(settings: SourceSettings, store: ForgedStore) -> None:
+    """What a merge asks besides the warehouse: over one interval that is not applied yet."""
+    last = forged_manifest(store.count)
+    store.objects.setdefault(f"shop/0001/{last.start_seqno:020d}/plan.json", newest_plan(store).canonical())
+    store.objects.setdefault(f"shop/0001/{last.start_seqno:020d}/manifest.json", last.canonical())
+    store.objects.pop(f"shop/0001/{last.start_seqno:020d}/published.json", None)
+    done_before(pipeline.materialise_job(settings, last.stop_seqno))
+    chain = Chain(store, "shop", "0001")
+    assert chain.target(None) == chain.target(last.stop_seqno) == last
+    record = chain.newest_published()
+    assert record is not None and record.stop_seqno == last.start_seqno
+    table = TableName.parse(TABLE)
+    assert table in _changed(chain, record, last.stop_seqno)
+    assert list(_steps(chain, record.stop_seqno, last.stop_seqno)) == []
+    assert table in known_tables(chain, record)
+    assert chain.captures(last.start_seqno, table)
+    assert chain.covering(record.stop_seqno, last.stop_seqno) == (last,)
+    assert chain.born(TableName("shop", "never_loaded"), last.stop_seqno) is None
+    publish(chain, last, [TableResult(table=TABLE, status="applied", applied_seqno=last.stop_seqno, snapshot=2)])
+
+
+def loaded_inside(_: SourceSettings, store: ForgedStore) -> None:
+    """A table that stands inside an interval, as after an initial load."""
+    last = newest(store)
+    found = Chain(store, "shop", "0001").covering(last.start_seqno - 7, last.stop_seqno)
+    assert [one.start_seqno for one in found] == [forged_manifest(store.count - 2).start_seqno, last.start_seqno]
+
+
+WORK: dict[str, Work] = {
+    "position": lambda settings, _: pipeline.snapshot_position(settings, run="dag/run"),
+    "unfinished": lambda settings, _: pipeline.unfinished(settings),
+    "extract": extract,
+    "materialise": materialise,
+    "a table inside an interval": loaded_inside,
+    "status": lambda settings, _: pipeline.status(settings),
+    "intervals": lambda settings, _: pipeline.intervals(settings, 20),
+    "intervals of one": lambda settings, store: pipeline.interval(settings, newest(store).start_seqno),
+    "release": lambda settings, _: pipeline.release(settings),
+    "doctor": lambda settings, _: page.continues(settings),
+    "replay": lambda settings, store: pipeline.intervals_since(settings, newest(store).start),
+    "tables": lambda settings, _: pipeline.view(settings),
+    "purge of lost attempts": lambda settings, _: pipeline.purge(settings, None),
+    "purge": lambda settings, _: pipeline.purge(settings, timedelta(days=1)),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_requests_do_not_grow_with_the_number_of_intervals(name: str, settings: SourceSettings) -> None:
+    few, many = (requests(WORK[name], settings, ForgedStore(count)) for count in (FEW, MANY))
+    assert many == few
+    assert few.total() < 150
+
+
+@pytest.mark.parametrize("behind", [{"shop.stopped": position(50).seqno()}, {"shop.never_loaded": 0}])
+@pytest.mark.parametrize("name", ["position", "materialise", "status", "intervals"])
+def test_a_table_that_stopped_long_ago_costs_no_requests(
+    name: str, behind: dict[str, int], settings: SourceSettings
+) -> None:
+    few, many = (requests(WORK[name], settings, ForgedStore(count, behind)) for count in (FEW, MANY))
+    assert many == few
+
+
+def hint(store: ForgedStore, kind: str, data: bytes | None) -> None:
+    key = f"shop/0001/newest/{kind}.json"
+    store.objects.pop(key, None)
+    if data is not None:
+        store.objects[key] = data
+
+
+def naming(start: int) -> bytes:
+    return b'{"format":1,"start_seqno":%d}' % start
+
+
+@pytest.mark.parametrize("kind", ["planned", "staged", "recorded"])
+@pytest.mark.parametrize(
+    ("data", "most"),
+    [
+        (None, 20),
+        (b"", 20),
+        (b"[1]", 20),
+        (naming(0), 20),
+        (naming(position(7).seqno() + 1), 20),
+        (naming(position(MANY + 50).seqno()), 20),
+        (naming(position(MANY - 3).seqno()), 20),
+    ],
+    ids=["lost", "empty", "another document", "before all", "inside an interval", "after all", "stale"],
+)
+def test_a_hint_decides_nothing(kind: str, data: bytes | None, most: int, settings: SourceSettings) -> None:
+    store = ForgedStore(MANY)
+    hint(store, kind, data)
+    chain = chain_of(store)
+    head, staged, record = chain.head("0001"), chain.staged("0001"), chain.newest_published("0001")
+    assert head is not None and head.start_seqno == newest(store).start_seqno
+    assert staged == newest(store)
+    assert record is not None and record[1].stop_seqno == newest(store).stop_seqno
+    assert chain.unfinished("0001") == []
+    assert store.requests.total() < 3 * most
