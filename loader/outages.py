@@ -50,6 +50,11 @@ class _Rule(NamedTuple):
 
 
 _AGAIN = "run again when it is back; nothing is applied twice"
+_SERVICES = {
+    "org.apache.hadoop.fs.s3a.AWSServiceIOException",
+    "software.amazon.awssdk.core.exception.SdkServiceException",
+}
+"""Classes of the JVM that know an HTTP status."""
 _SERVER_ERRORS = frozenset({429, *range(500, 600)})
 # The first rule that fits any cause says what failed.
 _RULES = (
@@ -226,5 +231,4 @@ def _state(throwable: Any, kinds: tuple[str, ...]) -> str:
 
 
 def _status(throwable: Any, kinds: tuple[str, ...]) -> int:
-    services = {"org.apache.hadoop.fs.s3a.AWSServiceIOException", "software.amazon.awssdk.core.exception.SdkServiceException"}
-    return int(throwable.statusCode()) if not services.isdisjoint(kinds) else 0
+    return int(throwable.statusCode()) if not _SERVICES.isdisjoint(kinds) else 0

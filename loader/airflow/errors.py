@@ -32,7 +32,5 @@ def reported(context: Context) -> Iterator[None]:
         yield
     except LoaderError as error:
         context["ti"].xcom_push(key=ERROR, value=error.as_dict())
-        again = error.retryable or (
-            isinstance(error, UnexpectedError) and context["ti"].try_number < UNEXPECTED_TRIES
-        )
+        again = error.retryable or (isinstance(error, UnexpectedError) and context["ti"].try_number < UNEXPECTED_TRIES)
         raise (AirflowException if again else AirflowFailException)(str(error)) from error

@@ -37,7 +37,7 @@ def intervals(
         bool, typer.Option("--verify", help="Read the files of that one and name those lost, changed or foreign.")
     ] = False,
 ) -> None:
-    """List the newest intervals of a source with their state, or show one in detail: files, records, barriers, balance."""
+    """List the newest intervals with their state, or show one in detail: files, records, barriers, balance."""
     session: Session = context.obj
     settings = session.settings(source)
     if verify:

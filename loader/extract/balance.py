@@ -20,6 +20,7 @@ def balance_of(
     """Close the balance over an interval's bytes in each log file, and over its row events.
 
     Args:
+        plan: of the interval.
         segments: the interval's bytes in each log file, by the sizes of the files.
         results: of the interval's ranges.
         released: of XA groups that were held and are staged in it.

@@ -230,6 +230,13 @@ class Chain:
                     found[name] = seqno
         return found
 
+    def committed_at(self, target: int) -> str:
+        """The newest time of commit up to `target`; clocks can go back, the log does not."""
+        record = self.newest_published()
+        known = record.committed_at if record and record.stop_seqno <= target else ""
+        low = record.stop_seqno if record and known else 0
+        return max((known, *(one.committed_at for one in self.between(low, target) if one.stop_seqno <= target)))
+
     def renames(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""
         for manifest in self.between(low, target):

@@ -33,6 +33,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         tables=tables,
         behind=behind,
         made=made,
+        committed_at=chain.committed_at(last.stop_seqno),
     )
     return chain.publish(last, record)
 

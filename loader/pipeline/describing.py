@@ -60,7 +60,7 @@ def _history(chain: PlanChain, generation: Generation, place: Position) -> Schem
     inside: Manifest | None = None
     before = newest
     if newest and newest.stop_seqno > seqno:
-        begun = next(chain.falling(generation.name, seqno + 1), None)
+        begun = chain.holding(generation.name, seqno)
         inside = chain.manifest(generation.name, begun) if begun is not None else None
         before = chain.stopping(generation.name, inside.start_seqno) if inside else None
     if before:
@@ -108,7 +108,7 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
 def _left_out(chain: PlanChain, generation: Generation, table: TableName, place: Position) -> bool:
     """Whether the interval of a place left rows of the table out, and still lacks them."""
     seqno = place.seqno(generation.shift)
-    start = next(chain.falling(generation.name, seqno + 1), None)
+    start = chain.holding(generation.name, seqno)
     manifest = chain.manifest(generation.name, start) if start is not None else None
     return manifest is not None and any(one.name == table for one in manifest.left_out)
 

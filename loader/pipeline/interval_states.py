@@ -78,6 +78,7 @@ def intervals(settings: SourceSettings, limit: int = 0) -> list[IntervalState]:
     """Return the newest intervals of the source in order, of the newest generation and of those that it follows on.
 
     Args:
+        settings: of the source.
         limit: how many; 0 for all. The requests depend on it, and on how many are not applied, and not on how many
             there are.
     """
@@ -109,7 +110,8 @@ def _newest(
     """Places of generations and starts of so many intervals, and of all before that are not applied, in order."""
     found: list[tuple[int, int]] = []
     for place in reversed(range(len(followed))):
-        for start in chain.falling(followed[place][0].name):
+        head = chain.head(followed[place][0].name)
+        for start in chain.falling(followed[place][0].name, head.stop_seqno) if head else ():
             if len(found) >= limit and record is not None and start < record.stop_seqno:
                 return found[::-1]
             found.append((place, start))

@@ -79,7 +79,7 @@ def intervals_since(settings: SourceSettings, since: str) -> list[int]:
     chain = chain_of(settings)
     generation = chain.require_generation()
     seqno = _seqno_of(generation, since)
-    begun = next(chain.falling(generation.name, seqno + 1), None)
+    begun = chain.holding(generation.name, seqno)
     start = generation.start_position.seqno(generation.shift) if begun is None else begun
     return [found.start_seqno for found in chain.following(generation.name, start) if found.stop_seqno > seqno]
 

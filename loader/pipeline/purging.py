@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 from typing import Literal
@@ -21,7 +21,8 @@ from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Published, Purged
-from loader.staging.inventory import Stored, attempt_of, inventory, newest_published
+from loader.staging.inventory import Stored, attempt_of, stored_of
+from loader.staging.newest import Hints, Kind
 from loader.staging.verifying import faults
 from loader.store.base import ObjectInfo, Store
 from loader.store.opening import open_store
@@ -60,57 +61,114 @@ def purge(settings: SourceSettings, keep: timedelta | None, *, dry_run: bool = F
         if not dry_run:
             purging.carry_out(manifest, removal)
         done.append(removal)
+    if not dry_run:
+        purging.note()
     return done
 
 
 @dataclass
 class _Purging:
-    """One purge."""
+    """One purge.
+
+    It begins where the last one found something to keep, by hints that name these intervals: see `Hints`. A hint that
+    is too far leaves files where they are.
+
+    Attributes:
+        _kept: of each generation the first interval that has, or may get, something for a later purge, by hint.
+    """
 
     settings: SourceSettings
     chain: PlanChain
     keep: timedelta | None
+    _kept: dict[tuple[str, Kind], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._store: Store = open_store(self.settings.staging_root)
         self._now = datetime.now(UTC)
+        self._hints = Hints(self._store, self.settings.name)
 
     def removals(self, lineage: Sequence[Generation]) -> list[tuple[Manifest, Removal]]:
         """What is to go, oldest first, and the manifests of the intervals that it is of."""
-        found: list[tuple[Manifest, Removal]] = []
         # Every table has an interval once there is a published record of it or of a later one; but for those that the
         # newest record tells to be behind, since a table that is released catches up from where it was stopped.
-        applied_at: datetime | None = None
-        stored = {one.name: inventory(self._store, self.settings.name, one.name) for one in lineage}
-        record = newest_published(self.chain, stored)
-        for older, newer in reversed(list(zip_longest(lineage, lineage[1:]))):
-            for start, objects in reversed(stored[older.name].items()):
-                if newer and newer.follows and start >= newer.follows.stop_seqno:
-                    continue  # superseded: no record is of it
-                if "published.json" in objects.documents:
-                    applied_at = objects.documents["published.json"].modified
-                old = self.keep is not None and applied_at is not None and self._now - applied_at >= self.keep
-                # An attempt may still win while there is no manifest.
-                if "manifest.json" in objects.documents and objects.attempts:
-                    found += reversed(list(self._of_interval(older.name, start, objects, record if old else None)))
-        return found[::-1]
+        records = (self.chain.newest_published(one.name) for one in reversed(lineage))
+        record = next((found[1] for found in records if found), None)
+        found = list(self._of_attempts(lineage, record))
+        if self.keep is not None and record is not None:
+            found += self._of_intervals(lineage, record, self.keep)
+        places = {one.name: place for place, one in enumerate(lineage)}
+        return sorted(found, key=lambda one: (places[one[1].generation], one[1].start_seqno, one[1].attempt))
 
-    def _of_interval(
-        self, generation: str, start: int, found: Stored, record: Published | None
+    def note(self) -> None:
+        """Let the next purge begin where this one found something to keep."""
+        for (generation, kind), start in self._kept.items():
+            if start and self._hints.get(generation, kind) != start:
+                self._hints.put(generation, kind, start)
+
+    def _places(self, lineage: Sequence[Generation], kind: Kind) -> Iterator[tuple[str, int, Stored]]:
+        """The intervals that count from the hint on, and what the store holds of them, in order."""
+        for older, newer in zip_longest(lineage, lineage[1:]):
+            first = self._hints.get(older.name, kind) or 0
+            self._kept[older.name, kind] = first
+            for start in self.chain.rising(older.name, first - 1):
+                if newer and newer.follows and start >= newer.follows.stop_seqno:
+                    break  # superseded: no record is of it
+                yield older.name, start, stored_of(self._store, self.settings.name, older.name, start)
+
+    def _of_attempts(
+        self, lineage: Sequence[Generation], record: Published | None
     ) -> Iterator[tuple[Manifest, Removal]]:
-        """What is to go of one interval; `record`: the newest one, if the interval is old enough by it."""
-        manifest = self.chain.manifest(generation, start)
-        if manifest is None:
-            return
-        named = {file.key for file in self.chain.files(generation, start)}
-        winners = {attempt_of(key) for key in named}
-        needless = record is not None and not record.lacking(manifest)
-        for attempt, objects in sorted(found.attempts.items()):
-            if attempt not in winners:
-                if self._now - max(info.modified for info in objects) >= _STILL:
+        """Attempts that lost, of all intervals that are staged."""
+        done: set[str] = set()  # generations with something to keep
+        for generation, start, stored in self._places(lineage, "swept"):
+            # An attempt may still win while there is no manifest.
+            manifest = self.chain.manifest(generation, start) if "manifest.json" in stored.documents else None
+            lost = self._lost(manifest, stored) if manifest else {}
+            for attempt, objects in sorted(lost.items()):
+                if manifest and self._still(objects):
                     yield manifest, self._removal("attempt", manifest, attempt, objects)
-            elif needless and (staged := [info for info in objects if info.key in named]):
-                yield manifest, self._removal("interval", manifest, attempt, staged)
+            applied = manifest is not None and record is not None and manifest.stop_seqno <= record.stop_seqno
+            if manifest is None or not applied or not all(map(self._still, lost.values())):
+                done.add(generation)
+            elif generation not in done:
+                self._kept[generation, "swept"] = manifest.stop_seqno
+
+    def _of_intervals(
+        self, lineage: Sequence[Generation], record: Published, keep: timedelta
+    ) -> Iterator[tuple[Manifest, Removal]]:
+        """The files of intervals that every table has had for that long."""
+        waiting: list[tuple[str, int, Stored]] = []  # for the published record that has them
+        done: set[str] = set()
+        for place in self._places(lineage, "purged"):
+            waiting.append(place)
+            if (published := place[2].documents.get("published.json")) is None:
+                continue
+            if self._now - published.modified < keep:
+                return  # so are all that follow
+            for generation, start, stored in waiting:
+                manifest = self.chain.manifest(generation, start) if "manifest.json" in stored.documents else None
+                needless = manifest is not None and not record.lacking(manifest)
+                if manifest and needless and generation not in done:
+                    self._kept[generation, "purged"] = manifest.stop_seqno
+                if manifest is None or not needless:
+                    done.add(generation)
+                    continue
+                named = {file.key for file in self.chain.files(generation, start)}
+                for attempt, objects in sorted(stored.attempts.items()):
+                    if staged := [info for info in objects if info.key in named]:
+                        yield manifest, self._removal("interval", manifest, attempt, staged)
+            waiting = []
+
+    def _lost(self, manifest: Manifest, stored: Stored) -> dict[str, list[ObjectInfo]]:
+        """The objects of attempts of which no manifest of the interval names a file, by attempt."""
+        if not stored.attempts:
+            return {}
+        winners = {attempt_of(file.key) for file in self.chain.files(manifest.generation, manifest.start_seqno)}
+        return {attempt: objects for attempt, objects in stored.attempts.items() if attempt not in winners}
+
+    def _still(self, objects: Sequence[ObjectInfo]) -> bool:
+        """Whether an attempt has written nothing for long enough to be taken for ended."""
+        return self._now - max(info.modified for info in objects) >= _STILL
 
     def _removal(
         self, what: Literal["interval", "attempt"], of: Manifest, attempt: str, objects: Sequence[ObjectInfo]

@@ -16,6 +16,7 @@ from loader.reader.places import At, Since, parse_place
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Published
+from loader.staging.starts import ENDLESS
 
 
 class TableView(BaseModel):
@@ -62,6 +63,8 @@ def view(settings: SourceSettings, as_of: str = "") -> View:
     lineage = chain.lineage(chain.require_generation().name)
     found: tuple[Published, str] | None = None
     seqno, time = _limit(as_of, lineage) if as_of else (None, "")
+    if not time and (newest := _newest(chain, lineage, seqno)) is not None and newest.committed_at:
+        return _view(settings, newest, newest.committed_at)
     committed_at = ""
     for manifest in _applied(chain, lineage):
         committed_at = max(committed_at, manifest.committed_at)  # clocks can go back, the log does not
@@ -76,6 +79,21 @@ def view(settings: SourceSettings, as_of: str = "") -> View:
             source=settings.name,
         )
     return _view(settings, *found)
+
+
+def _newest(chain: PlanChain, lineage: Sequence[Generation], seqno: int | None) -> Published | None:
+    """The newest record, or the newest one with nothing after a seqno."""
+    stop = ENDLESS
+    for one in reversed(lineage):
+        newest = chain.newest_published(one.name)
+        if newest and newest[1].stop_seqno <= min(stop, ENDLESS if seqno is None else seqno):
+            return newest[1]
+        below = min(stop, ENDLESS if seqno is None else seqno)
+        records = (chain.published(one.name, start) for start in chain.falling(one.name, below)) if newest else ()
+        if found := next((record for record in records if record and record.stop_seqno <= below), None):
+            return found
+        stop = one.follows.stop_seqno if one.follows else stop
+    return None
 
 
 def _applied(chain: PlanChain, lineage: Sequence[Generation]) -> list[Manifest]:

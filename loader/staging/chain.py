@@ -162,7 +162,8 @@ class PlanChain:
         record = self.published(generation, hinted) if hinted is not None else None
         found = (hinted, record) if hinted is not None and record else None
         if found is None:
-            records = ((start, self.published(generation, start)) for start in self.falling(generation))
+            below = staged.stop_seqno if (staged := self.staged(generation)) else ENDLESS
+            records = ((start, self.published(generation, start)) for start in self.falling(generation, below))
             found = next(((start, record) for start, record in records if record), None)
             if found is None:
                 return None
@@ -205,20 +206,28 @@ class PlanChain:
         """Start seqnos of intervals that are less than one, falling; listed page by page."""
         return Starts(self.store, self.source, generation).falling(below)
 
-    def _newest(
-        self, generation: str, kind: Kind, read: Callable[[str, int], _Chained | None]
-    ) -> _Chained | None:
+    def _newest(self, generation: str, kind: Kind, read: Callable[[str, int], _Chained | None]) -> _Chained | None:
         """The last document of its kind: from the one that the hint names on, or else from the last that is listed."""
         hinted = self._hints.get(generation, kind)
         found = read(generation, hinted) if hinted is not None else None
         if found is None:
-            found = next((one for start in self.falling(generation) if (one := read(generation, start))), None)
+            below = self.falling(generation, self._end(generation) if kind == "staged" else ENDLESS)
+            found = next((one for start in below if (one := read(generation, start))), None)
             if found is None:
                 return None
             self._hints.put(generation, kind, found.start_seqno)
         while following := read(generation, found.stop_seqno):
             found = following
         return found
+
+    def _end(self, generation: str) -> int:
+        """A seqno at or behind the start of the newest interval that is planned."""
+        head = self.head(generation)
+        return head.stop_seqno if head else ENDLESS
+
+    def holding(self, generation: str, seqno: int) -> int | None:
+        """The start of the last interval that begins at or before a seqno."""
+        return seqno if self.plan(generation, seqno) else next(self.falling(generation, seqno + 1), None)
 
     def plans(self, generation: Generation, starts: Sequence[int] | None = None) -> list[Plan]:
         """All plans in order, or those with these starts, proved to be one unbroken chain.
@@ -305,7 +314,9 @@ class PlanChain:
             for manifest in self.following(generation, hinted):
                 if manifest.stop_seqno >= seqno:
                     return manifest if manifest.stop_seqno == seqno else None
-        found = next((one for start in self.falling(generation, seqno) if (one := self.manifest(generation, start))), None)
+        found = next(
+            (one for start in self.falling(generation, seqno) if (one := self.manifest(generation, start))), None
+        )
         return found if found and found.stop_seqno == seqno else None
 
     def newest_checkpoint(self, generation: Generation) -> Checkpoint:

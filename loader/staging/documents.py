@@ -384,6 +384,8 @@ class Published(Document):
             is not known).
         made: tables that a statement in the log made, and that were not part of a record yet, with the seqno right
             before that statement; None in records of versions that did not note it.
+        committed_at: the newest time of commit of a transaction up to `stop`, as staged lines have it; empty where
+            there is none, and in records of versions that did not note it.
     """
 
     source: str
@@ -393,10 +395,12 @@ class Published(Document):
     tables: dict[str, PublishedTable]
     behind: dict[str, int] = {}
     made: dict[str, int] | None = None
+    committed_at: str = ""
 
     def canonical(self) -> bytes:
         """See Document; `made` is left out where it is not known, and not where it is empty."""
-        data = self.model_dump(mode="json", exclude={"made"} if self.made is None else None)
+        unknown = {"made"} if self.made is None else set()
+        data = self.model_dump(mode="json", exclude=unknown | (set() if self.committed_at else {"committed_at"}))
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
     def completed(self, later: Published) -> Published:

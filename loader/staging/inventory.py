@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from loader.staging.chain import PlanChain
-from loader.staging.documents import Published
 from loader.staging.layout import chain_folder, interval_folder
 from loader.store.base import ObjectInfo, Store
 
@@ -49,13 +47,6 @@ def stored_of(store: Store, source: str, generation: str, start_seqno: int) -> S
     for info in store.list(root):
         found.add(info.key.removeprefix(root), info)
     return found
-
-
-def newest_published(chain: PlanChain, stored: dict[str, dict[int, Stored]]) -> Published | None:
-    """The published record of the latest of these intervals that has one."""
-    every = ((name, start) for name in reversed(stored) for start in reversed(stored[name]))
-    newest = next((one for one in every if "published.json" in stored[one[0]][one[1]].documents), None)
-    return chain.published(*newest) if newest else None
 
 
 def attempt_of(key: str) -> str:

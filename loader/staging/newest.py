@@ -3,7 +3,7 @@
 A hint is never trusted: whoever reads one reads the document that it names, and goes on from there by the stop of each
 interval, which is the start of the next. So it may be stale, lost or wrong: that costs requests, and nothing else.
 
-<source>/<generation>/newest/planned.json, staged.json, recorded.json
+<source>/<generation>/newest/planned.json, staged.json, recorded.json, swept.json, purged.json
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from loader.store.base import ObjectNotFound, Store
 
 _LOG = logging.getLogger(__name__)
 
-Kind = Literal["planned", "staged", "recorded"]
-"""What the newest interval has: a plan, a manifest, or a published record."""
+Kind = Literal["planned", "staged", "recorded", "swept", "purged"]
+"""What the newest interval has: a plan, a manifest, or a published record. Or what all intervals before one have lost:
+attempts that were not published, or their files."""
 
 
 class Hint(Document):

@@ -41,7 +41,8 @@ class Starts:
 
     def _page_below(self, below: int) -> tuple[int, ...]:
         """The last ones below a seqno, none of them left out; empty where there is none."""
-        low, high, span = -1, below, _SPAN  # one is at `low`, unless that is -1, and none is in [high, below)
+        last: tuple[int, ...] = ()  # the furthest page that was full; none is in [high, below)
+        high, span, halved = below, _SPAN, True
         probe = max(-1, high - span)
         while True:
             page, more = self._page(probe)
@@ -49,15 +50,20 @@ class Starts:
             if found and not (more and len(found) == len(page)):
                 return found
             if found:
-                low = found[-1]
+                last = found
+            else:
+                high = probe + 1
+            if last:
+                if high <= last[-1] + 1:
+                    return last
+                # After a full page the next one, and if that is full too, the middle of what is left.
+                halved = not (found and halved)
+                probe = (last[-1] + high - 1) // 2 if halved else last[-1]
             elif probe < 0:
                 return ()
             else:
-                high, span = probe + 1, span * _GROWTH
-            if low < 0:
+                span *= _GROWTH
                 probe = max(-1, high - span)
-            else:
-                probe = low - 1 if high == low + 1 else (low + high) // 2
 
     def _page(self, after: int) -> tuple[tuple[int, ...], bool]:
         names, more = self._store.folders_after(self._prefix, f"{after:020d}" if after >= 0 else "")

@@ -8,7 +8,6 @@ from typing import Protocol
 from loader.errors import LoaderError, RetryableError
 from loader.model.position import Interval
 
-
 Segment = tuple[str, int, int]
 """Bytes of a log file: its name, the first byte, and the one behind the last."""
 

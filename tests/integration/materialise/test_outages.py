@@ -87,7 +87,8 @@ def exact_once(lake: Lake) -> None:
     assert lake.rows(QUIET) == {(row[0],): row for row in ROWS}
     stood = [one.seqno for one in lake.history(ORDERS).stood()]
     assert stood == [number(1, 2000), number(1, 1000)]
-    assert list(lake.history(ORDERS).branches) == ["main"]
+    # One that was published, and that nobody dropped then, goes with the next merge.
+    assert set(lake.history(ORDERS).branches.values()) == {lake.history(ORDERS).head}
 
 
 @pytest.mark.parametrize(
@@ -204,7 +205,7 @@ def test_a_name_node_that_goes_away_in_a_merge(
 def test_a_name_node_that_is_gone_hides_no_table(on_hdfs: Lake, nodes: HdfsNodes) -> None:
     nodes.stop()
     try:
-        with pytest.raises(Exception, match=".") as caught:
+        with pytest.raises(Exception, match="ConnectException") as caught:
             on_hdfs.warehouse.history(QUIET.name)
     finally:
         nodes.start()

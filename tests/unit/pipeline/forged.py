@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from loader.model.position import Position
 from loader.staging.documents import Manifest, Plan, Published, PublishedTable, Purged, StagedFile, TableFilter
+from loader.staging.newest import Hint
 from loader.store.base import PAGE_NAMES, ObjectInfo, ObjectNotFound, Page
 from loader.testing import MemoryStore
 from tests.unit.pipeline.site import GENERATION, IDENTITY, MARK
@@ -63,6 +64,9 @@ class ForgedStore(MemoryStore):
         self.behind = behind or {}
         self.requests: Counter[str] = Counter()
         self.objects[f"{CHAIN}generation.json"] = GENERATION.canonical()
+        for kind in ("swept", "purged"):  # by a purge before
+            first = position(count - 5).seqno()
+            self.objects[f"{CHAIN}newest/{kind}.json"] = Hint(start_seqno=first).canonical()
 
     def get(self, key: str) -> bytes:
         self.requests["get"] += 1
@@ -106,8 +110,8 @@ class ForgedStore(MemoryStore):
         numbers = range(self.count) if prefix == CHAIN else [self._number(folder)] if folder.isdigit() else []
         for number in numbers:
             if number is not None and number < self.count:
-                for name in ("manifest.json", "plan.json", "published.json", "purged.json"):
-                    found.append(ObjectInfo(f"{CHAIN}{self._name(number)}/{name}", 1, self._time(number)))
+                names = ("manifest.json", "plan.json", "published.json", "purged.json")
+                found += [ObjectInfo(f"{CHAIN}{self._name(number)}/{name}", 1, EPOCH) for name in names]
         self.requests["list"] += 1 + len(found) // PAGE_NAMES
         return iter(sorted(found, key=lambda info: info.key))
 
@@ -128,11 +132,8 @@ class ForgedStore(MemoryStore):
         tables = {TABLE: PublishedTable(snapshot=1, applied=plan.stop_seqno)}
         return Published(
             source="shop", generation="0001", stop=plan.stop, stop_seqno=plan.stop_seqno, tables=tables,
-            behind=self.behind, made={},
+            behind=self.behind, made={}, committed_at="2026-01-01 00:00:00.000000",
         ).canonical()  # fmt: skip
-
-    def _time(self, number: int) -> datetime:
-        return EPOCH + timedelta(seconds=number)
 
     def _name(self, number: int) -> str:
         return f"{position(number).seqno():020d}"

@@ -22,7 +22,6 @@ from loader.materialise.spec import TableResult
 from loader.model.table import TableName
 from loader.pipeline import planning, states
 from loader.settings import SourceSettings
-from loader.source.retention import Runway
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.staging.schemas import SchemaStore
@@ -31,7 +30,8 @@ from tests.unit.extract.intervals import IDENTITY
 from tests.unit.pipeline.forged import STEP, TABLE, ForgedStore, forged_manifest, position
 from tests.unit.pipeline.site import settings_of
 
-FEW, MANY = 100, 200_000
+FEW, MANY = 100, 200_100
+"""Both end in the middle of a log file: to find the last interval before the start of one takes a few more requests."""
 Work = Callable[[SourceSettings, ForgedStore], object]
 
 
@@ -51,7 +51,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(planning, "stops", lambda _log, interval, _limits: [interval.stop])
     monkeypatch.setattr(states, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
     monkeypatch.setattr(states, "_bytes_between", lambda *_: 0)
-    monkeypatch.setattr(states, "source_runway", lambda _: Runway(file="binlog.000001", hours=None, why="x"))
+    monkeypatch.setattr(states, "source_runway", lambda _: None)
     return settings_of(tmp_path)
 
 
@@ -72,7 +72,9 @@ def opened(store: ForgedStore) -> Iterator[ForgedStore]:
 
 def requests(work: Work, settings: SourceSettings, store: ForgedStore) -> Counter[str]:
     with opened(store):
-        work(settings, store)  # finds no hints, and leaves them
+        chain = chain_of(store)  # finds no hints, and leaves them
+        assert chain.head("0001") and chain.staged("0001") and chain.newest_published("0001")
+        work(settings, store)
         store.requests.clear()
         work(settings, store)
     return store.requests
@@ -109,6 +111,8 @@ def materialise(settings: SourceSettings, store: ForgedStore) -> None:
     store.objects.setdefault(f"shop/0001/{last.start_seqno:020d}/plan.json", newest_plan(store).canonical())
     store.objects.setdefault(f"shop/0001/{last.start_seqno:020d}/manifest.json", last.canonical())
     store.objects.pop(f"shop/0001/{last.start_seqno:020d}/published.json", None)
+    if "shop/0001/newest/recorded.json" in store.objects:
+        hint(store, "recorded", naming(newest(store).start_seqno))
     done_before(pipeline.materialise_job(settings, last.stop_seqno))
     chain = Chain(store, "shop", "0001")
     assert chain.target(None) == chain.target(last.stop_seqno) == last
@@ -199,4 +203,4 @@ def test_a_hint_decides_nothing(kind: str, data: bytes | None, most: int, settin
     assert staged == newest(store)
     assert record is not None and record[1].stop_seqno == newest(store).stop_seqno
     assert chain.unfinished("0001") == []
-    assert store.requests.total() < 3 * most
+    assert store.requests.total() < 15 * most
