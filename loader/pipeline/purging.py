@@ -31,6 +31,10 @@ _STILL = timedelta(hours=1)
 """For how long nothing was written to the folder of an attempt that lost, before it is taken for ended."""
 
 
+_SETTLED = timedelta(days=1)
+"""How long after its manifest nobody is expected to attempt an interval; what comes later stays where it is."""
+
+
 class Removal(BaseModel):
     """Staged files that a purge removes, or has removed: of an interval, or of an attempt at it that lost."""
 
@@ -127,11 +131,16 @@ class _Purging:
             for attempt, objects in sorted(lost.items()):
                 if manifest and self._still(objects):
                     yield manifest, self._removal("attempt", manifest, attempt, objects)
-            applied = manifest is not None and record is not None and manifest.stop_seqno <= record.stop_seqno
-            if manifest is None or not applied or not all(map(self._still, lost.values())):
+            if manifest and self._settled(manifest, stored, record) and all(map(self._still, lost.values())):
+                if generation not in done:
+                    self._kept[generation, "swept"] = manifest.stop_seqno
+            else:
                 done.add(generation)
-            elif generation not in done:
-                self._kept[generation, "swept"] = manifest.stop_seqno
+
+    def _settled(self, manifest: Manifest, stored: Stored, record: Published | None) -> bool:
+        """Whether an interval is applied, and old enough for nobody to be at work on it."""
+        applied = record is not None and manifest.stop_seqno <= record.stop_seqno
+        return applied and self._now - stored.documents["manifest.json"].modified >= _SETTLED
 
     def _of_intervals(
         self, lineage: Sequence[Generation], record: Published, keep: timedelta

@@ -167,7 +167,6 @@ class PlanChain:
             found = next(((start, record) for start, record in records if record), None)
             if found is None:
                 return None
-            self._hints.put(generation, "recorded", found[0])
         for manifest in self.following(generation, found[1].stop_seqno):
             if record := self.published(generation, manifest.start_seqno):
                 found = manifest.start_seqno, record
@@ -215,7 +214,6 @@ class PlanChain:
             found = next((one for start in below if (one := read(generation, start))), None)
             if found is None:
                 return None
-            self._hints.put(generation, kind, found.start_seqno)
         while following := read(generation, found.stop_seqno):
             found = following
         return found

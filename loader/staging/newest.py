@@ -1,7 +1,8 @@
 """Hints that name the newest known interval of a generation, so that nobody lists those before it.
 
 A hint is never trusted: whoever reads one reads the document that it names, and goes on from there by the stop of each
-interval, which is the start of the next. So it may be stale, lost or wrong: that costs requests, and nothing else.
+interval, which is the start of the next. So it may be stale, lost or wrong: that costs requests, and nothing else. Who
+writes the document writes the hint; who only reads writes nothing.
 
 <source>/<generation>/newest/planned.json, staged.json, recorded.json, swept.json, purged.json
 """

@@ -113,9 +113,9 @@ chunk_rows = 500
         }
 
     def staged(self) -> dict[str, bytes]:
-        """Every staged file and its bytes, the attempt's folder left out of its name."""
+        """Every staged file and its bytes, but for hints."""
         folder = self.home / "staging"
-        files = (path for path in folder.rglob("*") if path.is_file())
+        files = (path for path in folder.rglob("*") if path.is_file() and path.parent.name != "newest")
         return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 

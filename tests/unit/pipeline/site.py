@@ -64,8 +64,9 @@ class Site:
         self.store.create(f"{self.chain.folder('0001', plan.start_seqno)}/published.json", record.canonical())
 
     def objects(self) -> dict[str, bytes]:
-        """Everything in the staging root."""
-        return {info.key: self.store.get(info.key) for info in self.store.list("shop/")}
+        """Everything in the staging root but hints, which decide nothing."""
+        keys = (info.key for info in self.store.list("shop/") if "/newest/" not in info.key)
+        return {key: self.store.get(key) for key in keys}
 
 
 def settings_of(folder: Path, root: str = "") -> SourceSettings:

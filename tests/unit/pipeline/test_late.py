@@ -50,9 +50,8 @@ def woken(process: subprocess.Popen[bytes]) -> int:
 
 
 def visible(site: Site) -> dict[str, bytes]:
-    """Every document but hints, which decide nothing, and every file that a manifest names."""
-    objects = site.objects().items()
-    documents = {key: data for key, data in objects if key.endswith(".json") and "/newest/" not in key}
+    """Every document, and every file that a manifest names."""
+    documents = {key: data for key, data in site.objects().items() if key.endswith(".json")}
     manifests = [Manifest.read(data, key) for key, data in documents.items() if key.endswith("manifest.json")]
     return documents | {file.key: site.store.get(file.key) for one in manifests for file in one.files}
 
