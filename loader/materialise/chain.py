@@ -194,48 +194,52 @@ class Chain:
     def born(self, table: TableName, target: int) -> int | None:
         """The seqno right before the statement that made the table as it is at `target`; None if it may be older.
 
-        A statement that makes it unless it is there tells nothing, but for one that took it away before. What was
-        before the newest record, that record tells.
+        A statement that makes it unless it is there tells nothing, but for one that took it away before.
         """
-        record = self.newest_published()
-        known = record is not None and record.made is not None and record.stop_seqno <= target
-        low = record.stop_seqno if record and known else 0
-        made: int | None = None
-        for event in reversed(events_of(table, tuple(self.between(low, target)), low, target)):
-            if isinstance(event, Left):
-                return made
-            if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
-                return event.seqno - 1
-            if isinstance(event, Made):
-                made = event.seqno - 1
-        if not known or record is None or record.made is None:
-            return None
-        return record.made.get(str(table))
+        return self._made(table, target) or None
 
     def made(self, target: int) -> dict[str, int] | None:
-        """Of tables that statements made up to `target`, and that may be in no record yet, where: see `born`.
-
-        None where the newest record is beyond the target, so that nothing is told of what was before.
-        """
+        """See Published.made, at `target`; None where the newest record is beyond that, or has none itself."""
         record = self.newest_published()
-        if record is not None and record.stop_seqno > target:
+        if record is not None and (record.made is None or record.stop_seqno > target):
             return None
-        low = record.stop_seqno if record and record.made is not None else 0
+        low = record.stop_seqno if record else 0
         named = {name for manifest in self.between(low, target) for one in manifest.barriers for name in one.tables}
         named |= set(record.made or ()) if record else set()
         found: dict[str, int] = {}
         for name in sorted(named):
             with suppress(UnsupportedError):  # a statement that cannot be read: the table stops at it
-                if (seqno := self.born(TableName.parse(name), target)) is not None:
+                if (seqno := self._made(TableName.parse(name), target)) is not None:
                     found[name] = seqno
         return found
 
-    def committed_at(self, target: int) -> str:
-        """The newest time of commit up to `target`; clocks can go back, the log does not."""
+    def _made(self, table: TableName, target: int) -> int | None:
+        """What `born` gives; 0 where the last statement took the table away. What was long ago, the record tells."""
         record = self.newest_published()
-        known = record.committed_at if record and record.stop_seqno <= target else ""
-        low = record.stop_seqno if record and known else 0
-        return max((known, *(one.committed_at for one in self.between(low, target) if one.stop_seqno <= target)))
+        known = record.made if record and record.stop_seqno <= target else None
+        low = record.stop_seqno if record and known is not None else 0
+        perhaps = 0
+        for manifest in reversed(list(self.between(low, target))):
+            for event in reversed(events_of(table, [manifest], low, target)):
+                if isinstance(event, Left):
+                    return perhaps
+                if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
+                    return event.seqno - 1
+                if isinstance(event, Made):
+                    perhaps = event.seqno - 1
+        before = known.get(str(table)) if known else None
+        return perhaps if before == 0 else before
+
+    def committed_at(self, target: int) -> str:
+        """The newest time of commit up to `target`; empty where the newest record does not tell what was before it.
+
+        Clocks can go back, the log does not.
+        """
+        record = self.newest_published()
+        if record is not None and (record.made is None or record.stop_seqno > target):
+            return ""
+        since = self.between(record.stop_seqno if record else 0, target)
+        return max((record.committed_at if record else "", *(one.committed_at for one in since)))
 
     def renames(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""

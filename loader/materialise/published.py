@@ -23,8 +23,6 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         if result.snapshot is not None and result.applied_seqno is not None and result.applied_seqno <= last.stop_seqno
     }
     behind = {result.table: result.applied_seqno or 0 for result in results if result.status == "quarantined"}
-    found = chain.made(last.stop_seqno)
-    made = None if found is None else {name: seqno for name, seqno in found.items() if name not in tables}
     record = Published(
         source=chain.source,
         generation=last.generation,
@@ -32,7 +30,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         stop_seqno=last.stop_seqno,
         tables=tables,
         behind=behind,
-        made=made,
+        made=chain.made(last.stop_seqno),
         committed_at=chain.committed_at(last.stop_seqno),
     )
     return chain.publish(last, record)
