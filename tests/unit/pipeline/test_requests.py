@@ -16,6 +16,7 @@ from loader import pipeline
 from loader.airflow.already import done_before
 from loader.doctor import page
 from loader.materialise.chain import Chain
+from loader.materialise.keeping import viewed
 from loader.materialise.published import publish
 from loader.materialise.run import _changed, _steps, known_tables
 from loader.materialise.spec import TableResult
@@ -27,7 +28,7 @@ from loader.staging.documents import Manifest
 from loader.staging.schemas import SchemaStore
 from loader.store.opening import open_store
 from tests.unit.extract.intervals import IDENTITY
-from tests.unit.pipeline.forged import STEP, TABLE, ForgedStore, forged_manifest, position
+from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, ForgedStore, forged_manifest, position
 from tests.unit.pipeline.site import settings_of
 
 FEW, MANY = 100, 200_100
@@ -148,6 +149,7 @@ WORK: dict[str, Work] = {
     "doctor": lambda settings, _: page.continues(settings),
     "replay": lambda settings, store: pipeline.intervals_since(settings, newest(store).start),
     "tables": lambda settings, _: pipeline.view(settings),
+    "maintain": lambda _, store: viewed(store, "shop", "0001", EPOCH + timedelta(days=1)),
     "purge of lost attempts": lambda settings, _: pipeline.purge(settings, None),
     "purge": lambda settings, _: pipeline.purge(settings, timedelta(days=1)),
 }
