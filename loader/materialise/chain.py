@@ -205,7 +205,7 @@ class Chain:
         return origin_of(table, newest_first, low, target, made=made, every_life=every_life)
 
     def made(self, target: int, others: Container[str]) -> dict[str, int] | None:
-        """Return where the tables begin that statements up to `target` made, apart from `others`: see `origin_of`.
+        """Return what `Published.made` says at `target`, apart from the tables `others`.
 
         None where the newest record is beyond the target, so that nothing is told of what was before.
         """
@@ -219,16 +219,20 @@ class Chain:
         for name in sorted(name for name in named if name not in others):
             with suppress(UnsupportedError):  # a statement that cannot be read: the table stops at it
                 origin = self.origin_of(TableName.parse(name), target)
-                if origin.seqno is not None and not origin.dropped:
-                    found[name] = origin.seqno
+                if origin.dropped or origin.seqno is not None:
+                    found[name] = 0 if origin.dropped else origin.seqno or 0
         return found
 
     def committed_at(self, target: int) -> str:
-        """The newest time of commit up to `target`; clocks can go back, the log does not."""
+        """The newest time of commit up to `target`; empty where the newest record does not tell what was before it.
+
+        Clocks can go back, the log does not.
+        """
         record = self.newest_published()
-        known = record.committed_at if record and record.stop_seqno <= target else ""
-        low = record.stop_seqno if record and known else 0
-        return max((known, *(one.committed_at for one in self.between(low, target) if one.stop_seqno <= target)))
+        if record is not None and (record.made is None or record.stop_seqno > target):
+            return ""
+        since = self.between(record.stop_seqno if record else 0, target)
+        return max((record.committed_at if record else "", *(one.committed_at for one in since)))
 
     def renames(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""

@@ -14,7 +14,7 @@ from loader.materialise.branch import PREFIX, can_become_main
 from loader.materialise.history import Applied, TableHistory
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
-from loader.staging.inventory import inventory
+from loader.staging.inventory import stored_of
 from loader.store.base import Store
 
 
@@ -47,8 +47,9 @@ def viewed(store: Store, source: str, generation: str, since: datetime) -> dict[
 def _records(store: Store, source: str, generation: str, since: datetime) -> Iterator[Published]:
     chain = PlanChain(store, source)
     for one in reversed(chain.lineage(generation)):
-        for start, stored in reversed(inventory(store, source, one.name).items()):
-            info = stored.documents.get("published.json")
+        head = chain.head(one.name)
+        for start in chain.falling(one.name, head.stop_seqno) if head else ():
+            info = stored_of(store, source, one.name, start).documents.get("published.json")
             record = chain.published(one.name, start) if info else None
             if info and record:
                 yield record

@@ -42,7 +42,8 @@ def origin_of(
         newest_first: the intervals with a part in (`after`, `target`].
         after: a seqno; statements and records up to it do not count.
         target: a seqno; later statements do not count.
-        made: the seqno right before the statement that made the table as it is at `after`, if that is known.
+        made: the seqno right before the statement that made the table as it is at `after`; 0 if there is no table then,
+            None if that is not known.
         every_life: begin with the first life that the log holds, and not with the last one. There is no origin if the
             log also holds records of an earlier life that began before the log.
     """
@@ -65,7 +66,10 @@ def origin_of(
             if begin is not None and not every_life:
                 return Origin(begin, dropped=bool(dropped))
         orphans = orphans or (begin is not None and _has_records(manifest, table, after, ends))
-    if made is not None:
+    if made == 0:
+        dropped = True if dropped is None else dropped
+        begin, orphans = (begin, orphans) if maybe is None else (maybe, False)
+    elif made is not None:
         begin, orphans = made, False
     return Origin(None if orphans else begin, dropped=bool(dropped))
 

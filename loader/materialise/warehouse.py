@@ -15,7 +15,14 @@ from pyspark.sql import SparkSession
 from loader.errors import DataError, RetryableError, UnsupportedError, UsageError
 from loader.materialise.history import GENERATION, SCHEMA_ID, SOURCE, Applied, TableHistory, load_history
 from loader.materialise.layout import Layout
-from loader.materialise.quoting import identifier, identifiers, literal, namespace_identifier, table_identifier
+from loader.materialise.quoting import (
+    catalog_name,
+    identifier,
+    identifiers,
+    literal,
+    namespace_identifier,
+    table_identifier,
+)
 from loader.materialise.rules import TableRule, rule_of
 from loader.materialise.spec import CatalogSettings
 from loader.model.table import TableName, TableSchema
@@ -85,28 +92,31 @@ class Warehouse:
             RetryableError: the catalog did not see the table, though it is there.
         """
         found = load_history(self.session, self.name(table))
-        if found is None and self.catalog.type == "hadoop":
-            self._check_absent(table)
+        if found is None and self.catalog.type == "hadoop" and self._has_files(table):
+            found = load_history(self.session, self.name(table))  # it may have been made just now
+            if found is None:
+                raise RetryableError(
+                    "the catalog did not see a table that is there",
+                    why="its file system failed while the table was looked for",
+                    hint="run again",
+                    table=table,
+                )
         return found
 
-    def _check_absent(self, table: TableName) -> None:
-        """Raise if the files of a table are there, or cannot be looked for.
+    def _has_files(self, table: TableName) -> bool:
+        """Whether the metadata of a table is there, by the file system itself; its errors are those of the JVM.
 
         A hadoop catalog takes a file system that does not answer for one that has no such table
         (HadoopTableOperations.findVersion).
         """
         java: Any = self.session._jvm
-        metadata = f"{self.catalog.warehouse.rstrip('/')}/{table.schema}/{table.table}/metadata"
+        metadata = (
+            f"{self.catalog.warehouse.rstrip('/')}/{catalog_name(table.schema)}/{catalog_name(table.table)}/metadata"
+        )
         path = java.org.apache.hadoop.fs.Path(metadata)
         files = path.getFileSystem(cast("Any", self.session)._jsparkSession.sessionState().newHadoopConf())
         # Without one of a version it was never made whole.
-        if list(files.globStatus(java.org.apache.hadoop.fs.Path(path, "v*.metadata.json")) or ()):
-            raise RetryableError(
-                "the catalog did not see a table that is there",
-                why="its file system failed while the table was looked for",
-                hint="run again",
-                table=table,
-            )
+        return bool(list(files.globStatus(java.org.apache.hadoop.fs.Path(path, "v*.metadata.json")) or ()))
 
     def create(self, schema: TableSchema, source: str, generation: str) -> None:
         """Make the table, empty and sorted by its key, unless it exists. Finishes what a killed run began.

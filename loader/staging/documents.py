@@ -390,8 +390,8 @@ class Published(Document):
     Attributes:
         behind: tables that are quarantined and so not part of it, with the seqno up to which each has the log (0: that
             is not known).
-        made: tables that a statement in the log made, and that were not part of a record yet, with the seqno right
-            before that statement; None in records of versions that did not note it.
+        made: tables that a statement in the log made, with the seqno right before it, and those that one took away,
+            with 0; None in records of versions that did not note it.
         committed_at: the newest time of commit of a transaction up to `stop`, as staged lines have it; empty where
             there is none, and in records of versions that did not note it.
     """

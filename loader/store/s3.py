@@ -109,12 +109,17 @@ class S3Remote:
         place = self._place / prefix
         # `/` sorts right before `0`: so that name is behind all objects in the folder `after`.
         start = {"StartAfter": f"{place.key}{after}0"} if after else {}
+        names: list[str] = []
         with self._errors(prefix):
-            found = self._client.list_objects_v2(
-                Bucket=place.bucket, Prefix=place.key, Delimiter="/", MaxKeys=PAGE_NAMES, **start, **self._paying
-            )
-        names = sorted(entry["Prefix"].rstrip("/").rpartition("/")[2] for entry in found.get("CommonPrefixes", ()))
-        return Page(tuple(names), bool(found["IsTruncated"]))
+            while True:
+                found = self._client.list_objects_v2(
+                    Bucket=place.bucket, Prefix=place.key, Delimiter="/", MaxKeys=PAGE_NAMES, **start, **self._paying
+                )
+                prefixes = (entry["Prefix"] for entry in found.get("CommonPrefixes", ()))
+                names += (one.rstrip("/").rpartition("/")[2] for one in prefixes)
+                if names or not found["IsTruncated"]:
+                    return Page(tuple(sorted(names)), bool(found["IsTruncated"]))
+                start = {"ContinuationToken": found["NextContinuationToken"]}
 
     def delete(self, key: str) -> None:
         """See Store."""

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from loader.errors import UsageError
 from loader.model.table import TableName
 from loader.staging.layout import interval_folder, part_key
+from loader.store import base
+from loader.store import s3 as s3_store
 from loader.store.base import ObjectInfo, ObjectNotFound, Store
 from loader.store.local import LocalStore
 from loader.store.opening import open_store
@@ -172,6 +174,24 @@ def test_folders_are_the_names_right_below(store: Store) -> None:
     assert store.folders("s/") == ("0001", "0002", "runs")
     assert store.folders("s/0001/") == ()
     assert store.folders("nowhere/") == ()
+
+
+def test_folders_come_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (base, s3_store):
+        monkeypatch.setattr(module, "PAGE_NAMES", 2)
+    for name in ("0001", "0002", "0003", "0004", "0005"):
+        for file in ("manifest.json", "plan.json", "a/part.csv"):
+            store.create(f"s/{name}/{file}", b"x")
+    store.create("s/generation.json", b"x")
+    pages, after = [], ""
+    while not pages or pages[-1].more:
+        pages.append(store.folders_after("s/", after))
+        after = pages[-1].names[-1]
+    assert [page.names for page in pages[:2]] == [("0001", "0002"), ("0003", "0004")]
+    assert [name for page in pages for name in page.names] == ["0001", "0002", "0003", "0004", "0005"]
+    assert store.folders_after("s/", "0002").names == ("0003", "0004")
+    assert store.folders_after("s/", "00021").names == ("0003", "0004")
+    assert store.folders_after("nowhere/", "") == base.Page((), more=False)
 
 
 def test_a_deleted_object_is_gone_and_can_be_created_again(store: Store) -> None:

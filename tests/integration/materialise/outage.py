@@ -1,8 +1,11 @@
-"""Something that happens at a failpoint of a merge in this process."""
+"""What goes wrong at a failpoint of a merge in this process: an action, or a reply of the catalog that is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -23,3 +26,73 @@ def at(point: str, action: Callable[[], object], patch: pytest.MonkeyPatch) -> l
     for module in (branch, building, chain, merge):
         patch.setattr(module, "failpoint", failpoint)
     return passed
+
+
+class LostReplies:
+    """Forwards connections to a PostgreSQL; once `armed`, it cuts one off after a commit of Iceberg was executed.
+
+    Attributes:
+        lost: how many replies were lost.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.armed = False
+        self.lost = 0
+
+    def serve(self) -> None:
+        """Serve until closed."""
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._to))
+                for work in (self._asks, self._answers):
+                    threading.Thread(target=work, args=(client, server), daemon=True).start()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _asks(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := client.recv(1 << 16):
+                # Only a commit names files of metadata; its reply comes before anything else is asked.
+                if self.armed and b".metadata.json" in data:
+                    self.armed = False
+                    self._losing = client
+                server.sendall(data)
+        _cut(client, server)
+
+    _losing: socket.socket | None = None
+
+    def _answers(self, client: socket.socket, server: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(1 << 16):
+                if self._losing is client:
+                    self.lost += 1
+                    break
+                client.sendall(data)
+        _cut(client, server)
+
+
+def _cut(*ends: socket.socket) -> None:
+    for end in ends:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def lost_replies(port: int) -> Iterator[LostReplies]:
+    """In front of the PostgreSQL at that port."""
+    found = LostReplies(port)
+    thread = threading.Thread(target=found.serve, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        found.close()
+        thread.join()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ from loader.materialise.spec import CatalogSettings, MaterialiseResult
 from loader.model.table import Column
 from loader.s3 import open_client
 from tests.integration.materialise.lake import Lake
-from tests.integration.materialise.outage import at
+from tests.integration.materialise.outage import at, lost_replies
 from tests.integration.materialise.staged_writer import Change, fold, number, position, table
 
 pytestmark = pytest.mark.integration
@@ -48,19 +49,23 @@ def ready(lake: Lake) -> Lake:
     return lake
 
 
-@pytest.fixture
-def lake(spark: SparkSession, tmp_path: Path, database: PostgresServer) -> Lake:
-    password = tmp_path / "password"
+def on_postgres(spark: SparkSession, folder: Path, uri: str) -> Lake:
+    password = folder / "password"
     password.write_text(PASSWORD)
     catalog = CatalogSettings(
-        name=f"lake_{tmp_path.name}",
+        name=f"lake_{folder.name}",
         type="jdbc",
-        uri=database.uri,
-        warehouse=f"file://{tmp_path}/warehouse",
+        uri=uri,
+        warehouse=f"file://{folder}/warehouse",
         properties={"jdbc.user": "postgres", "jdbc.schema-version": "V1"},
         secrets={"jdbc.password": f"file:{password}"},
     )
-    return ready(Lake(spark, tmp_path, catalog))
+    return ready(Lake(spark, folder, catalog))
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path, database: PostgresServer) -> Lake:
+    return on_postgres(spark, tmp_path, database.uri)
 
 
 def impatient(patch: pytest.MonkeyPatch) -> None:
@@ -120,6 +125,20 @@ def test_a_catalog_that_comes_back_is_waited_for(
     assert passed == ["delete.after"]
     assert {one.table: one.status for one in result.tables} == {"shop.orders": "applied", "shop.quiet": "unchanged"}
     exact_once(lake)
+
+
+def test_a_commit_whose_reply_is_lost_counts_once(
+    spark: SparkSession, tmp_path: Path, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = urlsplit(database.uri.removeprefix("jdbc:")).port or 0
+    with lost_replies(port) as network:
+        lake = on_postgres(spark, tmp_path, database.uri.replace(f":{port}/", f":{network.port}/"))
+        with monkeypatch.context() as patch:
+            at("publish.before", lambda: setattr(network, "armed", True), patch)
+            result = lake.merged()
+        assert network.lost == 1
+        assert {one.table: one.status for one in result.tables} == {"shop.orders": "applied", "shop.quiet": "unchanged"}
+        exact_once(lake)
 
 
 @pytest.fixture

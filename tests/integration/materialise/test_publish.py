@@ -1,4 +1,7 @@
-"""Main is moved by one attempt at a time, whatever else happens to the table meanwhile."""
+"""Main is moved by one attempt at a time, whatever else happens to the table meanwhile.
+
+A catalog that fails, or loses a reply, is in test_outages.py.
+"""
 
 from __future__ import annotations
 
@@ -98,18 +101,6 @@ def test_a_branch_dropped_and_made_again_is_not_published(ready: Lake) -> None:
         branch.publish(2)
 
 
-def test_a_lost_reply_is_no_failure(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Branch._forward
-
-    def loses_replies(*arguments) -> None:
-        original(*arguments)
-        raise ConnectionError("the reply was lost")
-
-    monkeypatch.setattr(Branch, "_forward", loses_replies)
-    assert ready.one(ready.merged()).status == "applied"
-    assert exact(ready)
-
-
 def test_another_change_of_the_table_in_between_is_no_failure(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     original = TableHistory.transaction
     left = [2]
@@ -125,19 +116,6 @@ def test_another_change_of_the_table_in_between_is_no_failure(ready: Lake, monke
     assert ready.one(ready.merged()).status == "applied"
     assert exact(ready)
     assert ready.history(NUMBERED).properties["by.hand"] == "0"
-
-
-def test_a_catalog_that_fails_is_worth_a_retry(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_) -> None:
-        raise ConnectionError("no answer")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Branch, "_forward", fails)
-        result = ready.merged()
-    assert (result.exit_code, result.tables[0].error["error"]) == (3, "RetryableError")
-    assert list(ready.history(NUMBERED).branches) == ["main"]
-    assert ready.one(ready.merged()).status == "applied"
-    assert exact(ready)
 
 
 @pytest.mark.parametrize("moves", [1, 99])

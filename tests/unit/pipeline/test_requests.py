@@ -16,6 +16,7 @@ from loader import pipeline
 from loader.airflow.already import done_before
 from loader.doctor import page
 from loader.materialise.chain import Chain
+from loader.materialise.keeping import viewed
 from loader.materialise.published import publish
 from loader.materialise.run import _changed, _steps, known_tables
 from loader.materialise.spec import TableResult
@@ -27,7 +28,7 @@ from loader.staging.documents import Manifest
 from loader.staging.schemas import SchemaStore
 from loader.store.opening import open_store
 from tests.unit.extract.intervals import IDENTITY
-from tests.unit.pipeline.forged import STEP, TABLE, ForgedStore, forged_manifest, position
+from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, ForgedStore, forged_manifest, position
 from tests.unit.pipeline.site import settings_of
 
 FEW, MANY = 100, 200_100
@@ -47,7 +48,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(planning.inspect, "check_settings", lambda _: None)
     monkeypatch.setattr(planning, "prove", lambda *_: None)
     monkeypatch.setattr(page, "prove", lambda *_: None)
-    monkeypatch.setattr(planning, "_next_stop", lambda _s, _l, start, *_: (start_after(start), [], ""))
+    monkeypatch.setattr(planning, "_read", lambda _s, _l, start, *_: planning._Read(start_after(start), [], "", (), []))
     monkeypatch.setattr(planning, "stops", lambda _log, interval, _limits: [interval.stop])
     monkeypatch.setattr(states, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
     monkeypatch.setattr(states, "_bytes_between", lambda *_: 0)
@@ -124,7 +125,9 @@ def materialise(settings: SourceSettings, store: ForgedStore) -> None:
     assert table in known_tables(chain, record)
     assert chain.captures(last.start_seqno, table)
     assert chain.covering(record.stop_seqno, last.stop_seqno) == (last,)
-    assert chain.origin_of(TableName("shop", "never_loaded"), last.stop_seqno).seqno is None
+    never = TableName("shop", "never_loaded")
+    if str(never) not in record.behind:  # a quarantined table is not looked at until it is released
+        assert chain.origin_of(never, last.stop_seqno).seqno is None
     at = {"applied_seqno": last.stop_seqno, "complete_through": last.stop_seqno}
     publish(chain, last, [TableResult(table=TABLE, status="applied", snapshot=2, **at)])
 
@@ -149,6 +152,7 @@ WORK: dict[str, Work] = {
     "doctor": lambda settings, _: page.continues(settings),
     "replay": lambda settings, store: pipeline.intervals_since(settings, newest(store).start),
     "tables": lambda settings, _: pipeline.view(settings),
+    "maintain": lambda _, store: viewed(store, "shop", "0001", EPOCH + timedelta(days=1)),
     "purge of lost attempts": lambda settings, _: pipeline.purge(settings, None),
     "purge": lambda settings, _: pipeline.purge(settings, timedelta(days=1)),
 }
