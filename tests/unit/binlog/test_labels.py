@@ -36,7 +36,8 @@ def test_an_enum_of_one_and_of_two_bytes(count: int) -> None:
 )
 def test_a_set_is_its_labels_in_their_order(labels: list[str], masks: list[int]) -> None:
     masks = [0, 2 ** len(labels) - 1, *(mask % 2 ** len(labels) for mask in masks)]
-    expected = [",".join(label for i, label in enumerate(labels) if mask >> i & 1) for mask in masks]
+    # The server writes no comma behind an empty text (Field_set::val_str).
+    expected = [",".join(label for i, label in enumerate(labels) if mask >> i & 1).lstrip(",") for mask in masks]
     assert column(set_of("s", labels), *masks) == expected
 
 
