@@ -15,9 +15,10 @@ from pyspark.sql import functions as sf
 
 from loader.errors import UnsupportedError
 from loader.materialise.conditions import all_of, any_of
+from loader.materialise.frame_columns import key_places, places
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier
-from loader.materialise.reading import as_staged, key_places, left_out, places, typed
+from loader.materialise.reading import as_staged, left_out, typed
 from loader.materialise.records import META, cast, cast_apart
 from loader.model.table import Column, TableName
 

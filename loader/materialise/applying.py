@@ -9,10 +9,10 @@ from pyspark.sql import functions as sf
 
 from loader.materialise.branch import Branch
 from loader.materialise.changes import Changes
+from loader.materialise.frame_columns import key_places
 from loader.materialise.multiset import places_of_gone
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifiers
-from loader.materialise.reading import key_places
 from loader.resources import sql
 
 _MANY_ROWS = 1_000_000

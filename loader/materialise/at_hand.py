@@ -21,8 +21,8 @@ from loader.latest.finding import Latest, Unusual
 from loader.latest.writing import write
 from loader.materialise.bounds import between
 from loader.materialise.changes import Changes
+from loader.materialise.frame_columns import key_places, places
 from loader.materialise.plan import Work
-from loader.materialise.reading import key_places, places
 from loader.schema.evolution import Kept
 from loader.store.base import Store
 from loader.typemap import spark_type

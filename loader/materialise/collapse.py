@@ -17,10 +17,11 @@ from loader.materialise.absent import Base, completed, incomplete
 from loader.materialise.at_hand import at_hand
 from loader.materialise.bounds import between, key_type
 from loader.materialise.changes import Changes
+from loader.materialise.frame_columns import key_places, places
 from loader.materialise.multiset import netted
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier
-from loader.materialise.reading import key_places, places, unreadable
+from loader.materialise.reading import unreadable
 from loader.materialise.records import read_records
 from loader.materialise.values import bad_value, lost, misfit, partial, record, row, typed_frame, ungrouped
 from loader.model.table import TableSchema

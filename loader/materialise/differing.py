@@ -12,11 +12,11 @@ from pyspark.sql import functions as sf
 
 from loader.materialise.changes import Changes
 from loader.materialise.conditions import all_of
+from loader.materialise.frame_columns import key_places
 from loader.materialise.layout import TableColumn
 from loader.materialise.multiset import comparable
 from loader.materialise.plan import Work
 from loader.materialise.quoting import identifier
-from loader.materialise.reading import key_places
 from loader.materialise.spec import Sample
 from loader.materialise.warehouse import Warehouse
 

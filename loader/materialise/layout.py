@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from loader.errors import UnsupportedError
+from loader.materialise.frame_columns import key_places, places
 from loader.materialise.quoting import identifier
-from loader.materialise.reading import key_places, places
 from loader.materialise.rules import RESERVED, TableRule
 from loader.model.table import TableSchema
 from loader.typemap import spark_type

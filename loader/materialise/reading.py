@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.errors import StagedDataError
+from loader.materialise.frame_columns import places
 from loader.model.table import Column, TableName, TableSchema
 from loader.typemap import Form, form, spark_type
 
@@ -39,17 +40,6 @@ _DIALECT = {
 }
 
 _NOT_THE_FORMAT = ("MALFORMED_CSV_RECORD", "MALFORMED_RECORD", "TextParsingException", "CAST_INVALID_INPUT")
-
-
-def places(schema: TableSchema) -> tuple[str, ...]:
-    """Names of the table's columns in the frames of this package, in their order."""
-    return tuple(f"c{place}" for place in range(len(schema.columns)))
-
-
-def key_places(schema: TableSchema) -> tuple[str, ...]:
-    """Names of the key's columns in the frames of this package, in key order."""
-    names = [column.name for column in schema.columns]
-    return tuple(f"c{names.index(name)}" for name in schema.key)
 
 
 def read_staged(session: SparkSession, uris: Sequence[str], schema: TableSchema) -> DataFrame:

@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.materialise.conditions import any_of
+from loader.materialise.frame_columns import places
 from loader.materialise.plan import Source, Window, Work
-from loader.materialise.reading import escaped, left_out, places, read_staged, typed
+from loader.materialise.reading import escaped, left_out, read_staged, typed
 from loader.model.table import Column
 from loader.schema.evolution import Kept, Origin
 from loader.store.base import Store

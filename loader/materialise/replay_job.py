@@ -12,7 +12,7 @@ from loader.errors import UsageError
 from loader.job import failure, job_main
 from loader.materialise.chain import Chain
 from loader.materialise.replay import replay_table
-from loader.materialise.run import AT_ONCE, known_tables
+from loader.materialise.run import known_tables, tables_at_once
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
 from loader.materialise.warehouse import Warehouses
 from loader.model.table import TableName
@@ -51,7 +51,7 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
             _LOG.error("table %s failed", table, exc_info=error)
             return TableReplay(table=str(table), status="failed", error=failure(error))
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(tables_at_once(spark)) as pool:
         return ReplayResult(since_seqno=spec.since_seqno, tables=tuple(pool.map(one, meant)))
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from loader.job import failure
+from loader.job import failure, on_one_machine
 from loader.materialise.chain import Chain, read_load
 from loader.materialise.isolation import Isolation, standing
 from loader.materialise.load import load_table, load_work
@@ -30,7 +30,8 @@ from loader.store.opening import open_store
 Result = TypeVar("Result")
 
 _LOG = logging.getLogger(__name__)
-AT_ONCE = 2  # tables; while one plans and commits, which is the driver's work alone, another one computes
+_ON_ONE_MACHINE = 2  # tables at once: while one plans and commits, the driver's work alone, another one computes
+_ON_A_CLUSTER = (4, 16)  # the fewest and the most tables at once
 
 
 def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult:
@@ -72,8 +73,9 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
         elif found is not None:
             done.append(found)
     biggest_first = [table for _, table in sorted(todo, reverse=True)]
-    done += _all(biggest_first, lambda table: bring(table, stop))
-    done = _waited(done, stop, bring)
+    count = tables_at_once(spark)
+    done += _all(biggest_first, lambda table: bring(table, stop), count)
+    done = _waited(done, stop, bring, count)
     earlier = {str(table): result for table, result in before.items()}
     done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
     done = sorted(isolation.judged(done), key=lambda result: result.table)
@@ -105,7 +107,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
         with warehouses.one() as mine:
             return retries.call(lambda: load_table(mine, store, manifests[table], lineage))
 
-    done = _all(biggest_first, load_one)
+    done = _all(biggest_first, load_one, tables_at_once(spark))
     quarantines = Quarantines(store, spec.source)
     for one in done:
         if one.applied_seqno is not None:  # a table that stands elsewhere than where it failed is released
@@ -147,7 +149,7 @@ def _stepwise(
     for target, named in _steps(chain, _known(chain, warehouse, isolation, record, stop), stop):
         there = partial(_is_there, warehouse, chain, isolation, target)
         tables = [table for table in named if _guarded(table, partial(there, table)) is True]
-        for result in _all(tables, partial(_to, bring, target)):
+        for result in _all(tables, partial(_to, bring, target), tables_at_once(warehouse.session)):
             table = TableName.parse(result.table)
             if result.status == "applied":
                 done[table] = done[table].followed_by(result) if table in done else result
@@ -163,13 +165,13 @@ def _is_there(warehouse: Warehouse, chain: Chain, isolation: Isolation, target: 
 
 
 def _waited(
-    done: Sequence[TableResult], stop: int, bring: Callable[[TableName, int], TableResult]
+    done: Sequence[TableResult], stop: int, bring: Callable[[TableName, int], TableResult], count: int
 ) -> list[TableResult]:
     """Bring the tables that waited for another one to the stop, now that the others are there.
 
     A table that waits again, for one that did not fail, makes no progress: another run would not help it either.
     """
-    second = {one.table: one for one in _all(_waiting(done), lambda table: bring(table, stop))}
+    second = {one.table: one for one in _all(_waiting(done), lambda table: bring(table, stop), count)}
     found = [second.get(one.table, one) for one in done]
     failed = {one.table for one in found if one.error}
     stalled = {str(table) for table in _waiting(found) if _awaited(second[str(table)]) not in failed}
@@ -249,9 +251,17 @@ def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
     return known | set(chain.loaded(known))
 
 
-def _all(tables: Sequence[TableName], work: Callable[[TableName], TableResult]) -> list[TableResult]:
-    """The work done for every table, begun in the order given."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+def tables_at_once(spark: SparkSession) -> int:
+    """Return how many tables are worked on at once: on a cluster more with more cores."""
+    if on_one_machine(spark):
+        return _ON_ONE_MACHINE
+    fewest, most = _ON_A_CLUSTER
+    return max(fewest, min(most, spark.sparkContext.defaultParallelism // 2))
+
+
+def _all(tables: Sequence[TableName], work: Callable[[TableName], TableResult], count: int) -> list[TableResult]:
+    """Do the work for every table, `count` at once, begun in the order given."""
+    with ThreadPoolExecutor(count) as pool:
         return list(pool.map(lambda table: _guarded(table, partial(work, table)), tables))
 
 

@@ -7,10 +7,10 @@ from pyspark.sql import functions as sf
 from loader.errors import UnsupportedError
 from loader.materialise.applying import Statement
 from loader.materialise.branch import Branch
+from loader.materialise.frame_columns import places
 from loader.materialise.layout import Layout
 from loader.materialise.plan import Copy, Fill, Merge
 from loader.materialise.quoting import identifier, literal
-from loader.materialise.reading import places
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column, TableName
 from loader.resources import sql

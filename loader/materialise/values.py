@@ -15,8 +15,9 @@ from pyspark.sql import functions as sf
 
 from loader.errors import DataError
 from loader.materialise.conditions import any_of
+from loader.materialise.frame_columns import key_places, places
 from loader.materialise.plan import Work
-from loader.materialise.reading import key_places, may_not_fit, places
+from loader.materialise.reading import may_not_fit
 from loader.materialise.records import cast
 from loader.typemap import spark_type
 

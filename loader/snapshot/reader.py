@@ -22,6 +22,7 @@ from loader.model.table import TableSchema
 from loader.resources import sql
 from loader.snapshot import kernel as k
 from loader.snapshot.program import Program, compile_program
+from loader.transport.driver import read_packet, reply_stream, send_command
 from loader.transport.dump import raise_error
 
 _PREPARE, _EXECUTE, _CLOSE = 0x16, 0x17, 0x19
@@ -80,31 +81,31 @@ class ResultReader:
                 break
             size = kept + self._fill(kept)
         self._end(kept)
-        self._connection._execute_command(_CLOSE, struct.pack("<I", number))
+        send_command(self._connection, _CLOSE, struct.pack("<I", number))
         return int(state[k.ROWS])
 
     def _prepare(self, statement: str) -> int:
         connection = self._connection
-        connection._execute_command(_PREPARE, statement)
-        number, columns, _ = struct.unpack_from("<IHH", connection._read_packet().get_all_data(), 1)
+        send_command(connection, _PREPARE, statement)
+        number, columns, _ = struct.unpack_from("<IHH", read_packet(connection).get_all_data(), 1)
         self._described(columns)
         return int(number)
 
     def _execute(self, number: int) -> list[FieldDescriptorPacket]:
         connection = self._connection
-        connection._execute_command(_EXECUTE, struct.pack("<IBI", number, 0, 1))
-        return self._described(connection._read_packet().read_length_encoded_integer())
+        send_command(connection, _EXECUTE, struct.pack("<IBI", number, 0, 1))
+        return self._described(read_packet(connection).read_length_encoded_integer())
 
     def _described(self, columns: int) -> list[FieldDescriptorPacket]:
         connection = self._connection
-        found = [connection._read_packet(FieldDescriptorPacket) for _ in range(columns)]
+        found = [read_packet(connection, FieldDescriptorPacket) for _ in range(columns)]
         if not connection.client_flag & connection.server_capabilities & CLIENT.DEPRECATE_EOF:
-            connection._read_packet()
+            read_packet(connection)
         return found
 
     def _buffered(self) -> int:
         """Take over what the driver has read ahead, which would otherwise be waited for; its bytes."""
-        stream = self._connection._rfile
+        stream = reply_stream(self._connection)
         size = len(stream.peek())
         return int(stream.readinto(self._block.data[:size]))
 
@@ -112,7 +113,7 @@ class ResultReader:
         """Read what is there, behind the bytes kept; a row larger than the block makes it grow."""
         if kept == len(self._block):
             self._block = np.concatenate([self._block, np.empty(self._grown(self._block), np.uint8)])
-        got: int = self._connection._rfile.raw.readinto(self._block.data[kept:])
+        got = reply_stream(self._connection).raw.readinto(self._block.data[kept:])
         if not got:
             raise OperationalError(2013, "Lost connection to the server during the result")
         return got

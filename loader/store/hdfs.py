@@ -186,7 +186,10 @@ def _open_client(options: HdfsOptions, host: str) -> Any:
         raise UsageError("HDFS needs HdfsCLI", why=str(error), hint="pip install 'binlog-loader[hdfs]'") from error
     web = options.webhdfs or f"http://{host}:{_WEB_PORT}"
     user = options.user or os.environ.get("HADOOP_USER_NAME")
-    return InsecureClient(web, user=user, timeout=_TIMEOUT_SECONDS)
+    client = InsecureClient(web, user=user, timeout=_TIMEOUT_SECONDS)
+    if not hasattr(client, "_rename"):  # private, and the only way to rename without replacing
+        raise UsageError("this version of HdfsCLI is not supported", hint="install it with -c constraints.txt")
+    return client
 
 
 def _is_folder(status: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from pymysql.constants import CR, ER
 from loader.binlog.encryption import MYSQL_HEADER
 from loader.errors import LoaderError, RetryableError, SourceUnavailable, UsageError
 from loader.transport.address import ServerAddress
+from loader.transport.driver import check_driver
 
 _DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1142, 1698, 3118}
 _UNREACHABLE = {
@@ -60,6 +61,7 @@ def connected(address: ServerAddress, read_timeout: float | None = None) -> Iter
         )
         try:
             connection.connect(_socket(address))
+            check_driver(connection)
             yield connection
         finally:
             if connection.open:

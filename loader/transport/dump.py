@@ -19,6 +19,7 @@ from pymysql.err import OperationalError, raise_mysql_exception
 from loader.binlog import packets
 from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER, MAGIC, ROTATE, START_ENCRYPTION
 from loader.errors import BinlogFormatError
+from loader.transport.driver import reply_stream, send_command
 
 HEARTBEAT_SECONDS = 10
 """A server that has nothing to send says so after that time."""
@@ -96,9 +97,7 @@ class Events:
     """
 
     def __init__(self, connection: Connection[Any], *, several: bool = False) -> None:
-        # PyMySQL reads packets one by one into Python objects; blocks straight from its stream are 50 times cheaper.
-        self._file = connection._rfile
-        connection._sock.settimeout(connection._read_timeout)  # the driver sets it before it reads itself
+        self._file = reply_stream(connection)
         self._block = np.empty(_BLOCK, np.uint8)
         self._out = np.empty(_BLOCK, np.uint8)
         self._state = np.zeros(7, np.int64)
@@ -162,14 +161,14 @@ def prepare(connection: Connection[Any]) -> None:
 def command(connection: Connection[Any], file: str, start: int) -> None:
     """COM_BINLOG_DUMP from a place below 4 GiB."""
     payload = struct.pack("<IHI", start, _NON_BLOCKING | _ANNOTATE_ROWS, _server_id()) + file.encode()
-    connection._execute_command(_COM_BINLOG_DUMP, payload)
+    send_command(connection, _COM_BINLOG_DUMP, payload)
 
 
 def gtid_command(connection: Connection[Any], file: str, start: int, gtids: bytes = _NO_GTIDS) -> None:
     """COM_BINLOG_DUMP_GTID: from a place, without the transactions of a set, given with its size."""
     name = file.encode()
     payload = struct.pack("<HII", _NON_BLOCKING, _server_id(), len(name)) + name + struct.pack("<Q", start) + gtids
-    connection._execute_command(_COM_BINLOG_DUMP_GTID, payload)
+    send_command(connection, _COM_BINLOG_DUMP_GTID, payload)
 
 
 def _ask(connection: Connection[Any], file: str, start: int) -> int:

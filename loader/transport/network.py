@@ -25,6 +25,7 @@ from loader.model.position import Interval
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile, LogLags
 from loader.transport.connection import connected, log_sizes
+from loader.transport.driver import socket_of
 from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump
 from loader.transport.segments import segments
 from loader.transport.spool import Spool
@@ -242,6 +243,6 @@ def _purged(address: ServerAddress, file: str, why: str) -> GapError:
 
 def _hang_up(connection: Connection[Any]) -> None:
     try:
-        connection._sock.shutdown(socket.SHUT_RDWR)
+        socket_of(connection).shutdown(socket.SHUT_RDWR)
     except (OSError, AttributeError):
         return  # the server was first, or the connection is closed
