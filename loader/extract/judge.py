@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from loader.binlog.statement import LogStatement
 from loader.errors import DataError
-from loader.extract.bystanders import may_reach_others
+from loader.extract.indirect_writes import may_reach_others
 from loader.schema.statements import Effect, Kind, begins_with_row_verb, effect
 from loader.staging.documents import Barrier, Plan, TableFilter
 from loader.staging.filters import Captured, matches_schema

@@ -20,8 +20,8 @@ from loader.pipeline.limits import stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import inspect
 from loader.source.continuity import AnotherServer, LogRenamed
-from loader.source.reaching import read_reaching
 from loader.source.schemas import find_sequences, read_untold
+from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
 from loader.staging.filters import Captured
@@ -145,8 +145,8 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         untold=tuple(schema.as_dict() for schema in read.untold),
         schemas=read.late,
         schemas_at=str(stop) if read.late else "",
-        reaching=read.reaching or (),
-        reaching_at="" if read.reaching is None else str(stop),
+        side_effects=read.side_effects or (),
+        side_effects_at="" if read.side_effects is None else str(stop),
     )
     return _noted(chain, _planned(chain, template, log, settings.interval), run, new=True)
 
@@ -175,7 +175,7 @@ def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: In
     for stop in stops(log.open(), backlog.interval, limits):
         change: dict[str, object] = {"start": start, "stop": str(stop)}
         if change["stop"] != backlog.stop:
-            change |= {"reaching": (), "reaching_at": ""}
+            change |= {"side_effects": (), "side_effects_at": ""}
         plan = chain.extend(backlog.model_copy(update=change))
         first, start = first or plan, plan.stop
         if start != str(stop):
@@ -190,14 +190,14 @@ class _Read:
     """The end of the log, and what a plan knows of tables, read before it.
 
     Attributes:
-        untold, late, reaching: see Plan.untold, Plan.schemas and Plan.reaching.
+        untold, late, side_effects: see Plan.untold, Plan.schemas and Plan.side_effects.
         sequences: of MariaDB, where the log does not tell them from tables.
     """
 
     stop: Position
     untold: list[TableSchema]
     late: str
-    reaching: tuple[str, ...] | None
+    side_effects: tuple[str, ...] | None
     sequences: list[TableName]
 
 
@@ -216,12 +216,12 @@ def _read(
         untold = read_untold(connection, captured)
         late = "" if named else known.late(connection, settings, schemas, digest)
         sequences = [] if named else find_sequences(connection, captured)
-        reaching = read_reaching(connection)
+        side_effects = read_side_effects(connection)
         stop = max(start, inspect.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return _Read(stop, untold, late, reaching, sequences)
+    return _Read(stop, untold, late, side_effects, sequences)
 
 
 def _without(tables: TableFilter, names: list[TableName]) -> TableFilter:

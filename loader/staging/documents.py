@@ -171,13 +171,13 @@ class Plan(Document):
         schemas: the SHA-256 of the document of captured tables that nothing before the interval tells of, read like
             those of `untold`; empty without one. They count where no statement of the interval is about them.
         schemas_at: the end of the log then, up to which these are known to be so.
-        reaching: names of tables that change others when they are changed; see loader.source.reaching.
-        reaching_at: the end of the log after they were read; empty where the user may not see all of them. It is the
-            stop of the last one of several intervals that are planned at once: of earlier ones, later statements could
-            have dropped a trigger.
+        side_effects: names of tables that change others when they are changed; see loader.source.side_effects.
+        side_effects_at: the end of the log after they were read; empty where the user may not see all of them. It is
+            the stop of the last one of several intervals that are planned at once: of earlier ones, later statements
+            could have dropped a trigger.
     """
 
-    LATER = ("schemas", "schemas_at", "reaching", "reaching_at")
+    LATER = ("schemas", "schemas_at", "side_effects", "side_effects_at")
 
     source: str
     generation: str
@@ -193,8 +193,8 @@ class Plan(Document):
     untold: tuple[dict[str, Any], ...] = ()
     schemas: str = ""
     schemas_at: str = ""
-    reaching: tuple[str, ...] = ()
-    reaching_at: str = ""
+    side_effects: tuple[str, ...] = ()
+    side_effects_at: str = ""
 
     def known(self) -> dict[TableName, TableSchema]:
         """The tables of `untold` by name."""

@@ -131,7 +131,7 @@ def test_rows_by_statement_are_found_out(source: Source, tmp_path: Path) -> None
     source.run("CREATE TABLE IF NOT EXISTS s (id INT PRIMARY KEY)", "DELETE FROM s")
     start = source.mark()
     source.run("SET SESSION binlog_format = STATEMENT", "INSERT INTO s VALUES (1)", "SET SESSION binlog_format = ROW")
-    (barrier,) = source.staged(tmp_path, start, reaching_at=str(source.mark())).manifest.barriers
+    (barrier,) = source.staged(tmp_path, start, side_effects_at=str(source.mark())).manifest.barriers
     assert barrier.tables == (f"{source.schema}.s",)
     assert writes_rows(barrier)
 
@@ -143,7 +143,7 @@ def test_load_data_by_statement_is_found_out(source: Source, tmp_path: Path) -> 
     start = source.mark()
     source.run("SET SESSION binlog_format = STATEMENT")
     source.run(f"LOAD DATA INFILE '{rows}' INTO TABLE l", "SET SESSION binlog_format = ROW")
-    (barrier,) = source.staged(tmp_path / "staged", start, reaching_at=str(source.mark())).manifest.barriers
+    (barrier,) = source.staged(tmp_path / "staged", start, side_effects_at=str(source.mark())).manifest.barriers
     assert barrier.tables == (f"{source.schema}.l",)
     assert writes_rows(barrier)
 

@@ -19,9 +19,9 @@ SHOP = TableFilter(include=("shop.*",), exclude=("shop.secret",))
 STOP = "binlog.000001:5000"
 PLAN = Plan(
     source="shop", generation="0001", identity=Identity(kind="mysql", version="9", server_id=1, uuid="u"),
-    start="binlog.000001:4", stop=STOP, shift=0, tables=SHOP, reaching=("audited", "v"), reaching_at=STOP,
+    start="binlog.000001:4", stop=STOP, shift=0, tables=SHOP, side_effects=("audited", "v"), side_effects_at=STOP,
 )  # fmt: skip
-BLIND = PLAN.model_copy(update={"reaching": (), "reaching_at": ""})
+BLIND = PLAN.model_copy(update={"side_effects": (), "side_effects_at": ""})
 
 
 def statement(
@@ -109,7 +109,7 @@ HARMLESS = [
 def test_rows_of_other_tables_are_passed_over_where_the_plan_says_that_nothing_hangs_on_them(text: str) -> None:
     assert tables(text) == []
     assert [one.tables for one in judge([statement(text)], BLIND)] == [()]
-    earlier = PLAN.model_copy(update={"reaching_at": "binlog.000001:9000"})  # of several intervals planned at once
+    earlier = PLAN.model_copy(update={"side_effects_at": "binlog.000001:9000"})  # of several intervals planned at once
     assert [one.tables for one in judge([statement(text)], earlier)] == [()]
     prepared_before = PLAN.model_copy(update={"start": "binlog.000001:1000"})
     assert [one.tables for one in judge([statement(text)], prepared_before)] == [()]

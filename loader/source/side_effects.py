@@ -12,7 +12,7 @@ from loader.source.inspect import query
 _NEEDED = {"SELECT", "TRIGGER"}
 
 
-def read_reaching(connection: Connection[Any]) -> tuple[str, ...] | None:
+def read_side_effects(connection: Connection[Any]) -> tuple[str, ...] | None:
     """The names of these tables, without their schemas, in lower case and in order.
 
     None where the user may not see all of them: triggers are shown only with the privilege TRIGGER, views only with one
@@ -22,4 +22,4 @@ def read_reaching(connection: Connection[Any]) -> tuple[str, ...] | None:
     partial = query(connection, "SHOW GLOBAL VARIABLES LIKE 'partial_revokes'")
     if not granted >= _NEEDED or any(str(value) == "ON" for _, value in partial):
         return None
-    return tuple(sorted({str(name).casefold() for (name,) in query(connection, sql("source/reaching"))}))
+    return tuple(sorted({str(name).casefold() for (name,) in query(connection, sql("source/side_effects"))}))

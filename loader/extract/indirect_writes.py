@@ -1,7 +1,7 @@
 """Whether a statement that the log has instead of rows may change other tables than those that it names.
 
 Triggers, cascading foreign keys, views, MERGE tables and stored functions do so. The plan says which tables of the
-server are of that kind (`Plan.reaching`), read before the end of the log was. So it holds for an interval that ends
+server are of that kind (`Plan.side_effects`), read before the end of the log was. So it holds for an interval that ends
 there, unless a statement of the interval defines or drops something.
 """
 
@@ -65,10 +65,10 @@ def may_reach_others(
     words = {token.text.casefold() for token in found if token.kind in {"word", "name"}}
     if all(name.schema == _SERVER_OWN for name in names) and "select" not in words:
         return False
-    known = plan.reaching_at and plan.reaching_at == plan.stop and _inside(statement, plan)
+    known = plan.side_effects_at and plan.side_effects_at == plan.stop and _inside(statement, plan)
     if not known or any(map(_defines, interval)):
         return True
-    return not words.isdisjoint(plan.reaching)
+    return not words.isdisjoint(plan.side_effects)
 
 
 def _inside(statement: LogStatement, plan: Plan) -> bool:
