@@ -67,15 +67,18 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
 
 def location(command: Command, database: str, table: str) -> Path | None:
     """Return the file of the newest metadata of a table, as its catalog names it."""
-    return _metadata(command, database, table) or _metadata(command, *_renamed(command, database, table))
+    return _metadata(command, _mapped(database), _mapped(table))
 
 
-def _renamed(command: Command, database: str, table: str) -> tuple[str, str]:
-    """Return the names that a catalog has for a table whose own it does not take, by the query that the loader prints."""
-    document = command.run("tables").document or {}
-    queries = {one["table"]: one["query"] for one in document.get("tables", [])}
-    names = re.findall(r"`((?:[^`]|``)+)`", queries.get(f"{database}.{table}", ""))
-    return (names[-2], names[-1]) if len(names) > 1 else (database, table)
+def _mapped(name: str) -> str:
+    """Return the name that a table of this name has in the catalog: see docs/architecture.md, "The warehouse"."""
+    text = ""
+    for place, letter in enumerate(name):
+        at_end = letter.isspace() and place in {0, len(name) - 1}
+        taken = letter == "!" and re.match(r"[0-9a-f]{2}", name[place + 1 :])
+        unsafe = letter in '/\\.:%#?*"<>|[]{}' or ord(letter) < 32 or ord(letter) == 127
+        text += "".join(f"!{byte:02x}" for byte in letter.encode()) if unsafe or at_end or taken else letter
+    return text
 
 
 def _metadata(command: Command, namespace: str, table: str) -> Path | None:
