@@ -78,6 +78,13 @@ def copy_of(warehouse: Warehouse, chain: Chain, taker: TableName, table: TableNa
             hint=f"loader initial-load --table {taker.argument} --again",
             table=table,
         )
+    if history and applied and _jumped(chain, history, applied, table, seqno):
+        raise UnsupportedError(
+            f"table {table} was loaded anew before its rows were taken by the table that got its name",
+            why="its changes right before that statement were never applied",
+            hint=f"loader initial-load --table {taker.argument} --again",
+            table=table,
+        )
     newest = history.applied if history else None
     # Where it stands beyond that place, it was brought to right before it first.
     if (newest is None or newest.seqno < seqno) and isinstance(
@@ -92,6 +99,17 @@ def copy_of(warehouse: Warehouse, chain: Chain, taker: TableName, table: TableNa
     if history is None or applied is None or applied.state == "fresh":
         return None
     return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
+
+
+def _jumped(chain: Chain, history: TableHistory, applied: Applied, table: TableName, seqno: int) -> bool:
+    """Return whether an initial load brought a table over a seqno, past changes that lie right before it."""
+    over = [one for one in history.stood() if one.seqno >= seqno]
+    if not over or not over[-1].loaded:
+        return False
+    manifests = tuple(chain.between(applied.seqno, seqno - 1))
+    files = (file for manifest in manifests for file in manifest.of_table(table))
+    records = any(file.rows and file.min_seqno < seqno and file.max_seqno > applied.seqno for file in files)
+    return records or bool(events_of(table, manifests, applied.seqno, seqno - 1))
 
 
 def stands(

@@ -89,3 +89,16 @@ def test_a_table_that_was_dropped_before_it_was_loaded(lake: Lake) -> None:
     assert b.status == "quarantined" and b.error is not None
     assert b.error["hint"].startswith("add 'shop.b' to tables.exclude of the source, then: loader run")
     assert lake.warehouse.history(A.name) is None
+
+
+def test_rows_that_an_initial_load_passed_over_are_not_taken_by_another_table(lake: Lake) -> None:
+    lake.loaded(lake.staging.load(A, [(1, 1)], P0), lake.staging.load(B, [(101, 1)], P0))
+    swap = "RENAME TABLE a TO spare, b TO a, spare TO b"
+    lake.staging.interval(P0, STOP, [(A, [change("U", 1100, 1, 5)])], [barrier(1400, swap, "a", "b", "spare")])
+    lake.loaded(lake.staging.load(A, [(101, 1)], STOP))
+    found = {one.table: one for one in lake.merged().tables}
+    assert rows(lake, "a") == [(101, 1)]
+    error = found["shop.b"].error
+    assert found["shop.b"].status == "quarantined" and error is not None
+    assert error["hint"].startswith("loader initial-load --table shop.b --again")
+    assert rows(lake, "b") == [(101, 1)]
