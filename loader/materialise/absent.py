@@ -171,19 +171,22 @@ def _standing_rows(session: SparkSession, known: DataFrame, work: Work, base: Ba
     table = session.sql(f"SELECT * FROM {base.relation}").where(within)
     if work.rule.mode == "soft_delete":
         table = table.where(~sf.col(identifier(work.rule.deleted_column)))
-    same = all_of(sf.col(f"k_{key}") == sf.col(f"w.{identifier(work.layout.name(columns[key].name))}") for key in keys)
-    found = table.alias("w").join(sf.broadcast(wanted.select(*keys, *typed_keys)), same)
+    same = all_of(
+        sf.col(f"k.k_{key}") == sf.col(f"w.{identifier(work.layout.name(columns[key].name))}") for key in keys
+    )
+    found = table.alias("w").join(sf.broadcast(wanted.select(*keys, *typed_keys)).alias("k"), same)
     texts = {f"b{n}": sf.struct(_text(column, work).alias("value")) for n, column in enumerate(columns.values())}
     if work.rule.mode == "history":
         found = _newest_of_history(found, work)
-    return found.select(*keys, *(value.alias(name) for name, value in texts.items()), sf.lit(True).alias("there"))
+    own = (sf.col(f"k.{key}") for key in keys)  # a column of the source may be called c0, too
+    return found.select(*own, *(value.alias(name) for name, value in texts.items()), sf.lit(True).alias("there"))
 
 
 def _newest_of_history(rows: DataFrame, work: Work) -> DataFrame:
     """Of each key the last change, unless it is a deletion."""
     rule = work.rule
     order = [sf.col(identifier(name)).desc() for name in (rule.seqno_column, rule.row_offset_column)]
-    last = sf.row_number().over(Window.partitionBy(*key_places(work.schema)).orderBy(*order))
+    last = sf.row_number().over(Window.partitionBy(*(f"k.{key}" for key in key_places(work.schema))).orderBy(*order))
     return rows.withColumn("nth", last).where((sf.col("nth") == 1) & (sf.col(identifier(rule.op_column)) != "D"))
 
 
