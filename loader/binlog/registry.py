@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.program import Program, compile_program
-from loader.binlog.tablemap import TableMap, read_table_map
+from loader.binlog.tablemap import NamelessTable, TableMap, read_table_map
 from loader.binlog.walk import LEFT_OUT, MARKER, R_EVENT, R_TABLE, R_TRANSACTION, UNCAPTURED
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import SchemaVersion, TableName, TableSchema
@@ -29,30 +29,42 @@ def _no_versions(_: TableName) -> Sequence[SchemaVersion]:
 
 @dataclass(frozen=True)
 class _OpenMap:
-    """A table map without names: one program for each schema that its table has, as far as rows have asked for it."""
+    """A table map without names: one program for each schema that its table has, as far as rows have asked for it.
+
+    Or one that tells of a table that cannot be staged (`follows` is False): its only version has an error.
+    """
 
     table: TableMap
     versions: Sequence[SchemaVersion]
     programs: dict[int, int] = field(default_factory=dict)
     errors: dict[int, DataError] = field(default_factory=dict)
+    follows: bool = True
 
     def numbers(self, seqnos: Ints) -> Ints:
         """Which version each of the transactions has; -1 for those before the first."""
         since = np.array([version.since for version in self.versions], np.int64)
         return np.searchsorted(since, seqnos, "right") - 1
 
+    def unread(self, number: int, seqno: int, event: int) -> Unread:
+        """Why a row event with this version cannot be staged."""
+        version, error = self.versions[max(number, 0)], self.errors[number]
+        return Unread(seqno, event, "" if version.schema else version.at, error, "" if self.follows else error.hint)
+
 
 @dataclass(frozen=True, order=True)
 class Unread:
-    """The first row event of a table that cannot be read: its transaction's seqno, its place, and why.
+    """The first row event of a table that cannot be staged: its transaction's seqno, its place, and why.
 
-    `at`: the position from which on the table's columns are not known; empty where they are, and do not fit the log.
+    Attributes:
+        at: the position from which on the table's columns are not known; empty where they are, and do not fit the log.
+        hint: what to do before the table is loaded again; empty where a schema that somebody gives can help.
     """
 
     seqno: int
     event: int
     at: str = field(compare=False)
     error: DataError = field(compare=False)
+    hint: str = field(default="", compare=False)
 
 
 class TableRegistry:
@@ -63,7 +75,8 @@ class TableRegistry:
     `nameless`: see TableMap.schema. `versions`: the schemas that a table without names has one after the other, by
     seqno; its rows get their programs by `settled`, and `unread` has the tables with rows that got none. `hexed`: see
     compile_program. `markers`: tables by which transactions are skipped; they are not captured.
-    `ignore_sequences`: sequences of MariaDB are not captured either, whatever they are called.
+    `ignore_sequences`: sequences of MariaDB are not captured either, whatever they are called. `isolates`: a captured
+    table whose rows cannot be staged is put into `unread` instead of raising the reason.
     """
 
     def __init__(
@@ -77,6 +90,7 @@ class TableRegistry:
         hexed: bool = False,
         markers: Container[TableName] = (),
         ignore_sequences: bool = False,
+        isolates: bool = False,
     ) -> None:
         self._captured = captured
         self._known = known
@@ -87,6 +101,7 @@ class TableRegistry:
         self._hexed = hexed
         self._markers = markers
         self._ignores_sequences = ignore_sequences and mariadb
+        self._isolates = isolates
         self.mariadb = mariadb
         self._count = 0
         self._kinds: dict[TableSchema, int] = {}
@@ -103,7 +118,7 @@ class TableRegistry:
 
         Raises:
             BinlogFormatError, DataError, UnsupportedError: see read_table_map and TableMap.schema; only for captured
-            tables where the schema is concerned.
+            tables where the schema is concerned, and not if they are isolated.
         """
         table = read_table_map(body)
         number = MARKER if table.name in self._markers else UNCAPTURED
@@ -115,7 +130,7 @@ class TableRegistry:
                 number = _OPEN + len(self._open)
                 self._open.append(_OpenMap(table, versions))
             else:
-                number = self._program(table, self._known(table.name))
+                number = self._known_program(table)
         self._note(body[6:], number)
 
     def names(self, numbers: Iterable[int]) -> set[TableName]:
@@ -150,13 +165,22 @@ class TableRegistry:
                 program = self._versioned(found, version)
                 if program == LEFT_OUT:
                     first = rows[same[0]]
-                    self._note_unread(found, version, int(seqnos[first[R_TRANSACTION]]), int(first[R_EVENT]))
+                    unread = found.unread(version, int(seqnos[first[R_TRANSACTION]]), int(first[R_EVENT]))
+                    self._note_unread(found.table.name, unread)
                 rows[same, R_TABLE] = program
         return rows
 
-    def _note_unread(self, found: _OpenMap, number: int, seqno: int, event: int) -> None:
-        version, name = found.versions[max(number, 0)], found.table.name
-        unread = Unread(seqno, event, "" if version.schema else version.at, found.errors[number])
+    def leave_out(self, name: TableName, unread: Unread) -> None:
+        """Note that a row event of a table is not staged.
+
+        Raises:
+            DataError: the reason, where tables are not isolated.
+        """
+        if not self._isolates:
+            raise unread.error
+        self._note_unread(name, unread)
+
+    def _note_unread(self, name: TableName, unread: Unread) -> None:
         self.unread[name] = min(unread, self.unread.get(name, unread))
 
     def _versioned(self, found: _OpenMap, number: int) -> int:
@@ -169,6 +193,19 @@ class TableRegistry:
             except DataError as error:
                 found.programs[number], found.errors[number] = LEFT_OUT, error
         return found.programs[number]
+
+    def _known_program(self, table: TableMap) -> int:
+        """The program of a table map whose schema does not depend on the transaction."""
+        try:
+            return self._program(table, self._known(table.name))
+        except (BinlogFormatError, NamelessTable):
+            raise
+        except DataError as error:
+            if not self._isolates:
+                raise
+            versions = (SchemaVersion(0, "", None),)
+            self._open.append(_OpenMap(table, versions, {0: LEFT_OUT}, {0: error}, follows=False))
+            return _OPEN + len(self._open) - 1
 
     def _program(self, table: TableMap, known: TableSchema | None) -> int:
         schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)

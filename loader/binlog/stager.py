@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,13 @@ from loader.binlog.constants import event_name
 from loader.binlog.jsonb import STACK
 from loader.binlog.partial import is_partial, whole_updates
 from loader.binlog.program import Program
-from loader.binlog.registry import TableRegistry
+from loader.binlog.registry import TableRegistry, Unread
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import TableSchema
 
 Ints = NDArray[np.int64]
 
-HEX_HINT = '; or set undecodable = "hex" for the source, and load the table again'
+HEX_HINT = '; or set undecodable = "hex" for the source'
 _OUT_BYTES = 8 * 1024 * 1024
 _OUT_MOST = 4 * 1024 * 1024 * 1024
 _NO_SEQNO = 2**63 - 1
@@ -54,7 +54,8 @@ Write = Callable[[TableSchema, memoryview], object]
 class Stager:
     """Writes the lines of row events. `write` gets each full block of a table's lines.
 
-    `shift` is the generation's; `every_update` writes each update as delete and insert.
+    `shift` is the generation's; `every_update` writes each update as delete and insert. `left_out` counts the row
+    events that could not be staged, of tables that the registry isolates.
     """
 
     registry: TableRegistry
@@ -65,6 +66,7 @@ class Stager:
     every_update: bool
     write: Write
     counts: dict[TableSchema, Counts] = field(default_factory=dict)
+    left_out: int = 0
 
     def __post_init__(self) -> None:
         self._out = np.empty(_OUT_BYTES, np.uint8)
@@ -101,12 +103,23 @@ class Stager:
         for run in _split(rows, alike, rows[:, w.R_TABLE], is_partial(rows)):
             program = self.registry.programs[int(run[0, w.R_TABLE])]
             if is_partial(run[:1])[0]:
-                whole, updates = whole_updates(block, base, run, program, self.file)
-                self._run(whole, 0, updates, program, timing)
+                for event in np.split(run, len(run)):
+                    self._partial(block, base, event, program, timing)
             else:
-                self._run(block, base, run, program, timing)
+                self.left_out += self._run(block, base, run, program, timing)
 
-    def _run(self, block: NDArray[np.uint8], base: int, rows: Ints, program: Program, timing: Timing) -> None:
+    def _partial(self, block: NDArray[np.uint8], base: int, event: Ints, program: Program, timing: Timing) -> None:
+        try:
+            whole, updates = whole_updates(block, base, event, program, self.file)
+        except UnsupportedError as error:
+            self._leave_out(error, event[0], program, timing)
+            self.left_out += 1
+        else:
+            self.left_out += self._run(whole, 0, updates, program, timing) > 0
+
+    def _run(self, block: NDArray[np.uint8], base: int, rows: Ints, program: Program, timing: Timing) -> int:
+        """Write row events of one table; how many of them were left out."""
+        left_out = 0
         state = np.zeros(k.STATE, np.int64)
         state[[k.EVERY_UPDATE, k.LOWEST]] = self.every_update, _NO_SEQNO
         spans = np.empty((4, len(program.columns)), np.int64)
@@ -136,10 +149,18 @@ class Stager:
             if status == k.DONE:
                 break
             if status != k.NO_ROOM:
-                self._refuse(status, rows[int(state[k.EVENT])], program, state)
-            if not filled:
+                event = rows[int(state[k.EVENT])]
+                self._leave_out(self._error(status, event, program, state), event, program, timing)
+                left_out += 1
+                state[[k.EVENT, k.AT]] = state[k.EVENT] + 1, 0
+            elif not filled:
                 self._grow()
-        counts = self.counts.setdefault(program.schema, Counts(min_seqno=_NO_SEQNO))
+        if state[[k.INSERTS, k.UPDATES, k.DELETES]].any():
+            self._count(program.schema, state)
+        return left_out
+
+    def _count(self, schema: TableSchema, state: Ints) -> None:
+        counts = self.counts.setdefault(schema, Counts(min_seqno=_NO_SEQNO))
         counts.min_seqno = min(counts.min_seqno, int(state[k.LOWEST]))
         counts.max_seqno = max(counts.max_seqno, int(state[k.HIGHEST]))
         counts.inserts += int(state[k.INSERTS])
@@ -151,29 +172,36 @@ class Stager:
             raise DataError("a row needs more than 4 GiB as text", file=self.file)
         self._out = np.empty(2 * len(self._out), np.uint8)
 
-    def _refuse(self, status: int, event: Ints, program: Program, state: Ints) -> NoReturn:
+    def _leave_out(self, error: DataError, event: Ints, program: Program, timing: Timing) -> None:
+        """Leave a row event out of its table; a damaged one stops the log."""
+        if isinstance(error, BinlogFormatError):
+            raise error
+        seqno = int(timing.seqnos[event[w.R_TRANSACTION]])
+        self.registry.leave_out(program.schema.name, Unread(seqno, int(event[w.R_EVENT]), "", error, error.hint))
+
+    def _error(self, status: int, event: Ints, program: Program, state: Ints) -> DataError:
         place: dict[str, Any] = {
             "file": self.file,
             "position": int(event[w.R_EVENT]),
             "table": program.schema.name,
         }
         if status == k.PARTIAL_IMAGE:
-            raise UnsupportedError(
-                f"a {event_name(int(event[w.R_KIND]))} event leaves out columns that identify its rows",
+            return UnsupportedError(
+                "a row image leaves out columns that identify its row",
                 why="the table has no primary key, or the row image is damaged",
-                hint="SET GLOBAL binlog_row_image=FULL, then load the table again",
+                hint="SET GLOBAL binlog_row_image=FULL, and in no session another",
                 **place,
             )
         if status == k.BAD_VALUE:
             column = program.schema.columns[int(state[k.COLUMN])]
-            raise DataError(
+            return DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
-                hint="look at the row with mysqlbinlog -vv; mend it at the source and load the table again"
+                hint="look at the row with mysqlbinlog -vv, and mend it at the source"
                 + (HEX_HINT if column.charset else ""),
                 **place,
                 column=column.name,
             )
-        raise BinlogFormatError(
+        return BinlogFormatError(
             f"a {event_name(int(event[w.R_KIND]))} event does not fit its table map",
             hint="compare with mysqlbinlog -vv; restore the file or load the tables again",
             **place,

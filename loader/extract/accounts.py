@@ -13,6 +13,7 @@ from loader.extract.skipping import KEPT, SKIPPED
 
 UNCAPTURED = "row events of tables that are not captured"
 LEFT_OUT = "row events of captured tables whose columns are not known there"
+UNREADABLE = "row events of captured tables that cannot be staged"
 ROLLED_BACK = "row events of captured tables in transactions that end in ROLLBACK"
 
 

@@ -68,7 +68,9 @@ def _still_missing(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
     return UnsupportedError(
         f"what was given of the table does not tell all: {left_out.what}",
         why=left_out.why,
-        hint=f"say how it was there, too: loader schema set {left_out.name.argument} --at {left_out.at} --file FILE",
+        hint=f"{left_out.hint}; then: loader initial-load --table {left_out.name.argument} --again"
+        if left_out.hint
+        else f"say how it was there, too: loader schema set {left_out.name.argument} --at {left_out.at} --file FILE",
         table=left_out.table,
         position=left_out.position,
         interval=manifest.start_seqno,

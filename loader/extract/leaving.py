@@ -1,4 +1,4 @@
-"""Tables of which an interval leaves rows out, since nothing tells their columns there: where, why, from where on."""
+"""Tables of which an interval leaves rows out, since they cannot be staged: where, why, from where on."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ def firsts(found: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
 
 def _of(plan: Plan, file: str, name: TableName, unread: Unread) -> LeftOut:
     error = unread.error
-    column = f"column {error.where['column']}: " if "column" in error.where else ""
+    column = f"column {error.where['column']}" if "column" in error.where else ""
     return LeftOut(
         table=str(name),
         seqno=unread.seqno,
         position=f"{file}:{unread.event}",
         at=unread.at or _inside(plan, unread.seqno),
         what=error.what,
-        why=column + error.why,
+        why=": ".join(filter(None, (column, error.why))),
+        hint=unread.hint,
     )
 
 

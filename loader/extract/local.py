@@ -159,7 +159,9 @@ def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) 
 
 
 class _Extractor(RangeExtractor):
-    """Extracts the row events of some operations."""
+    """Extracts the row events of some operations, and stops at rows that cannot be staged."""
+
+    _isolates = False
 
     def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, operations: str) -> None:
         super().__init__(plan, "here", ListedTransport(files), store)

@@ -22,7 +22,7 @@ class RangeResult:
     `committed`: when the newest of its transactions was, in microseconds since 1970; 0 when it has none.
     `row_events_skipped`: by reason. `bytes_cut_off`: of a transaction that a crash of the server left unfinished;
     `bytes_torn`: those of them that are no whole event, and so not walked.
-    `left_out`: of each table whose columns are not known somewhere, the first row there.
+    `left_out`: of each table with rows that cannot be staged, the first one.
     `nameless`: captured tables without names of columns; an extraction that was not told of them stops at the first.
     """
 

@@ -16,7 +16,7 @@ from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.statement import LogStatement
 from loader.errors import BinlogFormatError
-from loader.extract.accounts import LEFT_OUT, account, skip
+from loader.extract.accounts import LEFT_OUT, UNREADABLE, account, skip
 from loader.extract.blocks import Window, counted, windows
 from loader.extract.gtids import GtidTally
 from loader.extract.held import Release
@@ -41,6 +41,8 @@ Ints = NDArray[np.int64]
 
 class RangeExtractor:
     """Extracts ranges of one plan under one attempt's folder; `versions`: of tables without names of columns."""
+
+    _isolates = True
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class RangeExtractor:
                         else:
                             result.xa.append(note)
                     self._stage(log, window, rows, timing, parts)
+            self._leave_out(result, stager)
             result.gtids, result.mark = tally.parts(), tally.mark(log)
             if span.read_from == FIRST:
                 result.before = str(head_of(log, span.read_to).before or "")
@@ -140,6 +143,7 @@ class RangeExtractor:
                     result.statements += notes.released(window, seqnos)
                     for block, base, piece in window.holding(log, rows):
                         stager.stage(block, base, piece, timing)
+            self._leave_out(result, stager)
         if missing:
             raise BinlogFormatError("an XA transaction is not where it was prepared", file=name, position=min(missing))
         return result
@@ -154,8 +158,14 @@ class RangeExtractor:
         if known.all():
             return rows
         skip(result, LEFT_OUT, int((~known).sum()))
-        result.left_out = left_out(self._plan, result.file, stager.registry.unread)
         return rows[known]
+
+    def _leave_out(self, result: RangeResult, stager: Stager) -> None:
+        """Note the tables of which rows are not staged, and count those that the stager left out."""
+        result.left_out = left_out(self._plan, result.file, stager.registry.unread)
+        if stager.left_out:
+            result.row_events_staged -= stager.left_out
+            skip(result, UNREADABLE, stager.left_out)
 
     def _notes(self, log: LogBytes, span: LogRange, registry: TableRegistry) -> Notes:
         return Notes(log, span, registry, (span.lognum + self._plan.shift) * 10**12)
@@ -176,6 +186,7 @@ class RangeExtractor:
             hexed=plan.undecodable == "hex",
             markers=plan.skip.markers(),
             ignore_sequences=True,
+            isolates=self._isolates,
         )
 
     def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int, int], None] | None:

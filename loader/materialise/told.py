@@ -1,4 +1,4 @@
-"""Where an interval left rows of a table out, since nothing told their columns: nothing is applied over that place."""
+"""Where an interval left rows of a table out, since they could not be staged: nothing is applied over that place."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ def check_told(name: TableName, manifests: Sequence[Manifest], after: int, throu
 
 def _missing(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
     name = left_out.name.argument
+    again = f"loader initial-load --table {name} --again"
     return UnsupportedError(
         f"rows of the table are not staged from a place in the log on: {left_out.what}",
         why=left_out.why,
-        hint=f"say how it was there: loader schema set {name} --at {left_out.at} --file FILE;"
+        hint=f"{left_out.hint}; then load the table again: {again}"
+        if left_out.hint
+        else f"say how it was there: loader schema set {name} --at {left_out.at} --file FILE;"
         f" then stage them: loader extract --interval {manifest.start_seqno};"
-        f" or read it anew: loader initial-load --table {name} --again",
+        f" or read it anew: {again}",
         table=left_out.name,
         position=left_out.position,
         interval=manifest.start_seqno,

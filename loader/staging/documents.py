@@ -9,7 +9,15 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from loader.errors import StagedDataError
 from loader.model.identity import Identity
@@ -284,12 +292,13 @@ class Barrier(BaseModel):
 
 
 class LeftOut(BaseModel):
-    """A captured table of which rows of the interval are not staged: its columns are not known where they are.
+    """A captured table of which rows of the interval are not staged: they cannot be read there.
 
     Attributes:
         seqno, position: of the transaction and the place of the first such row.
-        at: from where on they are not known, and are to be said.
-        what, why: as an error says it, with the statement that does not tell them.
+        at: from where on its columns are not known, and are to be said.
+        what, why: as an error says it, with the statement that does not tell the columns.
+        hint: what to do before the table is loaded again; empty where it helps to say its columns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -300,11 +309,18 @@ class LeftOut(BaseModel):
     at: str
     what: str
     why: str
+    hint: str = ""
 
     @property
     def name(self) -> TableName:
         """The table."""
         return TableName.parse(self.table)
+
+    @model_serializer(mode="wrap")
+    def _serialized(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without an empty hint, which earlier versions do not know."""
+        found: dict[str, Any] = whole(self)
+        return found if self.hint else {name: value for name, value in found.items() if name != "hint"}
 
 
 class Manifest(Document):

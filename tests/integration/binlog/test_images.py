@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from loader.errors import UnsupportedError
 from tests.integration.binlog.source import Row, Source, table_rows
 
 _WORK = (
@@ -43,8 +42,14 @@ def test_a_row_of_defaults_only_is_refused_and_not_passed_over(source: Source, t
     source.run("SET SESSION binlog_row_image = MINIMAL")
     start = source.mark()
     source.run("INSERT INTO defaults () VALUES ()", "SET SESSION binlog_row_image = FULL")
-    with pytest.raises(UnsupportedError, match="leaves out columns that identify its rows"):
-        source.staged(tmp_path, start)
+    staged = source.staged(tmp_path, start)
+    (found,) = staged.manifest.left_out
+    assert (found.table, found.what, found.hint) == (
+        f"{source.schema}.defaults",
+        "a row image leaves out columns that identify its row",
+        "SET GLOBAL binlog_row_image=FULL, and in no session another",
+    )
+    assert staged.files == {}
 
 
 @pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.errors import DataError
+from loader.extract.accounts import UNREADABLE
 from tests.integration.binlog.source import Source
 
 pytestmark = pytest.mark.integration
@@ -24,10 +24,13 @@ def test_the_plan_says_what_becomes_of_them(source: Source, transport: str, tmp_
     assert source.rows("SELECT HEX(v) FROM t ORDER BY id") == [("61A1",), ("E0",)]
     stop = source.mark()
     used = getattr(source, transport)
-    with pytest.raises(DataError, match="a value is not a varchar in hebrew") as caught:
-        source.staged(tmp_path / "error", start, stop, used)
-    assert caught.value.where["column"] == "v"
-    assert int(caught.value.where["position"]) > start.logpos
+    refused = source.staged(tmp_path / "error", start, stop, used)
+    (found,) = refused.manifest.left_out
+    assert (found.table, found.what) == (f"{source.schema}.t", "a value is not a varchar in hebrew")
+    assert found.why == "column v"
+    assert int(found.position.rpartition(":")[2]) > start.logpos
+    assert 'set undecodable = "hex"' in found.hint
+    assert refused.manifest.balance.skipped[UNREADABLE] == 2
     first, again = (source.staged(tmp_path / name, start, stop, used, undecodable="hex") for name in ("one", "two"))
     assert first.files == again.files
     text = b"".join(first.files[key] for key in sorted(first.files)).decode()

@@ -106,7 +106,7 @@ def refused(table: Table, kind: int, present: bytes, image: bytes) -> LoaderErro
 def test_an_image_without_its_key_is_refused(kind: int) -> None:
     found = refused(WIDE, kind, bitmap([0, 2]), WIDE.image([1, 2], [0, 2]))
     assert isinstance(found, UnsupportedError)
-    assert "leaves out columns that identify its rows" in found.what
+    assert "leaves out columns that identify its row" in found.what
     keyless = Table("shop", "keyless", WIDE.fields, key=())
     assert isinstance(refused(keyless, kind, bitmap(range(1, COUNT)), keyless.image([None] * 9, range(1, 10))),
                       UnsupportedError)  # fmt: skip
@@ -117,7 +117,7 @@ def test_rows_that_take_no_bytes_are_not_passed_over() -> None:
     for table in (WIDE, Table("shop", "keyless", WIDE.fields, key=())):
         found = refused(table, WRITE, bitmap([]), b"")
         assert isinstance(found, UnsupportedError)
-        assert "leaves out columns that identify its rows" in found.what
+        assert "leaves out columns that identify its row" in found.what
 
 
 def test_an_update_to_nothing_is_damage() -> None:
