@@ -37,7 +37,9 @@ class Emptied(Event):
 
 @dataclass(frozen=True)
 class Left(Event):
-    """It was dropped, or got another name."""
+    """It was dropped, or got another name (`renamed`)."""
+
+    renamed: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class _Reading:
             yield from self._single(change)
         before = self.was.get(self.name, self.name)
         if before is None:
-            yield Left(*at)
+            yield Left(*at, renamed=True)
         elif before != self.name:
             yield Came(*at, self.name, before, tuple(self.steps.get(before, ())))
         else:

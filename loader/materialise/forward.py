@@ -53,7 +53,8 @@ def plan_forward(
     if not _of_rows(events, rule):
         raise _inexact(table, "the table was made, dropped, renamed or emptied since", after)
     then = Standing(recorded_schema(history, table, root.schema_id), root.seqno)
-    timeline = unfold(table, then, applied.seqno, manifests, events, partial(copy_of, warehouse, chain, table))
+    copies = partial(copy_of, warehouse, chain, chain.newest_published(), table)
+    timeline = unfold(table, then, applied.seqno, manifests, events, copies)
     passed = rule.on_drop == "keep" and events  # columns that came and went are kept, and would not be again
     if root.state or passed or not _of_one_schema(timeline, schema):
         raise _inexact(table, "the table was altered since", after)

@@ -20,7 +20,7 @@ from loader.materialise.chain import Chain
 from loader.materialise.changes import Changes
 from loader.materialise.collapse import collapse, complete
 from loader.materialise.evolving import changed
-from loader.materialise.history import APPLIED, TableHistory, signature
+from loader.materialise.history import APPLIED, Applied, TableHistory, signature
 from loader.materialise.layout import Layout
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Merge, Work
@@ -36,11 +36,17 @@ _ATTEMPTS = 5
 
 
 def merge_table(
-    warehouse: Warehouse, chain: Chain, table: TableName, target: int, record: Published | None = None
+    warehouse: Warehouse,
+    chain: Chain,
+    table: TableName,
+    target: int,
+    record: Published | None = None,
+    *,
+    settle: bool = False,
 ) -> TableResult:
-    """Bring a table to `target`, the stop of an extracted interval.
+    """Bring a table to `target`: the stop of an extracted interval or, with `settle`, a position before it.
 
-    The newest published record may spare reading intervals in which the table was quiet.
+    The newest published record may spare reading intervals in which the table was quiet. For `settle` see plan_merge.
 
     Raises:
         LoaderError: the table cannot be brought there; it is as it was.
@@ -52,7 +58,7 @@ def merge_table(
         lost = 0
         while lost < _ATTEMPTS:
             try:
-                result = _attempt(warehouse, chain, table, target, record)
+                result = _attempt(warehouse, chain, table, target, record, settle=settle)
             except Exception as error:
                 if not conflicting(error):
                     raise
@@ -80,10 +86,10 @@ def _check_progress(table: TableName, before: TableResult | None, after: TableRe
 
 
 def _attempt(
-    warehouse: Warehouse, chain: Chain, table: TableName, target: int, record: Published | None
+    warehouse: Warehouse, chain: Chain, table: TableName, target: int, record: Published | None, *, settle: bool
 ) -> TableResult:
     history = warehouse.history(table)
-    merge = plan_merge(warehouse, history, chain, table, target, record)
+    merge = plan_merge(warehouse, history, chain, table, target, record, settle=settle)
     if isinstance(merge, TableResult):
         return merge
     verify_files(warehouse.session, chain.store, merge.files)
@@ -92,17 +98,19 @@ def _attempt(
         for place, stage in enumerate(merge.stages):
             if isinstance(stage, Work):
                 changes[place] = collapse(warehouse.session, chain.store, stage)
-        if history and history.applied and merge.target == target and _nothing(merge, changes, history):
-            return stands(table, history.applied, "unchanged", target)
+        applied = history.applied if history else None
+        if history and applied and not settle and merge.target == target and _nothing(merge, changes, history, applied):
+            return stands(table, applied, "unchanged", target)
         return _merge(warehouse, chain, merge, changes, history)
     finally:
         for found in changes.values():
             found.release()
 
 
-def _nothing(merge: Merge, changes: Mapping[int, Changes], history: TableHistory) -> bool:
+def _nothing(merge: Merge, changes: Mapping[int, Changes], history: TableHistory, applied: Applied) -> bool:
     """Whether the records come to no change, and nothing else is to be done."""
-    same = merge.schema == recorded_schema(history, merge.name)
+    schema = recorded_schema(history, merge.name)
+    same = merge.keeps_columns and (merge.schema, merge.state) == (schema, applied.state)
     return same and len(changes) == len(merge.stages) and not any(found.keys for found in changes.values())
 
 

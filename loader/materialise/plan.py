@@ -157,6 +157,11 @@ class Merge:
         return Layout(self.schema, self.rule, self.names) if self.schema else None
 
     @property
+    def keeps_columns(self) -> bool:
+        """Whether each column of the table afterwards is the one that has its name now."""
+        return all(column == meanwhile for column, meanwhile in self.names.items())
+
+    @property
     def works(self) -> tuple[Work, ...]:
         """The stages that read records."""
         return tuple(stage for stage in self.stages if isinstance(stage, Work))

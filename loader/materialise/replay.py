@@ -96,7 +96,8 @@ def _work(
     check_told(table, manifests, since, applied.seqno)
     # What the columns were then is told by the first records; what they are now, by all.
     then = Standing(schema, since, "fresh")
-    timeline = unfold(table, then, applied.seqno, manifests, events, partial(copy_of, warehouse, chain, table))
+    copies = partial(copy_of, warehouse, chain, chain.newest_published(), table)
+    timeline = unfold(table, then, applied.seqno, manifests, events, copies, over_renames=True)
     if timeline.rows and rule.mode == "soft_delete":
         raise UnsupportedError(
             "the table was emptied since, and keeps its deleted rows",

@@ -57,7 +57,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
 
     def bring(table: TableName, target: int) -> TableResult:
         with warehouses.one() as mine:
-            return retries.call(lambda: merge_table(mine, chain, table, target, record))
+            return retries.call(lambda: merge_table(mine, chain, table, target, record, settle=target != stop))
 
     before = _stepwise(warehouse, chain, isolation, record, stop, bring)
     done: list[TableResult] = []

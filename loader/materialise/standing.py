@@ -32,8 +32,13 @@ def plan_merge(
     table: TableName,
     target: int,
     record: Published | None,
+    *,
+    settle: bool = False,
 ) -> Merge | TableResult:
     """What a table needs to get to `target`, or to a place before it, or how it stands when it needs nothing.
+
+    With `settle`, a statement or record that changes nothing also is a reason to commit the position: another table
+    takes the rows from the snapshot of that position.
 
     Raises:
         DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
@@ -52,20 +57,23 @@ def plan_merge(
     _check_captured(chain, manifests, table)
     events = events_of(table, manifests, standing.applied, target)
     check_told(table, manifests, standing.applied, target)
-    copies = partial(copy_of, warehouse, chain, table)
+    copies = partial(copy_of, warehouse, chain, record, table)
     timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
     if timeline.target <= standing.applied:
         raise no_progress(table, target, f"its next step ends at seqno {timeline.target}")
     merge = plan_table(table, timeline, manifests, rule, new=history is None)
-    same = not merge.stages and (merge.schema, merge.state) == (standing.schema, standing.state)
-    return stands(table, applied, "unchanged", target) if same and merge.target == target else merge
+    same = not merge.stages and merge.keeps_columns and (merge.schema, merge.state) == (standing.schema, standing.state)
+    settled = not settle or not _concerned(chain, table, standing.applied, target)
+    return stands(table, applied, "unchanged", target) if same and settled and merge.target == target else merge
 
 
-def copy_of(warehouse: Warehouse, chain: Chain, taker: TableName, table: TableName, seqno: int) -> Copied | None:
+def copy_of(
+    warehouse: Warehouse, chain: Chain, record: Published | None, taker: TableName, table: TableName, seqno: int
+) -> Copied | None:
     """Return a table, whose name `taker` had next, as it was right before a seqno; None if it had no row.
 
     Raises:
-        UnsupportedError: it is not in the warehouse.
+        UnsupportedError: it is not in the warehouse, or no snapshot of it is of that place.
         WaitingForTable: it was not brought there yet.
     """
     history = warehouse.history(table)
@@ -78,18 +86,16 @@ def copy_of(warehouse: Warehouse, chain: Chain, taker: TableName, table: TableNa
             hint=f"loader initial-load --table {taker.argument} --again",
             table=table,
         )
-    if history and applied and _jumped(chain, history, applied, table, seqno):
+    newest = history.applied if history else None
+    beyond = newest is not None and newest.seqno >= seqno
+    if applied and beyond and _concerned(chain, table, known_through(record, table, applied), seqno - 1):
         raise UnsupportedError(
-            f"table {table} was loaded anew before its rows were taken by the table that got its name",
-            why="its changes right before that statement were never applied",
+            f"table {table} has no snapshot of right before its rows were taken by the table that got its name",
+            why="it was loaded anew or brought over that statement before its earlier changes were applied",
             hint=f"loader initial-load --table {taker.argument} --again",
             table=table,
         )
-    newest = history.applied if history else None
-    # Where it stands beyond that place, it was brought to right before it first.
-    if (newest is None or newest.seqno < seqno) and isinstance(
-        plan_merge(warehouse, history, chain, table, seqno - 1, None), Merge
-    ):
+    if not beyond and isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge):
         raise WaitingForTable(
             f"table {table} is not yet applied up to the statement by which another table takes its rows",
             hint="loader run",
@@ -101,15 +107,12 @@ def copy_of(warehouse: Warehouse, chain: Chain, taker: TableName, table: TableNa
     return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
 
 
-def _jumped(chain: Chain, history: TableHistory, applied: Applied, table: TableName, seqno: int) -> bool:
-    """Return whether an initial load brought a table over a seqno, past changes that lie right before it."""
-    over = [one for one in history.stood() if one.seqno >= seqno]
-    if not over or not over[-1].loaded:
-        return False
-    manifests = tuple(chain.between(applied.seqno, seqno - 1))
+def _concerned(chain: Chain, table: TableName, after: int, through: int) -> bool:
+    """Return whether the log holds records of a table, or statements about it, with `after` < seqno <= `through`."""
+    manifests = tuple(chain.between(after, through)) if after < through else ()
     files = (file for manifest in manifests for file in manifest.of_table(table))
-    records = any(file.rows and file.min_seqno < seqno and file.max_seqno > applied.seqno for file in files)
-    return records or bool(events_of(table, manifests, applied.seqno, seqno - 1))
+    records = any(file.rows and file.min_seqno <= through and file.max_seqno > after for file in files)
+    return records or bool(events_of(table, manifests, after, through))
 
 
 def stands(

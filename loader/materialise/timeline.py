@@ -117,8 +117,9 @@ def unfold(
     copy_of: CopyOf,
     *,
     apart: bool = False,
+    over_renames: bool = False,
 ) -> Timeline:
-    """The timeline from where a table stands to `target`, or to just before another table takes its name.
+    """The timeline from where a table stands to `target`, or to right before it gets another name, or another its own.
 
     Args:
         name: of the table.
@@ -128,6 +129,7 @@ def unfold(
         events: what befell the table there, in order.
         copy_of: a table as it was just before a seqno.
         apart: it also ends before each event, so that what comes and goes between two of them is seen.
+        over_renames: it goes on where the table gets another name, as no other table will take its rows.
 
     Raises:
         UnsupportedError: rows or columns whose values the log does not tell.
@@ -137,15 +139,20 @@ def unfold(
     for event in events:
         before = event.seqno - 1  # rows of CREATE TABLE ... SELECT have the seqno of the statement
         _stretch(fold, name, files, before, manifests)
-        # Another table's rows are taken as they were right before; so this table is brought there first, on its own.
+        # Another table's rows are taken as they were right before; so each is brought there first, on its own.
         # A statement may be several events, of which only the first one can be stopped at.
         alone = apart and fold.schema is not None and before > standing.applied
-        if fold.moved and (isinstance(event, Came) or alone):
+        if fold.moved and (isinstance(event, Came) or (_gives(event) and not over_renames) or alone):
             return _told(fold, before)
         fold.low = before
         _befall(fold, event, copy_of)
     _stretch(fold, name, files, target, manifests)
     return _told(fold, target)
+
+
+def _gives(event: Event) -> bool:
+    """Return whether another table takes the rows of this one."""
+    return isinstance(event, Left) and event.renamed
 
 
 def _told(fold: _Fold, target: int) -> Timeline:

@@ -1,0 +1,10 @@
+-- load
+CREATE TABLE t (id INT, n INT);
+INSERT INTO t VALUES (1, 1);
+-- interval
+INSERT INTO t VALUES (2, 2);
+DELETE FROM t WHERE id = 2;
+DROP TABLE t;
+-- interval
+CREATE TABLE IF NOT EXISTS t (id INT, n INT);
+INSERT INTO t VALUES (3, 3);

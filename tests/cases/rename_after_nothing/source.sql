@@ -1,0 +1,21 @@
+-- load
+CREATE TABLE a (id INT, n INT);
+CREATE TABLE b (id INT, n INT);
+CREATE TABLE c (id INT, n INT);
+INSERT INTO a VALUES (1, 1), (2, 2);
+INSERT INTO b VALUES (101, 101);
+INSERT INTO c VALUES (201, 201);
+-- interval
+INSERT INTO b VALUES (109, 9);
+DELETE FROM b WHERE id = 109;
+INSERT INTO c VALUES (209, 9);
+DELETE FROM c WHERE id = 209;
+RENAME TABLE a TO x, b TO a, x TO b;
+RENAME TABLE c TO d;
+UPDATE a SET n = 7 WHERE id = 101;
+UPDATE b SET n = 8 WHERE id = 2;
+UPDATE d SET n = 9 WHERE id = 201;
+-- interval
+UPDATE a SET n = n + 1;
+UPDATE b SET n = n + 1;
+UPDATE d SET n = n + 1;
