@@ -27,16 +27,17 @@ def judge(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]
     ordered = in_order(statements)
     barriers = []
     for statement in (one for one in ordered if not one.skipped):
-        found = effect(statement.text, statement.database, statement.sql_mode, statement.mariadb)
+        mode, mariadb = statement.sql_mode, statement.mariadb
+        found = effect(statement.text, statement.database, mode, mariadb, folds=plan.folds)
         concerned = tuple(str(name) for name in found.tables if captured(name))
         if found.kind is Kind.UNDO and statement.beside_rows:
-            barriers.append(_barrier(statement, statement.beside))
+            barriers.append(_barrier(statement, statement.beside, plan))
         elif found.kind is Kind.ROWS:
             if marked := tuple(str(name) for name in found.tables if name in markers):
                 raise _statement_format(statement, marked)
             barriers += _unlogged(statement, found, concerned, plan, ordered)
         elif found.kind is Kind.BARRIER and (concerned or _unknown(found, plan.tables)):
-            barriers.append(_barrier(statement, concerned))
+            barriers.append(_barrier(statement, concerned, plan))
     return tuple(barriers)
 
 
@@ -50,11 +51,11 @@ def _unlogged(
 ) -> list[Barrier]:
     """The barrier of a statement that changes rows, if captured tables can be among its tables or behind them."""
     if not found.tables or may_reach_others(statement, found.tables, plan, ordered):
-        return [_barrier(statement, ())]
-    return [_barrier(statement, concerned)] if concerned else []
+        return [_barrier(statement, (), plan)]
+    return [_barrier(statement, concerned, plan)] if concerned else []
 
 
-def _barrier(statement: LogStatement, tables: tuple[str, ...]) -> Barrier:
+def _barrier(statement: LogStatement, tables: tuple[str, ...], plan: Plan) -> Barrier:
     return Barrier(
         seqno=statement.seqno,
         position=statement.position,
@@ -63,6 +64,7 @@ def _barrier(statement: LogStatement, tables: tuple[str, ...]) -> Barrier:
         sql_mode=statement.sql_mode,
         mariadb=statement.mariadb,
         tables=tables,
+        folds=plan.folds,
     )
 
 

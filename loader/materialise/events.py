@@ -80,7 +80,8 @@ def read_barrier(barrier: Barrier) -> tuple[changes.TableChange, ...]:
     """What the statement of a barrier does to tables, in order; of rows that it changes nothing is said."""
     if writes_rows(barrier):
         return ()
-    return table_changes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb)
+    database, mode = barrier.database, barrier.sql_mode
+    return table_changes(barrier.statement, database, mode, barrier.mariadb, folds=barrier.folds)
 
 
 def writes_rows(barrier: Barrier) -> bool:

@@ -147,6 +147,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         schemas_at=str(stop) if read.late else "",
         side_effects=read.side_effects or (),
         side_effects_at="" if read.side_effects is None else str(stop),
+        folds=read.folds,
     )
     return _noted(chain, _planned(chain, template, log, settings.interval), run, new=True)
 
@@ -190,7 +191,7 @@ class _Read:
     """The end of the log, and what a plan knows of tables, read before it.
 
     Attributes:
-        untold, late, side_effects: see Plan.untold, Plan.schemas and Plan.side_effects.
+        untold, late, side_effects, folds: see Plan.untold, Plan.schemas, Plan.side_effects and Plan.folds.
         sequences: of MariaDB, where the log does not tell them from tables.
     """
 
@@ -198,6 +199,7 @@ class _Read:
     untold: list[TableSchema]
     late: str
     side_effects: tuple[str, ...] | None
+    folds: bool
     sequences: list[TableName]
 
 
@@ -216,12 +218,12 @@ def _read(
         untold = read_untold(connection, captured)
         late = "" if named else known.late(connection, settings, schemas, digest)
         sequences = [] if named else find_sequences(connection, captured)
-        side_effects = read_side_effects(connection)
+        side_effects, folds = read_side_effects(connection), inspect.folds_names(connection)
         stop = max(start, inspect.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return _Read(stop, untold, late, side_effects, sequences)
+    return _Read(stop, untold, late, side_effects, folds, sequences)
 
 
 def _without(tables: TableFilter, names: list[TableName]) -> TableFilter:

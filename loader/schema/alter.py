@@ -247,7 +247,7 @@ class AlterReader:
         rest = self._rest()
         at = next((i for i, token in enumerate(rest) if token.word == "TABLE"), None)
         if at is not None:
-            partner = TokenCursor(rest[at + 1 :]).table(self.database)
+            partner = TokenCursor(rest[at + 1 :], folds=self.cursor.folds).table(self.database)
             self.others.append(Altered(partner, (Reload(f"{word} PARTITION brings rows in"),)))
         yield Reload(f"{word} PARTITION")
 

@@ -9,10 +9,14 @@ _END = Token("end", "")
 
 
 class TokenCursor:
-    """Reads tokens in their order; `at` is the next one. Whatever is not there is an UnreadableError."""
+    """Reads tokens in their order; `at` is the next one. Whatever is not there is an UnreadableError.
 
-    def __init__(self, tokens: list[Token]) -> None:
+    `folds`: names of tables and schemas are read in lower case, as a server stores them that does not tell them apart.
+    """
+
+    def __init__(self, tokens: list[Token], *, folds: bool = False) -> None:
         self.tokens = tokens
+        self.folds = folds
         self.at = 0
 
     @property
@@ -63,8 +67,15 @@ class TokenCursor:
     def table(self, database: str) -> TableName:
         """A table's name, with its schema or without; MariaDB also takes `.table`."""
         self.take(".")
-        first = self.name()
-        return TableName(first, self.name()) if self.take(".") else TableName(database, first)
+        first = self.schema()
+        return TableName(first, self.schema()) if self.take(".") else TableName(self._folded(database), first)
+
+    def schema(self) -> str:
+        """A name of a schema, or of a table without its schema."""
+        return self._folded(self.name())
+
+    def _folded(self, name: str) -> str:
+        return name.lower() if self.folds else name
 
     def names(self) -> tuple[str, ...]:
         """The names in a parenthesised list of key parts such as `(a, b(10) DESC)`."""

@@ -40,7 +40,9 @@ _FAR = 8
 """Tokens in which the kind of object must come."""
 
 
-def table_changes(statement: str, database: str, sql_mode: int, mariadb: bool) -> tuple[TableChange, ...]:
+def table_changes(
+    statement: str, database: str, sql_mode: int, mariadb: bool, *, folds: bool = False
+) -> tuple[TableChange, ...]:
     """What a statement does to tables, in order; nothing, if it changes none as a whole.
 
     Args:
@@ -48,9 +50,10 @@ def table_changes(statement: str, database: str, sql_mode: int, mariadb: bool) -
         database: the default database it was run with.
         sql_mode: that it was run with, as the log has it.
         mariadb: whether a MariaDB server ran it, not MySQL.
+        folds: whether names of tables and schemas are stored in lower case (lower_case_table_names).
     """
     try:
-        cursor = TokenCursor(carried(tokens(statement, sql_mode, mariadb)))
+        cursor = TokenCursor(carried(tokens(statement, sql_mode, mariadb)), folds=folds)
         return _Reader(cursor, database, sql_mode, mariadb).read()
     except UnreadableError as error:
         return (Unreadable(None, str(error)),)
@@ -110,12 +113,12 @@ class _Reader:
 
     def _dropped_schema(self) -> tuple[TableChange, ...]:
         self.cursor.take("IF", "EXISTS")
-        return (SchemaDropped(self.cursor.name()),)
+        return (SchemaDropped(self.cursor.schema()),)
 
     def _defined_schema(self, verb: str) -> tuple[TableChange, ...]:
         cursor = self.cursor
         missing = cursor.take("IF", "NOT", "EXISTS")
-        schema = self.database if cursor.next.word in _SCHEMA_OPTIONS else cursor.name()
+        schema = self.database if cursor.next.word in _SCHEMA_OPTIONS else cursor.schema()
         return (SchemaDefined(schema, default_charset(cursor.rest()), verb == "CREATE", missing),)
 
     def _created(self, before: set[str]) -> tuple[TableChange, ...]:

@@ -46,10 +46,10 @@ _VERB = re.compile(r"(?:\s|/\*(?!M?!).*?\*/|--\s[^\n]*|#[^\n]*)*(\w+)", re.DOTAL
 _REPLACE = re.compile(r"^\s*REPLACE\b", re.IGNORECASE)  # sqlglot does not parse it
 
 
-def effect(text: str, database: str, sql_mode: int, mariadb: bool) -> Effect:
+def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: bool = False) -> Effect:
     """What the statement does; the arguments are those of `table_changes`."""
     try:
-        cursor = TokenCursor(carried(tokens(text, sql_mode, mariadb)))
+        cursor = TokenCursor(carried(tokens(text, sql_mode, mariadb)), folds=folds)
         verb = cursor.next.word
         if verb in _HARMLESS:
             return _NOTHING
@@ -60,8 +60,8 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool) -> Effect:
     except UnreadableError:
         return Effect(Kind.BARRIER)
     if verb in _CHANGES_ROWS:
-        return Effect(Kind.ROWS, _written(text, database))
-    found = _whole(table_changes(text, database, sql_mode, mariadb))
+        return Effect(Kind.ROWS, _written(text, database, folds=folds))
+    found = _whole(table_changes(text, database, sql_mode, mariadb, folds=folds))
     if verb == "CREATE" and found.tables and "SELECT" in {token.word for token in cursor.tokens}:
         return Effect(Kind.ROWS, found.tables)
     return found
@@ -110,7 +110,7 @@ def _loaded(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:
     return (cursor.table(database),) if cursor.next.kind != "end" else ()
 
 
-def _written(text: str, database: str) -> tuple[TableName, ...]:
+def _written(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
     """The tables that a statement may write to; none when it cannot be parsed.
 
     INSERT and REPLACE only read the tables of their query. UPDATE and DELETE count as writing to all that they name.
@@ -125,4 +125,5 @@ def _written(text: str, database: str) -> tuple[TableName, ...]:
     except (SqlglotError, RecursionError):
         return ()
     found = parsed.this if isinstance(parsed, exp.Insert) else parsed
-    return tuple(dict.fromkeys(TableName(one.db or database, one.name) for one in found.find_all(exp.Table)))
+    names = dict.fromkeys((one.db or database, one.name) for one in found.find_all(exp.Table))
+    return tuple(TableName(*(map(str.lower, name) if folds else name)) for name in names)

@@ -11,7 +11,7 @@ from pymysql.connections import Connection
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
-from loader.source.inspect import query
+from loader.source.inspect import folds_names, query
 from loader.source.schemas import described, read_key, schema_of, show_generated_keys
 
 _AT_ONCE = 1000
@@ -52,7 +52,7 @@ class FoundTables:
 
 def read_tables(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> FoundTables:
     """All tables that are wanted, as they are now."""
-    folds = int(query(connection, "SELECT @@lower_case_table_names")[0][0]) != 0
+    folds = folds_names(connection)
     charsets = {
         str(schema): _named(str(charset)) for schema, charset in query(connection, sql("source/schemas_charsets"))
     }

@@ -70,6 +70,11 @@ def logs_names(connection: Connection[Any]) -> bool:
     return bool(rows) and str(rows[0][1]).upper() == "FULL"
 
 
+def folds_names(connection: Connection[Any]) -> bool:
+    """Return whether the server does not tell names of tables apart by case. Its log has statements as typed."""
+    return int(query(connection, "SELECT @@lower_case_table_names")[0][0]) != 0
+
+
 def check_settings(connection: Connection[Any]) -> None:
     """Raise WrongSettings unless the server logs whole rows."""
     rows = query(connection, "SHOW GLOBAL VARIABLES LIKE 'binlog\\_%'")

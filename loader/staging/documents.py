@@ -180,12 +180,13 @@ class Plan(Document):
             those of `untold`; empty without one. They count where no statement of the interval is about them.
         schemas_at: the end of the log then, up to which these are known to be so.
         side_effects: names of tables that change others when they are changed; see loader.source.side_effects.
+        folds: the server stores names of tables in lower case, however a statement has them (lower_case_table_names).
         side_effects_at: the end of the log after they were read; empty where the user may not see all of them. It is
             the stop of the last one of several intervals that are planned at once: of earlier ones, later statements
             could have dropped a trigger.
     """
 
-    LATER = ("schemas", "schemas_at", "side_effects", "side_effects_at")
+    LATER = ("schemas", "schemas_at", "side_effects", "side_effects_at", "folds")
 
     source: str
     generation: str
@@ -203,6 +204,7 @@ class Plan(Document):
     schemas_at: str = ""
     side_effects: tuple[str, ...] = ()
     side_effects_at: str = ""
+    folds: bool = False
 
     def known(self) -> dict[TableName, TableSchema]:
         """The tables of `untold` by name."""
@@ -272,15 +274,27 @@ class Balance(BaseModel):
     skipped: dict[str, int]
 
 
-class Barrier(BaseModel):
+class _Entry(BaseModel):
+    """A part of a document; `LATER` as in Document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    LATER: ClassVar[tuple[str, ...]] = ()
+
+    @model_serializer(mode="wrap")
+    def _serialized(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = whole(self)
+        return {name: value for name, value in found.items() if value or name not in self.LATER}
+
+
+class Barrier(_Entry):
     """A statement that changed captured tables as a whole, in its order among the records (empty `tables`: unknown).
 
     It can also be one that changed rows which the log does not have, or a ROLLBACK of rows that it does have.
 
-    `database`, `sql_mode` and `mariadb` say how it was read: see `loader.schema.reading.table_changes`.
+    `database`, `sql_mode`, `mariadb` and `folds` say how it was read: see `loader.schema.reading.table_changes`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    LATER = ("folds",)
 
     seqno: int
     position: str
@@ -289,9 +303,10 @@ class Barrier(BaseModel):
     sql_mode: int
     mariadb: bool
     tables: tuple[str, ...]
+    folds: bool = False
 
 
-class LeftOut(BaseModel):
+class LeftOut(_Entry):
     """A captured table of which rows of the interval are not staged: they cannot be read there.
 
     Attributes:
@@ -301,7 +316,7 @@ class LeftOut(BaseModel):
         hint: what to do before the table is loaded again; empty where it helps to say its columns.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    LATER = ("hint",)
 
     table: str
     seqno: int
@@ -315,12 +330,6 @@ class LeftOut(BaseModel):
     def name(self) -> TableName:
         """The table."""
         return TableName.parse(self.table)
-
-    @model_serializer(mode="wrap")
-    def _serialized(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without an empty hint, which earlier versions do not know."""
-        found: dict[str, Any] = whole(self)
-        return found if self.hint else {name: value for name, value in found.items() if name != "hint"}
 
 
 class Manifest(Document):

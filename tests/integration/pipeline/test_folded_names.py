@@ -1,0 +1,66 @@
+"""A server that stores names in lower case (lower_case_table_names=1) logs statements as they were typed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from infra.servers import Server, fetch, start_server
+from loader.materialise.events import Altered, Came, Emptied, Left, Made, events_of
+from loader.model.table import TableName
+from tests.integration.pipeline.nameless import begun
+
+pytestmark = pytest.mark.integration
+
+STATEMENTS = """
+USE nameless
+CREATE TABLE Fresh (id INT PRIMARY KEY)
+INSERT INTO FRESH VALUES (1)
+TRUNCATE TABLE A
+ALTER TABLE NAMELESS.Swapped ADD z INT
+RENAME TABLE B TO Moved
+DROP TABLE Quiet
+ALTER TABLE Keyless RENAME TO Other
+DROP DATABASE Gone
+"""
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def folding(request: pytest.FixtureRequest) -> Iterator[Server]:
+    # MySQL takes the setting only when it makes its data.
+    with TemporaryDirectory(prefix="loader-folding-") as folder:
+        data = Path(folder) / "data"
+        if request.param == "mysql":
+            programs, accounts = fetch("mysql"), Path(folder) / "accounts.sql"
+            accounts.write_text(
+                "CREATE USER 'root'@'127.0.0.1';\nGRANT ALL ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;\n"
+            )
+            made = ["--initialize-insecure", f"--init-file={accounts}", "--lower-case-table-names=1"]
+            subprocess.run([*programs.server(), f"--datadir={data}", *made], check=True, capture_output=True)
+        with start_server(request.param, Path(folder), {"lower_case_table_names": "1"}) as server:
+            yield server
+
+
+@pytest.mark.parametrize("metadata", ["FULL", "MINIMAL"])
+def test_statements_are_about_the_tables_that_the_rows_name(folding: Server, metadata: str, tmp_path: Path) -> None:
+    shop = begun(folding, metadata, tmp_path)
+    shop.run("CREATE DATABASE Gone\n" + STATEMENTS.strip())
+    manifest = shop.delta()
+    events = {
+        table: [
+            type(one)
+            for one in events_of(TableName("nameless", table), [manifest], manifest.start_seqno, manifest.stop_seqno)
+        ]
+        for table in ("a", "b", "moved", "fresh", "swapped", "quiet", "keyless", "other")
+    }
+    assert events == {
+        "a": [Emptied], "b": [Left], "moved": [Came], "fresh": [Made], "swapped": [Altered], "quiet": [Left],
+        "keyless": [Left], "other": [Came],
+    }  # fmt: skip
+    assert {name for name, _ in shop.staged(manifest)} == {"nameless.fresh"}
+    named = {name for barrier in manifest.barriers for name in barrier.tables}
+    assert named == {f"nameless.{table}" for table in events}
