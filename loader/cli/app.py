@@ -94,12 +94,18 @@ def position(
 @app.command()
 def follow(
     context: typer.Context,
-    at: Annotated[str, typer.Option(help="Position on the new server up to which all was read, like binlog.000003:4.")],
+    at: Annotated[
+        str, typer.Option(help="Position on the new server up to which all was read, like binlog.000003:4.")
+    ] = "",
+    accept: Annotated[str, typer.Option(help="GTIDs that only the new server has, which are passed over.")] = "",
     source: SourceOption = "",
 ) -> None:
     """Go on from another server at a position that you know; with GTIDs this happens by itself, at the right one."""
     session: Session = context.obj
-    found = pipeline.follow_to(session.settings(source), Position.parse(at))
+    if bool(at) == bool(accept):
+        raise UsageError("give either --at or --accept", hint="loader follow --help")
+    settings = session.settings(source)
+    found = pipeline.follow_to(settings, Position.parse(at)) if at else pipeline.follow_accepting(settings, accept)
     if session.output.as_json:
         session.output.document(found)
     else:

@@ -15,7 +15,7 @@ from loader.binlog.format import log_identity
 from loader.errors import BinlogFormatError
 from loader.extract.blocks import Window
 from loader.extract.result import Part
-from loader.model.gtid import GtidSet, MariadbGtid, mariadb_set, mysql_set, source_of
+from loader.model.gtid import Gtid, GtidSet, MariadbGtid, MysqlGtid, mariadb_set, mysql_set, source_of
 from loader.reader.walking import FIRST, LogBytes
 from loader.staging.documents import Mark
 
@@ -51,9 +51,9 @@ class GtidTally:
         self._last = int(starts[-1])
         before = int(np.searchsorted(starts, window.base))
         for start in starts[:before].tolist():  # one transaction at most, but for events that hold several
-            self._read(log, *event_at(log, start), np.array([start]))
+            self.read(log, *event_at(log, start), np.array([start]))
         if before < len(starts):
-            self._read(log, window.block, window.base, starts[before:])
+            self.read(log, window.block, window.base, starts[before:])
 
     def parts(self) -> tuple[Part, ...]:
         """All that was found, in order."""
@@ -71,7 +71,12 @@ class GtidTally:
         """The mark of the place behind the last of the transactions."""
         return mark_of(log, self._last)
 
-    def _read(self, log: LogBytes, block: Bytes, base: int, starts: Ints) -> None:
+    def read(self, log: LogBytes, block: Bytes, base: int, starts: Ints) -> None:
+        """Add the transactions that begin at `starts` in the file, whose GTID events are in a block from `base` on.
+
+        Raises:
+            BinlogFormatError: a damaged GTID event.
+        """
         runs = np.empty((len(starts), 3), np.int64)
         self._state[[g.NEXT, g.RUNS]] = 0
         while status := g.gtids(block, len(block), base, starts, self._sources, self._current, runs, self._state):
@@ -104,6 +109,22 @@ def _joined(runs: Sequence[Ints]) -> Ints:
         ends = np.append(begins[1:], len(mine)) - 1
         found.append(np.column_stack((mine[begins, 0], mine[begins, 1], lasts[ends])))
     return np.concatenate([every[:0], *found])
+
+
+def gtid_at(log: LogBytes, start: int) -> Gtid | None:
+    """The GTID of the transaction that begins there; None for one without.
+
+    Raises:
+        BinlogFormatError: a damaged GTID event.
+    """
+    tally = GtidTally(log.form.mariadb)
+    tally.read(log, *event_at(log, start), np.array([start]))
+    for name, _, number in tally.parts():
+        if log.form.mariadb:
+            domain, server = name.split("-")
+            return MariadbGtid(int(domain), int(server), number)
+        return MysqlGtid(name, number)
+    return None
 
 
 def event_at(log: LogBytes, start: int) -> tuple[Bytes, int]:

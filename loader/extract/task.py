@@ -23,7 +23,7 @@ from loader.extract.held import Release
 from loader.extract.leaving import left_out
 from loader.extract.notes import Notes
 from loader.extract.result import RangeResult
-from loader.extract.skipping import reasons
+from loader.extract.skipping import Skipping
 from loader.extract.span import LogRange, whole_segment
 from loader.model.table import NOTHING_TOLD, SchemaVersion, TableName, Versions
 from loader.reader.files import lognum_of
@@ -57,6 +57,7 @@ class RangeExtractor:
         self._transport = transport
         self._store = store
         self._versions = versions
+        self._skipping = Skipping(plan)
         self._folder = interval_folder(plan.source, plan.generation, plan.start_seqno)
 
     def extract(self, span: LogRange) -> RangeResult:
@@ -76,7 +77,7 @@ class RangeExtractor:
             with _Parts(stager, self._writer, result) as parts:
                 cut_off = self._cut_off(span, log.form, result)
                 for window in windows(log, span, stager.registry, plan.part_bytes, cut_off):
-                    why = reasons(plan.skip, window.index.transactions)
+                    why = self._skipping.of(log, window.index.transactions)
                     timing = stager.timing(window.index.transactions)
                     rows = self._read(result, stager, self._chosen(account(result, window, why, mine)), timing)
                     result.row_events_staged += len(rows)
@@ -113,7 +114,7 @@ class RangeExtractor:
             cut_off = self._cut_off(span, log.form, result)
             notes = self._notes(log, span, registry)
             for window in windows(log, span, registry, self._plan.part_bytes, cut_off):
-                why = reasons(self._plan.skip, window.index.transactions)
+                why = self._skipping.of(log, window.index.transactions)
                 found = notes.of(window, why, mine)
                 result.statements += [note for note in found if isinstance(note, LogStatement)]
         return result

@@ -7,7 +7,7 @@ Each is safe to run again at any time: what is done already is found and not don
 """
 
 from loader.pipeline.describing import ShownTable, set_table_schema, table_schema
-from loader.pipeline.following import follow_to
+from loader.pipeline.following import follow_accepting, follow_to
 from loader.pipeline.interval_states import (
     FileFault,
     IntervalDetail,
@@ -56,6 +56,7 @@ __all__ = [
     "chain_of",
     "delta_job",
     "extract_job",
+    "follow_accepting",
     "follow_to",
     "interval",
     "intervals",

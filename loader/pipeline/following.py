@@ -6,14 +6,16 @@ person can know it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pymysql.connections import Connection
 
 from loader.errors import UsageError
 from loader.extract.checkpoint import changed, checkpoint_at
+from loader.extract.interleaved import interleaved
 from loader.extract.spec import TransportSettings
-from loader.model.gtid import lacking, parse_gtid_set
+from loader.model.gtid import MysqlGtidSet, joined, lacking, parse_gtid_set
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.settings import SourceSettings
 from loader.source import continuity, inspect
@@ -63,11 +65,14 @@ def _check_log(settings: SourceSettings, transport: Transport, connection: Conne
     return False
 
 
-def follow(settings: SourceSettings, chain: PlanChain, old: Generation) -> Generation:
+def follow(settings: SourceSettings, chain: PlanChain, old: Generation, accepted: str = "") -> Generation:
     """The generation that goes on from all that is staged of `old`, on the server that the source has now.
+
+    `accepted`: transactions that only the new server has, which are passed over.
 
     Raises:
         AnotherServer: without GTIDs on both sides nobody but a person can tell where.
+        Errant: the server has other transactions of its own before some that were read.
         ServerRestored: the server lacks transactions that were read.
         LogPurged: it has deleted transactions that were not.
     """
@@ -76,6 +81,7 @@ def follow(settings: SourceSettings, chain: PlanChain, old: Generation) -> Gener
         executed = continuity.executed_gtids(connection)
         if not known.gtids or not executed:
             raise continuity.unfollowed(settings.name, known.position)
+        known = replace(known, gtids=str(joined(known.gtids, parse_gtid_set(accepted)))) if accepted else known
         continuity.check_executed(connection, known.position, known.gtids)
         continuity.check_not_purged(connection, known.gtids)
         end = inspect.log_end(connection)
@@ -83,7 +89,27 @@ def follow(settings: SourceSettings, chain: PlanChain, old: Generation) -> Gener
         found = _first_outside(settings, known.gtids)
     except ServerCannotTell as error:
         raise continuity.purged_unread(error.why or error.what) from error
-    return _begun(settings, chain, old, known, found or end)
+    return _begun(settings, chain, old, known, found or end, accepted)
+
+
+def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
+    """A new generation on the server that the source has now, which passes over transactions that only this one has.
+
+    Raises:
+        UsageError: the text is no GTID set, the server has no such transactions, or it is the one that was followed.
+        GapError: as `follow`.
+    """
+    chain = PlanChain(open_store(settings.staging_root), settings.name)
+    old = chain.require_generation()
+    accepted = str(parse_gtid_set(gtids))
+    with connected(settings.server) as connection:
+        if inspect.read_identity(connection).same_server(old.identity):
+            raise UsageError(
+                "the server of the source is the one that is followed", hint="loader run", source=settings.name
+            )
+        if absent := lacking(accepted, continuity.executed_gtids(connection)):
+            raise UsageError(f"transactions {absent} are not on this server", source=settings.name)
+    return follow(settings, chain, old, accepted)
 
 
 def follow_to(settings: SourceSettings, position: Position) -> Generation:
@@ -106,14 +132,19 @@ def _first_outside(settings: SourceSettings, gtids: str) -> Position | None:
 
 
 def _begun(
-    settings: SourceSettings, chain: PlanChain, old: Generation, known: Checkpoint, position: Position
+    settings: SourceSettings,
+    chain: PlanChain,
+    old: Generation,
+    known: Checkpoint,
+    position: Position,
+    accepted: str = "",
 ) -> Generation:
     with connected(settings.server) as connection:
         identity = inspect.read_identity(connection)
         inspect.check_version(identity)
         inspect.check_settings(connection)
         continuity.check_log_holds(connection, position)
-        size = log_sizes(connection)[position.file]
+        size, end = log_sizes(connection)[position.file], inspect.log_end(connection)
     here = checkpoint_at(settings.transport.open(), position, size)
     if unread := lacking(here.gtids, known.gtids) if known.gtids else "":
         raise UsageError(
@@ -132,5 +163,24 @@ def _begun(
         mark=here.mark,
         schemas=known.schemas,
         follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
+        accepted=accepted,
+        known_until=_known_until(settings, Interval(position, end), here.gtids, known.gtids) if position < end else "",
     )
     return chain.begin(generation)
+
+
+def _known_until(settings: SourceSettings, log: Interval, before: str, known: str) -> str:
+    """The position up to which the log behind a place has transactions that were read; empty where it has none.
+
+    Raises:
+        Errant: before them are some that only this server has.
+    """
+    if not lacking(known, before):
+        return ""
+    found = interleaved(settings.transport.open(), log, before, known)
+    read, others = parse_gtid_set(known), parse_gtid_set(found.others)
+    if isinstance(read, MysqlGtidSet) and isinstance(others, MysqlGtidSet):
+        own = {source: ranges for source, ranges in others.ranges.items() if source not in read.ranges}
+        if own:
+            raise continuity.errant(settings.name, str(MysqlGtidSet(own)))
+    return str(found.until)

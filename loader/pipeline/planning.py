@@ -149,7 +149,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         side_effects_at="" if read.side_effects is None else str(stop),
         folds=read.folds,
     )
-    return _noted(chain, _planned(chain, template, log, settings.interval), run, new=True)
+    return _noted(chain, _planned(chain, generation, template, log, settings.interval), run, new=True)
 
 
 def _given(chain: PlanChain, run: str) -> Plan | None:
@@ -167,7 +167,9 @@ def unfinished(settings: SourceSettings) -> list[IntervalChosen]:
     return [_chosen(plan, new=False) for plan in chain.unfinished(chain.require_generation().name)]
 
 
-def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: IntervalLimits) -> Plan:
+def _planned(
+    chain: PlanChain, generation: Generation, backlog: Plan, log: TransportSettings, limits: IntervalLimits
+) -> Plan:
     """Add the plans of a backlog to the chain, one by one in their order; the first of them.
 
     Where another process was there first and stopped elsewhere, its plans stand, and it goes on from there.
@@ -175,6 +177,8 @@ def _planned(chain: PlanChain, backlog: Plan, log: TransportSettings, limits: In
     first, start = None, backlog.start
     for stop in stops(log.open(), backlog.interval, limits):
         change: dict[str, object] = {"start": start, "stop": str(stop)}
+        if generation.known_until and Position.parse(start) < Position.parse(generation.known_until):
+            change["read_before"] = generation.gtids
         if change["stop"] != backlog.stop:
             change |= {"side_effects": (), "side_effects_at": ""}
         plan = chain.extend(backlog.model_copy(update=change))

@@ -42,6 +42,10 @@ class LogReplaced(GapError):
     """A log file of that name has another content."""
 
 
+class Errant(GapError):
+    """The server has transactions of its own before some that were read from another one."""
+
+
 class ServerRestored(GapError):
     """The server lacks transactions that were read from it."""
 
@@ -137,6 +141,17 @@ def replaced(position: Position, difference: str) -> LogReplaced:
         why=f"{difference}: the log was reset, or the server was restored, and has written on since",
         hint=_LOAD_AGAIN,
         position=position,
+    )
+
+
+def errant(source: str, gtids: str) -> Errant:
+    """The error of a new server with transactions that the old one never had, and that later ones may overwrite."""
+    return Errant(
+        "the new server has transactions of its own before some that were read from the old one",
+        why=f"they are {gtids}: applied now, they would come after later changes of the same rows",
+        hint=f"loader follow --source {source} --accept {gtids}; it passes over them,"
+        " so load the tables again that they changed",
+        source=source,
     )
 
 

@@ -99,9 +99,11 @@ class Generation(Document):
         mark: of the start.
         follows: None for the first.
         schemas: the SHA-256 of the document of all tables at the start, see loader.staging.schemas; empty without one.
+        accepted: transactions of the new server that an operator lets be passed over; part of `gtids`.
+        known_until: the position up to which the log has transactions of `gtids`; empty where it has none.
     """
 
-    LATER = ("schemas",)
+    LATER = ("schemas", "accepted", "known_until")
 
     source: str
     name: str
@@ -112,6 +114,8 @@ class Generation(Document):
     mark: Mark
     follows: Followed | None = None
     schemas: str = ""
+    accepted: str = ""
+    known_until: str = ""
 
     @property
     def start_position(self) -> Position:
@@ -180,13 +184,15 @@ class Plan(Document):
             those of `untold`; empty without one. They count where no statement of the interval is about them.
         schemas_at: the end of the log then, up to which these are known to be so.
         side_effects: names of tables that change others when they are changed; see loader.source.side_effects.
+        read_before: the GTID set of transactions that are skipped, as they were read from the server of the generation
+            before; empty where the interval has none.
         folds: the server stores names of tables in lower case, however a statement has them (lower_case_table_names).
         side_effects_at: the end of the log after they were read; empty where the user may not see all of them. It is
             the stop of the last one of several intervals that are planned at once: of earlier ones, later statements
             could have dropped a trigger.
     """
 
-    LATER = ("schemas", "schemas_at", "side_effects", "side_effects_at", "folds")
+    LATER = ("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before", "folds")
 
     source: str
     generation: str
@@ -204,6 +210,7 @@ class Plan(Document):
     schemas_at: str = ""
     side_effects: tuple[str, ...] = ()
     side_effects_at: str = ""
+    read_before: str = ""
     folds: bool = False
 
     def known(self) -> dict[TableName, TableSchema]:

@@ -48,7 +48,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(planning.inspect, "check_settings", lambda _: None)
     monkeypatch.setattr(planning, "prove", lambda *_: None)
     monkeypatch.setattr(page, "prove", lambda *_: None)
-    monkeypatch.setattr(planning, "_read", lambda _s, _l, start, *_: planning._Read(start_after(start), [], "", (), False, []))
+    monkeypatch.setattr(
+        planning, "_read", lambda _s, _l, start, *_: planning._Read(start_after(start), [], "", (), False, [])
+    )
     monkeypatch.setattr(planning, "stops", lambda _log, interval, _limits: [interval.stop])
     monkeypatch.setattr(states, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
     monkeypatch.setattr(states, "_bytes_between", lambda *_: 0)

@@ -1,0 +1,125 @@
+"""A promoted server whose log has transactions in another order than the one that was read before, or some of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from infra.servers import Server
+from loader import pipeline
+from loader.errors import UsageError
+from loader.extract.skipping import READ_BEFORE, SKIPPED
+from loader.pipeline import chain_of, snapshot_position
+from loader.source.continuity import Errant
+from loader.staging.documents import Manifest
+from loader.store.opening import open_store
+from tests.integration.pipeline.conftest import settings_of
+from tests.integration.pipeline.test_continuity import Shop
+from tests.replicas import address_of, options_of_replica, run
+from tests.unit.binlog.reading import fields, records
+
+pytestmark = pytest.mark.integration
+
+StartServer = Callable[..., Server]
+OLD = "aaaaaaaa-0000-0000-0000-000000000001"
+ERRANT = "eeeeeeee-0000-0000-0000-000000000009"
+MADE = ("CREATE DATABASE shop", "CREATE TABLE shop.k (id INT)", "CREATE TABLE shop.other (id INT)")
+
+
+def logged(server: Server, *transactions: tuple[str, str]) -> None:
+    """Run each statement as the transaction of that GTID, as a replica does."""
+    for gtid, statement in transactions:
+        if server.kind == "mysql":
+            run(server, f"SET gtid_next = '{gtid}'", statement, "SET gtid_next = AUTOMATIC")
+        else:
+            domain, number, sequence = gtid.split("-")
+            run(
+                server,
+                f"SET SESSION gtid_domain_id = {domain}, SESSION server_id = {number}, SESSION gtid_seq_no = {sequence}",
+                statement,
+            )
+
+
+def insert(*numbers: int) -> str:
+    return "INSERT INTO shop.k VALUES " + ",".join(f"({number})" for number in numbers)
+
+
+def begun(server: Server, folder: Path, made: list[tuple[str, str]]) -> Shop:
+    logged(server, *made)
+    settings = settings_of(address_of(server), "shop.*", folder)
+    pipeline.begin(settings)
+    return Shop(server, settings)
+
+
+def rows(shop: Shop, manifest: Manifest) -> list[int]:
+    store = open_store(shop.settings.staging_root)
+    lines = [fields(line) for file in manifest.files for line in records(store.get(file.key))]
+    return [int(line[5] or 0) for line in sorted(lines, key=lambda line: int(line[1] or 0))]
+
+
+def servers(start: StartServer, kind: str) -> tuple[Server, Server]:
+    options = {"gtid_strict_mode": "OFF"} if kind == "mariadb" else {}
+    old, new = start(kind, options), start(kind, options_of_replica(kind) | options)
+    for server in (old, new):
+        run(server, "RESET BINARY LOGS AND GTIDS" if kind == "mysql" else "RESET MASTER")
+    return old, new
+
+
+def gtids(kind: str, *numbers: int) -> list[str]:
+    return [f"{OLD}:{number}" if kind == "mysql" else f"0-1-{number}" for number in numbers]
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_what_was_read_before_is_not_staged_again(kind: str, fresh_server: StartServer, tmp_path: Path) -> None:
+    """MySQL: appliers that do not keep the order. MariaDB: another replication domain."""
+    old, new = servers(fresh_server, kind)
+    made = list(zip(gtids(kind, 1, 2, 3), MADE, strict=True))
+    shop = begun(old, tmp_path, made)
+    early, late = (f"{OLD}:4", f"{OLD}:5") if kind == "mysql" else ("1-1-1", "0-1-4")
+    logged(old, (early, insert(1)))
+    first = shop.delta()
+    assert rows(shop, first) == [1]
+    logged(old, (late, insert(2)))
+    logged(new, *made, (late, insert(2)), (early, insert(1)))
+    run(new, insert(3))
+    there = shop.at(new)
+    second = there.delta()
+    assert (second.generation, rows(there, second)) == ("0002", [2, 3])
+    assert second.balance is not None and second.balance.skipped[SKIPPED[READ_BEFORE]] == 1
+    run(new, insert(4))
+    third = there.delta()
+    assert rows(there, third) == [4]
+    assert SKIPPED[READ_BEFORE] not in third.balance.skipped
+    chain = chain_of(there.settings)
+    assert chain.require_plan("0002", second.start_seqno).read_before
+    assert not chain.require_plan("0002", third.start_seqno).read_before
+
+
+def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    old, new = servers(fresh_server, "mysql")
+    made = list(zip(gtids("mysql", 1, 2, 3), MADE, strict=True))
+    shop = begun(old, tmp_path, made)
+    logged(old, (f"{OLD}:4", insert(1)))
+    shop.delta()
+    logged(old, (f"{OLD}:5", insert(2)))
+    logged(new, *made, (f"{ERRANT}:1", "INSERT INTO shop.other VALUES (9)"))
+    logged(new, (f"{OLD}:4", insert(1)), (f"{OLD}:5", insert(2)))
+    run(new, insert(3))
+    there = shop.at(new)
+    for _ in range(2):
+        with pytest.raises(Errant, match="transactions of its own") as caught:
+            snapshot_position(there.settings)
+    assert f"{ERRANT}:1" in caught.value.why
+    assert f"loader follow --source shop --accept {ERRANT}:1" in caught.value.hint
+    with pytest.raises(UsageError, match="not on this server"):
+        pipeline.follow_accepting(there.settings, f"{ERRANT}:7")
+    generation = pipeline.follow_accepting(there.settings, f"{ERRANT}:1")
+    assert generation.accepted == f"{ERRANT}:1"
+    found = there.delta()
+    assert rows(there, found) == [2, 3]
+    with pytest.raises(UsageError, match="is the one that is followed"):
+        pipeline.follow_accepting(there.settings, f"{ERRANT}:1")
