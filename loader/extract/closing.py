@@ -8,6 +8,7 @@ from loader import __version__
 from loader.errors import DataError, GapError
 from loader.extract.balance import balance_of
 from loader.extract.gtids import gtid_set
+from loader.extract.held import NO_GROUPS, Settled, as_statement
 from loader.extract.judge import judge
 from loader.extract.leaving import firsts
 from loader.extract.result import RangeResult
@@ -15,7 +16,7 @@ from loader.extract.schemas import NO_SCHEMAS, SchemasAfter
 from loader.model.gtid import GtidSet, MysqlGtidSet, joined, lacking, parse_gtid_set
 from loader.model.moment import moment
 from loader.staging.chain import Checkpoint
-from loader.staging.documents import HeldGroup, Manifest, Mark, Plan
+from loader.staging.documents import Manifest, Mark, Plan
 from loader.transport.base import Segment
 
 
@@ -24,14 +25,14 @@ def manifest_of(
     before: Checkpoint,
     segments: Sequence[Segment],
     results: Sequence[RangeResult],
-    held: tuple[HeldGroup, ...] = (),
+    settled: Settled = NO_GROUPS,
     released: Sequence[RangeResult] = (),
     after: SchemasAfter = NO_SCHEMAS,
 ) -> Manifest:
     """The manifest of all ranges of a plan, and of the groups that were held and are released in it.
 
     `before`: how the log stood where the plan starts. `segments`: the interval's bytes, by log file. `after`: of the
-    tables at its stop.
+    tables at its stop. Commits of XA transactions whose rows are in no log file stop all tables.
 
     Raises:
         DataError, UnsupportedError: a statement that stops the interval, or accounts that do not close.
@@ -49,8 +50,8 @@ def manifest_of(
         stop_seqno=plan.stop_seqno,
         files=tuple(files),
         schemas={key: schemas[key].as_dict() for key in sorted(schemas)},
-        barriers=judge([s for result in staged for s in result.statements], plan),
-        held=held,
+        barriers=judge([*(s for result in staged for s in result.statements), *map(as_statement, settled.lost)], plan),
+        held=settled.held,
         balance=balance_of(plan, segments, results, released),
         gtids=_gtids(plan, before, results),
         mark=_mark(plan, before, results),

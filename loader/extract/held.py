@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from loader.binlog.statement import LogStatement
 from loader.errors import DataError
 from loader.reader.files import lognum_of
 from loader.staging.documents import HeldGroup
@@ -53,21 +54,29 @@ class Settled:
     Attributes:
         releases: committed groups that hold captured rows, in the order of the log.
         held: groups without an outcome yet, in the order of the log.
+        lost: commits of groups that are in no log file at hand, in the order of the log.
     """
 
     releases: tuple[Release, ...]
     held: tuple[HeldGroup, ...]
+    lost: tuple[Decided, ...] = ()
+
+
+NO_GROUPS = Settled((), ())
 
 
 def settle(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
     """Match the XA events of an interval with each other and with the groups `carried` into it.
 
+    A rollback of a group that is not known changes nothing. MariaDB also logs one for a transaction that has no rows
+    left, without its XA PREPARE (MDEV-25616).
+
     Raises:
-        DataError: an outcome whose group is not known, or a second group of an identifier that awaits its outcome.
+        DataError: a second group of an identifier that awaits its outcome.
     """
     open_groups = {group.xid: group for group in carried}
     idle = {group.xid for group in open_groups.values() if group.skipped}
-    releases = []
+    releases, lost = [], []
     for event in sorted(events, key=_place):
         if isinstance(event, Prepared):
             if event.xid in open_groups:
@@ -78,13 +87,14 @@ def settle(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
             continue
         group = open_groups.pop(event.xid, None)
         if group is None:
-            raise unknown(event)
-        if event.commit and event.xid not in idle:
+            lost += [event] if event.commit else []
+        elif event.commit and event.xid not in idle:
             releases.append(Release(group.file, group.start, group.end, event.seqno, event.committed))
         idle.discard(event.xid)
     return Settled(
         tuple(sorted(releases, key=lambda r: (lognum_of(r.file), r.start))),
         tuple(sorted(open_groups.values(), key=lambda g: (lognum_of(g.file), g.start))),
+        tuple(lost),
     )
 
 
@@ -94,7 +104,7 @@ def group_of(event: Prepared) -> HeldGroup:
 
 
 def undecided_before(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> list[Decided]:
-    """Outcomes of groups that were prepared before these events and are not carried."""
+    """Commits of groups that were prepared before these events and are not carried."""
     known = {group.xid for group in carried}
     missing = []
     for event in sorted(events, key=_place):
@@ -102,7 +112,7 @@ def undecided_before(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) ->
             known.add(event.xid)
         elif event.xid in known:
             known.discard(event.xid)
-        else:
+        elif event.commit:
             missing.append(event)
     return missing
 
@@ -125,14 +135,20 @@ def runs(releases: Sequence[Release], most_bytes: int, gap: int) -> Iterator[lis
 
 
 def unknown(event: Decided) -> DataError:
-    """The error of an outcome whose group is nowhere in the log."""
+    """The error of a commit whose group is nowhere in the log."""
     return DataError(
-        "the log holds the outcome of an XA transaction, but not its rows",
+        "the log holds the commit of an XA transaction, but not its rows",
         why=f"XA transaction {event.xid} was prepared before the oldest log file at hand",
-        hint="read it together with older log files if there are any; else load the tables again",
+        hint="read it together with older log files",
         file=event.file,
         position=event.end,
     )
+
+
+def as_statement(event: Decided) -> LogStatement:
+    """A commit as a statement that changed rows which the log does not have."""
+    text, position = f"XA COMMIT {event.xid}", f"{event.file}:{event.end}"
+    return LogStatement(event.seqno, position, "", text, 0, mariadb=False, beside_rows=False)
 
 
 def _place(event: XaEvent) -> tuple[int, int]:

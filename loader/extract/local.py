@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from loader.binlog import walk as w
 from loader.errors import UsageError
 from loader.extract.allocator import keep_memory
+from loader.extract.held import unknown
 from loader.extract.ranges import cut
 from loader.extract.result import RangeResult
 from loader.extract.settling import releases_of, settled_of
@@ -126,6 +127,8 @@ def _extracted(
                     collect(2 * wanted.threads)
             collect(0)
             settled = settled_of(plan, (), ListedTransport(files), results)
+            if settled.lost:
+                raise unknown(settled.lost[0])
             results += pool.map(extractor.release, releases_of(plan, settled))
         finally:
             pool.shutdown(cancel_futures=True)

@@ -15,7 +15,7 @@ from loader.binlog.statement import LogStatement, read_query
 from loader.binlog.xa import read_decision, read_prepare
 from loader.extract.blocks import Window, tables_beside
 from loader.extract.held import Decided, Prepared, XaEvent
-from loader.extract.skipping import KEPT
+from loader.extract.skipping import KEPT, READ_BEFORE
 from loader.extract.span import LogRange
 from loader.reader.walking import LogBytes
 from loader.schema.statements import Kind, effect
@@ -37,6 +37,7 @@ class Notes:
         """The notes of a window whose events start in the bytes `mine`.
 
         A statement inside a prepared XA transaction is none of them: it counts from the XA COMMIT, see `released`.
+        One that was prepared and read before on another server is held here all the same: its outcome may be new.
 
         `why`: of each transaction why it is skipped, or KEPT. A group of an XA transaction is skipped by its own
         events, whoever decides it.
@@ -48,12 +49,14 @@ class Notes:
             number, offset = int(statement[w.S_TRANSACTION]), int(statement[w.S_OFFSET])
             if mine[0] <= offset < mine[1]:
                 event = window.statement(self.log, statement)
-                skipped = bool(why[number] != KEPT)
+                skipped, before = bool(why[number] != KEPT), bool(why[number] == READ_BEFORE)
                 with placed(self.log.name, offset):
                     if event[4] == XA_PREPARE:
-                        yield self._prepared(window, number, event, skipped)
+                        yield self._prepared(window, number, event, skipped and not before)
                     elif not _is_prepared(window, number):
-                        yield self._statement(window, statement, event, skipped)
+                        note = self._statement(window, statement, event, skipped)
+                        # What a commit released that was read before is staged: here its group comes to nothing.
+                        yield note._replace(commit=False) if before and isinstance(note, Decided) else note
         if not window.more:
             yield from self._rolled_back(window, why, mine)
 

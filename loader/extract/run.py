@@ -123,7 +123,7 @@ def _attempted(
         # Which tables are in them nobody has seen: they can have been prepared in any interval before.
         released = replace(tasks, versions=schemas.every(results)).release(held)
     after = schemas.after(results, released, nameless=nameless, keep=bool(root))
-    return manifest_of(plan, before, segments, results, settled.held, released, after)
+    return manifest_of(plan, before, segments, results, settled, released, after)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from loader.binlog.registry import TableRegistry
 from loader.errors import GapError
 from loader.extract.blocks import counted, windows
-from loader.extract.held import Decided, Prepared, XaEvent, group_of, unknown
+from loader.extract.held import Decided, Prepared, XaEvent, group_of
 from loader.extract.notes import Notes
 from loader.extract.skipping import reasons
 from loader.extract.span import whole_segment
@@ -19,12 +19,11 @@ from loader.transport.base import Transport
 
 
 def find_prepared(transport: Transport, before: Position, skip: Skip, missing: Sequence[Decided]) -> list[HeldGroup]:
-    """The groups that these outcomes decide, from the log files up to a position, the newest file first.
+    """The groups that these commits decide, from the log files up to a position, the newest file first.
 
-    They are skipped as `skip` says: no plan did before.
+    They are skipped as `skip` says: no plan did before. One that is in none of the files that are left is not found.
 
     Raises:
-        DataError: a group is in none of the files that are left.
         LoaderError: what transport and codec raise.
     """
     wanted = {event.xid: event for event in missing}
@@ -33,13 +32,11 @@ def find_prepared(transport: Transport, before: Position, skip: Skip, missing: S
     while wanted:
         try:
             segment = next(segments)
-        except GapError as error:
-            raise unknown(next(iter(wanted.values()))) from error
+        except GapError:
+            break
         newest = {event.xid: event for event in _xa_events(transport, skip, *segment) if event.xid in wanted}
         for event in newest.values():
-            if isinstance(event, Decided):
-                raise unknown(wanted[event.xid])
-            found.append(group_of(event))
+            found += [] if isinstance(event, Decided) else [group_of(event)]  # one that was decided is another group
             del wanted[event.xid]
     return found
 

@@ -107,6 +107,14 @@ def _unlogged(name: TableName, barrier: Barrier) -> UnsupportedError:
             table=name,
             position=barrier.position,
         )
+    if barrier.statement.startswith("XA COMMIT"):
+        return UnsupportedError(
+            "an XA transaction was committed whose rows are in no log file at hand",
+            why=f"{barrier.statement[:200]}: it was prepared before the oldest one, and may have changed any table",
+            hint=reload,
+            table=name,
+            position=barrier.position,
+        )
     maybe = "" if barrier.tables else "; triggers, foreign keys or functions may have changed any captured table"
     return UnsupportedError(
         "rows were changed by a statement in the log, which does not say which rows",

@@ -55,6 +55,8 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
             return _NOTHING
         if verb == "ROLLBACK":
             return Effect(Kind.UNDO)
+        if verb == "XA":
+            return Effect(Kind.ROWS)
         if verb == "LOAD":
             return Effect(Kind.ROWS, _loaded(cursor, database))
     except UnreadableError:
@@ -78,7 +80,7 @@ def writes_by_statement(text: str, database: str, sql_mode: int, mariadb: bool) 
 def begins_with_row_verb(text: str) -> bool:
     """Whether the first word of a statement is one that changes rows or takes them back."""
     found = _VERB.match(text)
-    return found is not None and found[1].upper() in _CHANGES_ROWS | {"ROLLBACK", "LOAD"}
+    return found is not None and found[1].upper() in _CHANGES_ROWS | {"ROLLBACK", "LOAD", "XA"}
 
 
 def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tuple[TableChange, ...]:
@@ -87,7 +89,7 @@ def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tu
         verb = TokenCursor(carried(tokens(text, sql_mode, mariadb))).next.word
     except UnreadableError as error:
         return (Unreadable(None, str(error)),)
-    defines_nothing = verb in _HARMLESS | _CHANGES_ROWS | {"ROLLBACK", "LOAD"}
+    defines_nothing = verb in _HARMLESS | _CHANGES_ROWS | {"ROLLBACK", "LOAD", "XA"}
     return () if defines_nothing else table_changes(text, database, sql_mode, mariadb)
 
 

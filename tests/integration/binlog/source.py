@@ -148,7 +148,7 @@ def extracted(
         checkpoint_at(transport, interval.start, transport.segments(interval)[0][2]),
         transport.segments(interval),
         results,
-        settled.held,
+        settled,
         released,
     )
     return Staged(manifest, {bare(file.key): store.get(file.key) for file in manifest.files})

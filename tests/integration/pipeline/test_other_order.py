@@ -97,6 +97,24 @@ def test_what_was_read_before_is_not_staged_again(kind: str, fresh_server: Start
     assert not chain.require_plan("0002", third.start_seqno).read_before
 
 
+@pytest.mark.parametrize("decided", [False, True], ids=["prepared and read", "committed and read"])
+def test_a_prepared_transaction_counts_once(decided: bool, fresh_server: StartServer, tmp_path: Path) -> None:
+    old, new = servers(fresh_server, "mysql")
+    made = list(zip(gtids("mysql", 1, 2, 3), MADE, strict=True))
+    shop = begun(old, tmp_path, made)
+    prepare = f"SET gtid_next = '{OLD}:4'", "XA START 'x'", insert(1), "XA END 'x'", "XA PREPARE 'x'"
+    commit = f"SET gtid_next = '{OLD}:5'", "XA COMMIT 'x'", "SET gtid_next = AUTOMATIC"
+    run(old, *prepare)
+    if decided:
+        run(old, *commit)
+    assert rows(shop, shop.delta()) == ([1] if decided else [])
+    logged(old, (f"{OLD}:6", insert(2)))
+    logged(new, *made, (f"{OLD}:6", insert(2)))
+    run(new, *prepare)
+    run(new, *commit)
+    assert rows(shop.at(new), shop.at(new).delta()) == ([2] if decided else [2, 1])
+
+
 def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
     fresh_server: StartServer, tmp_path: Path
 ) -> None:

@@ -73,7 +73,7 @@ def extracted(
     before = before or Checkpoint(plan.interval.start, "", None)
     settled = settled_of(plan, before.held, transport, results)
     released = [extractor.release(run) for run in releases_of(plan, settled)]
-    manifest = manifest_of(plan, before, transport.segments(plan.interval), results, settled.held, released)
+    manifest = manifest_of(plan, before, transport.segments(plan.interval), results, settled, released)
     files = {file.key.replace(f"/{attempt}/", "/"): store.get(file.key) for file in manifest.files}
     return Extracted(manifest, files, results)
 

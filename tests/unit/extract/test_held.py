@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loader.errors import DataError
+from loader.errors import DataError, UnsupportedError
 from loader.extract.held import Decided, Prepared, Release, runs, settle, undecided_before
 from loader.extract.span import whole_segment
+from loader.materialise.events import events_of
+from loader.model.table import TableName
 from loader.staging.chain import Checkpoint
 from loader.staging.documents import HeldGroup
 from tests.unit.binlog.builder import MICROS, LogBuilder
@@ -135,25 +137,38 @@ def test_a_group_in_an_older_file_is_found_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", ["nothing", "a decided one"])
-def test_an_outcome_whose_rows_are_gone_is_an_error(before: str, tmp_path: Path) -> None:
+def test_a_commit_whose_rows_are_gone_stops_all_tables(before: str, tmp_path: Path) -> None:
     log = LogBuilder()
     if before != "nothing":
         log.prepared(ORDERS, (1, "x")).decided()
     middle = log.end
     log.decided()
-    with pytest.raises(DataError, match="the outcome of an XA transaction, but not its rows") as caught:
-        whole(log, tmp_path, start=middle)
-    assert caught.value.where == {"file": FILE, "position": str(log.end)}
+    found = whole(log, tmp_path, start=middle)
+    (barrier,) = found.manifest.barriers
+    assert (barrier.tables, barrier.position, barrier.seqno) == ((), f"{FILE}:{log.end}", log.end + 10**12)
+    with pytest.raises(
+        UnsupportedError, match="an XA transaction was committed whose rows are in no log file"
+    ) as caught:
+        events_of(TableName("shop", "orders"), [found.manifest], 0, barrier.seqno)
+    assert caught.value.hint == "loader initial-load --table shop.orders --again"
+    assert events_of(TableName("shop", "orders"), [found.manifest], barrier.seqno, barrier.seqno + 1) == []
+
+
+def test_a_rollback_without_its_group_changes_nothing(tmp_path: Path) -> None:
+    log = LogBuilder().decided("ROLLBACK").insert(ITEMS, (1,))
+    found = whole(log, tmp_path)
+    assert found.manifest.barriers == found.manifest.held == ()
+    assert lines(found) == [("I", seqno(log.end), "1")]
 
 
 def test_of_several_outcomes_the_one_without_rows_is_named(tmp_path: Path) -> None:
     log = LogBuilder().prepared(ORDERS, (1, "x"), xid="aa")
     middle = log.end
     log.decided(xid="aa").decided(xid="bb")
-    with pytest.raises(DataError, match="but not its rows") as caught:
-        whole(log, tmp_path, start=middle)
-    assert "X'bb'" in caught.value.why
-    assert caught.value.where == {"file": FILE, "position": str(log.end)}
+    found = whole(log, tmp_path, start=middle)
+    (barrier,) = found.manifest.barriers
+    assert "X'bb'" in barrier.statement
+    assert [line[2] for line in lines(found)] == ["1"]
 
 
 def test_a_group_that_is_prepared_twice_is_an_error(tmp_path: Path) -> None:
