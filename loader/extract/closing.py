@@ -77,7 +77,7 @@ def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> st
             raise GapError(
                 "transactions of the server are in none of its log files that were read",
                 why=f"{result.file} begins behind {lost}: the server logged them under another name, or somewhere else",
-                hint="load the tables again",
+                hint="load all tables again: loader initial-load --again",
                 interval=plan.start_seqno,
             )
         seen = gtid_set(result.gtids, mariadb=plan.identity.kind == "mariadb")
@@ -96,7 +96,8 @@ def _check_new(plan: Plan, seen: GtidSet, known: str) -> None:
         raise DataError(
             "the log holds transactions again that were read before",
             why=f"they are {again}: this server logged them in another order than the one before it",
-            hint="load the tables again; set replica_preserve_commit_order=ON on replicas that may be promoted",
+            hint="set replica_preserve_commit_order=ON on replicas that may be promoted;"
+            " then load all tables again: loader initial-load --again",
             interval=plan.start_seqno,
         )
 

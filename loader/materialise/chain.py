@@ -21,16 +21,22 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Published
 from loader.staging.filters import Captured
 from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
+from loader.staging.schemas import SchemaStore
 from loader.staging.starts import ENDLESS
 from loader.store.base import ObjectNotFound, Store
 
 
 class Join(NamedTuple):
-    """Where one generation goes on from another: the older one, up to which seqno it counts, where the newer begins."""
+    """Where one generation goes on from another: the older one, up to which seqno it counts, where the newer begins.
+
+    `gap`: why the log between was not read; empty where nothing lies between. `schemas`: see Generation.
+    """
 
     older: str
     stop: int
     start: int
+    gap: str = ""
+    schemas: str = ""
 
 
 class Chain:
@@ -49,7 +55,7 @@ class Chain:
         self.identity = lineage[-1].identity
         self.generations = tuple(one.name for one in lineage)
         self.joins = tuple(
-            Join(new.follows.name, new.follows.stop_seqno, new.start_position.seqno(new.shift))
+            Join(new.follows.name, new.follows.stop_seqno, new.start_position.seqno(new.shift), new.gap, new.schemas)
             for new in lineage
             if new.follows
         )
@@ -160,11 +166,19 @@ class Chain:
         return covering(self.manifest, starts, applied, target, {join.start: join.stop for join in self.joins})
 
     def check_joined(self, table: TableName, applied: int) -> None:
-        """Raise GapError when a table's initial load read more of an older generation than the newer one goes on from.
+        """Raise GapError when the log does not go on for a table from one generation to the next.
 
-        What it read then may never have reached the server that is followed now.
+        It was not read between them, or the table's initial load read more of the older one than the newer one goes on
+        from: what it read then may never have reached the server that is followed now.
         """
         for join in self.joins:
+            if join.gap and applied < join.start:
+                raise GapError(
+                    "a part of the log was not read, and the table was not loaded again since",
+                    why=join.gap,
+                    hint=f"loader initial-load --table {table.argument} --again",
+                    table=table,
+                )
             if applied < join.start and max(applied, self._plans.exact_at(join.older, table)) > join.stop:
                 raise GapError(
                     "the table was loaded from another server, at a position that this one does not go on from",
@@ -172,6 +186,17 @@ class Chain:
                     hint=f"loader initial-load --table {table.argument}",
                     table=table,
                 )
+
+    def dropped_in_gap(self, table: TableName, applied: int) -> int | None:
+        """Where the log goes on for a table that the server had no more behind a part of the log that was not read.
+
+        None for a table that has the log from behind the last such part on, or that was there.
+        """
+        gaps = [join for join in self.joins if join.gap and applied < join.start]
+        if not gaps:
+            return None
+        there = SchemaStore(self.store, self.source).get(gaps[-1].schemas).tables
+        return None if str(table) in {one.table for one in there} else gaps[-1].start
 
     def between(self, low: int, target: int) -> Iterator[Manifest]:
         """Manifests of all extracted intervals with a part in (low, target], whether or not they join up."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -50,6 +51,8 @@ def plan_merge(
         return stands(table, None, "unchanged", target)
     if history:
         check_rule(history.properties, rule, table)
+    if (behind := chain.dropped_in_gap(table, standing.applied)) is not None:
+        standing = replace(standing, applied=behind, state="gone")
     if standing.applied >= target:
         return stands(table, applied, "already", standing.applied)
     chain.check_joined(table, standing.applied)

@@ -32,7 +32,7 @@ from loader.pipeline.jobs import (
     snapshot_job,
     snapshots_job,
 )
-from loader.pipeline.planning import IntervalChosen, begin, chain_of, snapshot_position, unfinished
+from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, snapshot_position, unfinished
 from loader.pipeline.purging import Removal, purge
 from loader.pipeline.releasing import release
 from loader.pipeline.retention import source_runway
@@ -53,6 +53,7 @@ __all__ = [
     "View",
     "again_job",
     "begin",
+    "begin_again",
     "chain_of",
     "delta_job",
     "extract_job",

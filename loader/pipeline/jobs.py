@@ -16,7 +16,7 @@ from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, Snaps
 from loader.model.position import Position
 from loader.pipeline import known
 from loader.pipeline.following import log_of
-from loader.pipeline.planning import begin, chain_of, preflight
+from loader.pipeline.planning import begin, begin_again, chain_of, preflight
 from loader.pipeline.views import View
 from loader.settings import SourceSettings
 from loader.snapshot.spec import SnapshotSpec
@@ -125,7 +125,7 @@ def snapshots_job(settings: SourceSettings, found: View) -> Job:
 
 def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
     """The reading of the initial load: of the captured tables, or of these only; `again`: also of those it has read."""
-    generation = begin(settings)
+    generation = begin_again(settings) if again and not tables else begin(settings)
     known.tell(settings, chain_of(settings), generation, tables)
     spec = SnapshotSpec(
         source=settings.name,

@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 from pymysql.connections import Connection
 
+from loader.errors import GapError
 from loader.extract.checkpoint import checkpoint_at
 from loader.extract.spec import TransportSettings
 from loader.model.identity import Identity
-from loader.model.position import Interval, Position
+from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline import known
 from loader.pipeline.following import follow, log_of, prove
@@ -23,7 +24,7 @@ from loader.source.continuity import AnotherServer, LogRenamed
 from loader.source.schemas import find_sequences, read_untold
 from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Plan, TableFilter
+from loader.staging.documents import Followed, Generation, Plan, TableFilter
 from loader.staging.filters import Captured
 from loader.staging.schemas import SchemaStore
 from loader.store.opening import open_store
@@ -61,11 +62,46 @@ def begin(settings: SourceSettings) -> Generation:
     if existing:
         preflight(settings)
         return _current(settings, chain, existing)
+    return chain.begin(_at_the_end(settings, chain))
+
+
+def begin_again(settings: SourceSettings) -> Generation:
+    """The generation in which all tables are to be loaded again; a new one at the end of the log if this is broken.
+
+    That is so where it does not go on, or where planned intervals were never staged: these are given up. A table that
+    is not loaded again then stops with that reason, unless the server has it no more.
+
+    Raises:
+        LoaderError: the server cannot be read from.
+    """
+    chain = chain_of(settings)
+    old = chain.generation()
+    if old is None:
+        return begin(settings)
+    try:
+        current = begin(settings)
+    except GapError as error:
+        current, broken = old, ": ".join(filter(None, (error.what, error.why)))
+    else:
+        given_up = chain.unfinished(current.name)
+        broken = f"planned intervals from {given_up[0].start} on were never staged" if given_up else ""
+    if not broken:
+        return current
+    end = _at_the_end(settings, chain)
+    shift = chain.newest_seqno(current) // SEQNO_UNIT + 1 - end.start_position.lognum
+    stop = chain.newest_checkpoint(current).position.seqno(current.shift)
+    follows = Followed(name=current.name, stop_seqno=stop)
+    name = chain.name_after(current)
+    return chain.begin(end.model_copy(update={"name": name, "shift": shift, "follows": follows, "gap": broken}))
+
+
+def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
+    """A source's first generation, which begins at the end of the server's log."""
     with connected(settings.server) as connection:
         identity = _checked(connection)
         schemas, end = known.at_the_end(connection, settings)
     here = checkpoint_at(settings.transport.open(), end, end.logpos)
-    generation = Generation(
+    return Generation(
         source=settings.name,
         name=chain.name_after(None),
         identity=identity,
@@ -74,7 +110,6 @@ def begin(settings: SourceSettings) -> Generation:
         mark=here.mark,
         schemas=SchemaStore(chain.store, settings.name).put(schemas),
     )
-    return chain.begin(generation)
 
 
 def preflight(settings: SourceSettings) -> tuple[Identity, Position]:

@@ -13,7 +13,7 @@ from loader.model.position import Position
 from loader.source.inspect import query, read_identity
 from loader.transport.connection import log_sizes
 
-_LOAD_AGAIN = "load the tables again"
+_LOAD_AGAIN = "load all tables again: loader initial-load --again"
 
 
 class AnotherServer(GapError):
@@ -57,7 +57,7 @@ def check_identity(connection: Connection[Any], expected: Identity) -> None:
         raise AnotherServer(
             "this is another server than the one that was read so far: positions mean nothing on it",
             why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
-            hint="point the source at the old server, or load the tables again from the new one",
+            hint=f"point the source at the old server; or, from this one, {_LOAD_AGAIN}",
         )
 
 
@@ -92,8 +92,8 @@ def check_log_holds(connection: Connection[Any], position: Position) -> None:
     purged = LogPurged(
         "the log file of the last applied position is gone from the server",
         why=f"its log begins with {oldest.file}: everything in [{position}, {oldest}) was purged",
-        hint="give the source an archive that has it (log_archive), or load the tables again; keep logs longer"
-        " (binlog_expire_logs_seconds)",
+        hint="keep logs longer (binlog_expire_logs_seconds); give the source an archive that has it (log_archive),"
+        f" or {_LOAD_AGAIN}",
         position=position,
     )
     purged.begins = oldest
@@ -161,6 +161,6 @@ def unfollowed(source: str, position: Position) -> AnotherServer:
         "this is another server than the one that was read so far, and without GTIDs the place in its log is not known",
         why="either the log that was read has no GTIDs, or this server's has none",
         hint="point the source at the old server; or, if you know the position on this one up to which everything was"
-        f" read: loader follow --source {source} --at FILE:POS; or load the tables again",
+        f" read: loader follow --source {source} --at FILE:POS; or {_LOAD_AGAIN}",
         position=position,
     )

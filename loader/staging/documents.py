@@ -101,9 +101,11 @@ class Generation(Document):
         schemas: the SHA-256 of the document of all tables at the start, see loader.staging.schemas; empty without one.
         accepted: transactions of the new server that an operator lets be passed over; part of `gtids`.
         known_until: the position up to which the log has transactions of `gtids`; empty where it has none.
+        gap: why the log between the generation before and this one was not read, and all tables were to be loaded
+            again; empty where nothing lies between.
     """
 
-    LATER = ("schemas", "accepted", "known_until")
+    LATER = ("schemas", "accepted", "known_until", "gap")
 
     source: str
     name: str
@@ -116,6 +118,7 @@ class Generation(Document):
     schemas: str = ""
     accepted: str = ""
     known_until: str = ""
+    gap: str = ""
 
     @property
     def start_position(self) -> Position:

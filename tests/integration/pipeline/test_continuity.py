@@ -14,12 +14,13 @@ import pytest
 from infra.servers import Kind, Server
 from infra.servers.process import wait_until
 from loader import pipeline
-from loader.errors import DataError, LoaderError, UsageError
+from loader.errors import DataError, GapError, LoaderError, UsageError
 from loader.extract.run import extract
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import Threads
 from loader.materialise.chain import Chain
 from loader.model.position import Position
+from loader.model.table import TableName
 from loader.pipeline import IntervalChosen, chain_of, snapshot_position
 from loader.settings import SourceSettings
 from loader.source.continuity import (
@@ -404,3 +405,42 @@ def test_an_interval_of_another_server_is_not_extracted(pair: tuple[Shop, Server
         shop.at(replica).extract(chosen)
     assert isinstance(caught.value, DataError)
     assert shop.extract(chosen).files
+
+
+def test_all_tables_can_be_loaded_again_where_the_log_does_not_go_on(shop: Shop) -> None:
+    old = chain_of(shop.settings).require_generation()
+    stop = chain_of(shop.settings).newest_checkpoint(old).position.seqno(old.shift)
+    reset(shop)
+    shop.insert(3)
+    with pytest.raises(GapError):
+        snapshot_position(shop.settings)
+    found = pipeline.begin_again(shop.settings)
+    assert (found.name, found.follows) == ("0002", Followed(name="0001", stop_seqno=stop))
+    assert found.gap
+    assert pipeline.begin_again(shop.settings) == found
+    shop.insert(4)
+    manifest = shop.delta()
+    assert (manifest.generation, sum(file.rows for file in manifest.files)) == ("0002", 1)
+    chain = Chain(open_store(shop.settings.staging_root), "shop", "0002")
+    table = TableName("shop", "orders")
+    with pytest.raises(GapError, match="was not loaded again") as caught:
+        chain.check_joined(table, stop)
+    assert caught.value.why == found.gap
+    chain.check_joined(table, found.start_position.seqno(found.shift))
+
+
+def test_intervals_that_cannot_be_staged_are_given_up_by_loading_all_again(shop: Shop) -> None:
+    shop.insert(3)
+    planned = snapshot_position(shop.settings)
+    assert planned is not None
+    shop.run("FLUSH BINARY LOGS")
+    shop.run("FLUSH BINARY LOGS")
+    purge(shop.server, list(sizes(shop.server))[-1])
+    for _ in range(2):
+        with pytest.raises(LoaderError):
+            shop.extract(planned)
+    found = pipeline.begin_again(shop.settings)
+    assert planned.start in found.gap or "purged" in found.gap
+    shop.insert(5)
+    manifest = shop.delta()
+    assert (manifest.generation, sum(file.rows for file in manifest.files)) == ("0002", 1)
