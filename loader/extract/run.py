@@ -42,6 +42,7 @@ def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     """Stage the interval, or report that it is staged; what it and later ones had left out is filled, if it was given.
 
     Raises:
+        Superseded: the interval does not count any more.
         LoaderError: what a range, a statement or the store gave; nothing is published then.
     """
     chain = PlanChain(open_store(spec.staging_root), spec.source)
@@ -51,6 +52,7 @@ def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     if existing:
         some = existing.left_out and fill(chain, spec.generation, spec.start_seqno, attempt)
         return result_of(chain.manifest(spec.generation, spec.start_seqno) or existing, "staged" if some else "already")
+    chain.check_counts(spec.generation, plan.stop_seqno)
     given = SchemaStore(chain.store, spec.source).given_keys(spec.generation, plan.start_seqno, plan.stop_seqno)
     mine = attempt(plan, given)
     published = chain.publish(mine)

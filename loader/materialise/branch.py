@@ -23,6 +23,8 @@ from loader.outages import outage
 _LOG = logging.getLogger(__name__)
 PREFIX = "loader_"
 """How the names of the branches begin that attempts work on."""
+_REPLAY = "replay_"
+"""How the names of branches go on that show what a replay comes to."""
 _FOR = "_for_"
 """Between the name of a branch that is to stand in for main, and the head of main that it is made for."""
 _PAUSES = (0.25, 0.5, 1, 2, 4, 8, 0)  # seconds after each try to publish, if the catalog was out
@@ -263,6 +265,16 @@ def standing_branch(
         return None
     # Only the last commit of an attempt is signed.
     return found if made and applied.signature.items() <= made[0].summary.items() else None
+
+
+def replay_name(since: int) -> str:
+    """The name of the branch of a replay from a seqno on, without its prefix."""
+    return f"{_REPLAY}{since}"
+
+
+def of_replay(branch: str) -> bool:
+    """Whether a branch shows what a replay comes to. It stays until main moves, however long that takes."""
+    return branch.startswith(PREFIX + _REPLAY)
 
 
 def drop_superseded(warehouse: Warehouse, table: TableName) -> None:

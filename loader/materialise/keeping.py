@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from loader.materialise.branch import PREFIX, can_become_main
+from loader.materialise.branch import PREFIX, can_become_main, of_replay
 from loader.materialise.history import Applied, TableHistory
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
@@ -58,7 +58,7 @@ def _records(store: Store, source: str, generation: str, since: datetime) -> Ite
 
 
 def dead(history: TableHistory, before: int) -> list[str]:
-    """Branches of attempts that cannot become main any more, or whose own newest commit is older than that.
+    """Branches that cannot become main any more, and those of merges whose own newest commit is older than that.
 
     One that stands where main does or did may be of an attempt that has just begun; it holds no files of its own.
     """
@@ -68,7 +68,7 @@ def dead(history: TableHistory, before: int) -> list[str]:
         for name, head in history.branches.items()
         if name.startswith(PREFIX)
         and main not in {None, head}
-        and (not can_become_main(history, name) or _old(history, head, before))
+        and (not can_become_main(history, name) or (_old(history, head, before) and not of_replay(name)))
     ]
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from loader.errors import DataError, RetryableError, UnsupportedError
 from loader.materialise.absent import unknown_since
 from loader.materialise.applying import statements
-from loader.materialise.branch import Branch, conflicting, drop_superseded, standing_branch
+from loader.materialise.branch import Branch, conflicting, drop_superseded, replay_name, standing_branch
 from loader.materialise.building import run
 from loader.materialise.chain import Chain
 from loader.materialise.collapse import collapse
@@ -147,7 +147,7 @@ def _mended(
 ) -> TableReplay:
     if not found.rows:
         return _same(work.name, applied)
-    name = f"replay_{since}"
+    name = replay_name(since)
     # By a replay before, with what differs still.
     shown = standing_branch(warehouse, work.name, history.head, name, applied)
     with shown or Branch(warehouse, work.name, history.head, name) as branch:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Literal
 
 from loader.materialise.absent import unknown_since
-from loader.materialise.branch import Branch, drop_branch, drop_superseded, standing_branch
+from loader.materialise.branch import Branch, drop_branch, drop_superseded, replay_name, standing_branch
 from loader.materialise.building import build
 from loader.materialise.chain import Chain
 from loader.materialise.changes import Changes
@@ -45,7 +45,7 @@ def roll_table(
         LostError: the table changed meanwhile; nothing was published.
     """
     root, merge = plan_forward(warehouse, chain, table, history, applied, since)
-    name = f"replay_{since}"
+    name = replay_name(since)
     # By a replay before, when the table was as it is.
     shown = standing_branch(warehouse, table, history.head, name, applied, root.snapshot)
     with shown or Branch(warehouse, table, history.head, name, at=root.snapshot) as branch:

@@ -40,6 +40,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     One that fails in a way that a retry cannot help is quarantined.
 
     Raises:
+        Superseded: another server is followed since, from before the newest interval of this generation on.
         LoaderError: nothing could be begun.
     """
     retries = Retries()
@@ -48,6 +49,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     last = chain.target(spec.through_seqno)
     if last is None:
         return MaterialiseResult(tables=())
+    PlanChain(chain.store, spec.source).check_counts(last.generation, last.stop_seqno)
     record = chain.newest_published()
     stop = last.stop_seqno
     isolation = Isolation(warehouse, Quarantines(chain.store, spec.source), last)

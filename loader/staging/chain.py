@@ -60,6 +60,10 @@ class NotLoaded(LoaderError):
     """The source has no chain yet: nothing was loaded from it."""
 
 
+class Superseded(DataError):
+    """A newer generation of the log goes on before the interval."""
+
+
 class PlanChain:
     """Reads and extends the chain of one source in a store. Everything written is create-if-absent, but for hints."""
 
@@ -80,6 +84,23 @@ class PlanChain:
         """The seqno up to which a generation's log counts: from there a newer one goes on; else there is no end."""
         following = [one.follows for one in self.generations() if one.follows and one.follows.name == generation.name]
         return following[0].stop_seqno if following else ENDLESS
+
+    def check_counts(self, generation: str, seqno: int) -> None:
+        """Raise Superseded when the log of a generation does not count any more at a seqno.
+
+        Raises:
+            Superseded: a newer generation goes on before it.
+        """
+        counts = self.counting(self.require_generation(generation))
+        if seqno > counts:
+            raise Superseded(
+                "the log is followed on another server since, from before this interval on",
+                why=f"generation {generation} of the log counts up to seqno {counts}",
+                hint="loader run; in Airflow clear the whole run of the DAG, not one task",
+                source=self.source,
+                generation=generation,
+                seqno=seqno,
+            )
 
     def of_interval(self, start_seqno: int) -> Generation:
         """The generation in which an interval starts there.

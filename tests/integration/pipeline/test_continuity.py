@@ -31,6 +31,7 @@ from loader.source.continuity import (
     LogShortened,
     ServerRestored,
 )
+from loader.staging.chain import Superseded
 from loader.staging.documents import Followed, Generation, Manifest
 from loader.store.opening import open_store
 from loader.transport.connection import connected, log_sizes
@@ -405,6 +406,28 @@ def test_an_interval_of_another_server_is_not_extracted(pair: tuple[Shop, Server
         shop.at(replica).extract(chosen)
     assert isinstance(caught.value, DataError)
     assert shop.extract(chosen).files
+
+
+def test_a_run_that_goes_on_while_another_server_is_followed_stops(pair: tuple[Shop, Server]) -> None:
+    shop, replica = pair
+    first = shop.delta()
+    shop.insert(3)
+    chosen = snapshot_position(shop.settings)
+    assert chosen is not None
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    there = shop.at(replica)
+    second = there.delta()
+    assert (second.generation, sum(file.rows for file in second.files)) == ("0002", 1)
+    for _ in range(2):
+        with pytest.raises(Superseded, match="followed on another server since"):
+            shop.extract(chosen)
+    chain = chain_of(there.settings)
+    assert chain.manifest("0001", chosen.start_seqno) is None
+    chain.check_counts("0001", first.stop_seqno)
+    chain.check_counts("0002", second.stop_seqno)
+    with pytest.raises(Superseded):
+        chain.check_counts("0001", chosen.stop_seqno)
 
 
 def test_all_tables_can_be_loaded_again_where_the_log_does_not_go_on(shop: Shop) -> None:
