@@ -145,26 +145,29 @@ def _begun(
         inspect.check_settings(connection)
         continuity.check_log_holds(connection, position)
         size, end = log_sizes(connection)[position.file], inspect.log_end(connection)
+        executed = continuity.executed_gtids(connection)
     here = checkpoint_at(settings.transport.open(), position, size)
     if unread := lacking(here.gtids, known.gtids) if known.gtids else "":
         raise UsageError(
             "transactions before that position were not read yet",
             why=f"they are {unread}",
-            hint="give an earlier position, or load the tables again",
+            hint="give an earlier position; or load all tables again: loader initial-load --again",
             position=position,
         )
+    # A server that does not know the set cannot be checked by it later: the position alone counts.
+    read = known.gtids if known.gtids and not lacking(known.gtids, executed) else here.gtids
     generation = Generation(
         source=old.source,
         name=chain.name_after(old),
         identity=identity,
         start=str(position),
         shift=chain.newest_seqno(old) // SEQNO_UNIT + 1 - position.lognum,
-        gtids=known.gtids or here.gtids,
+        gtids=read,
         mark=here.mark,
         schemas=known.schemas,
         follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
         accepted=accepted,
-        known_until=_known_until(settings, Interval(position, end), here.gtids, known.gtids) if position < end else "",
+        known_until=_known_until(settings, Interval(position, end), here.gtids, read) if position < end else "",
     )
     return chain.begin(generation)
 

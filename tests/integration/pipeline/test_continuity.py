@@ -262,6 +262,23 @@ def test_another_server_without_gtids_is_refused_and_followed_by_hand(
     assert snapshot_position(there.settings) is not None
 
 
+def test_a_server_without_gtids_is_followed_by_hand_from_one_with_them(
+    fresh_server: StartServer, tmp_path: Path
+) -> None:
+    shop = begun(fresh_server("mysql"), tmp_path)
+    shop.insert(1)
+    assert shop.delta().gtids
+    other = fresh_server("mysql", {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF", "server_id": "2"})
+    run(other, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100))")
+    there = shop.at(other)
+    there.insert(1)
+    generation = pipeline.follow_to(there.settings, Position.at(*list(sizes(other).items())[-1]))
+    assert generation.gtids == ""
+    for number in (2, 3):
+        there.insert(number)
+        assert sum(file.rows for file in there.delta().files) == 1
+
+
 @pytest.fixture(params=["mysql", "mariadb"])
 def pair(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Path) -> tuple[Shop, Server]:
     """A shop, and a replica that writes a log of its own, with other offsets."""
