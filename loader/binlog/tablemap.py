@@ -78,22 +78,38 @@ class _Optional:
 
 @dataclass(frozen=True)
 class TableMap:
-    """A table map, read: the table, the wire type and metadata of each column, and the optional block."""
+    """A table map, read: the table, the kind of each column, the metadata of all, and the optional block.
+
+    What is behind the name is read when it is asked for, so that a table that is not captured may have any columns.
+    """
 
     name: TableName
-    types: tuple[tuple[int, bytes], ...]
+    kinds: bytes
+    metadata: bytes
     optional: bytes
+
+    @cached_property
+    def types(self) -> tuple[tuple[int, bytes], ...]:
+        """The wire type and the metadata of each column.
+
+        Raises:
+            BinlogFormatError: lengths that do not fit.
+            UnsupportedError: a type that is not known.
+        """
+        metadata = Cursor(self.metadata)
+        return tuple(_typed(kind, metadata, self.name) for kind in self.kinds)
 
     @property
     def named(self) -> bool:
         """Whether it tells the names of its columns, and so all that FULL metadata does."""
-        return len(self._told.names) == len(self.types)
+        return len(self._told.names) == len(self.kinds)
 
     @property
     def is_sequence(self) -> bool:
         """Whether it is that of a sequence of MariaDB, by the names and types of its columns."""
-        types = tuple(kind for kind, _ in self.types)
-        return types == _SEQUENCE_TYPES and tuple(self._told.names) == SEQUENCE
+        if tuple(self._told.names) != SEQUENCE:
+            return False
+        return tuple(kind for kind, _ in self.types) == _SEQUENCE_TYPES
 
     @cached_property
     def _told(self) -> _Optional:
@@ -154,16 +170,19 @@ def read_table_map(body: bytes) -> TableMap:
     table = cursor.text(cursor.number(1))
     cursor.take(1)
     kinds = cursor.take(cursor.packed())
-    metadata = Cursor(cursor.take(cursor.packed()))
-    types = tuple(_typed(kind, metadata) for kind in kinds)
+    metadata = cursor.take(cursor.packed())
     cursor.take((len(kinds) + 7) // 8)
-    return TableMap(TableName(schema, table), types, cursor.take(cursor.left))
+    return TableMap(TableName(schema, table), kinds, metadata, cursor.take(cursor.left))
 
 
-def _typed(kind: int, metadata: Cursor) -> tuple[int, bytes]:
+def _typed(kind: int, metadata: Cursor, table: TableName) -> tuple[int, bytes]:
     """Wire type with ENUM and SET taken out of the STRING that they travel in."""
     if kind not in _METADATA_BYTES:
-        raise UnsupportedError(f"column type {kind} of the log is not known")
+        raise UnsupportedError(
+            f"column type {kind} of the log is not known",
+            hint="exclude the table from the captured tables, or use a loader version that covers it",
+            table=table,
+        )
     data = metadata.take(_METADATA_BYTES[kind])
     if kind == _STRING and data[0] in (_ENUM, _SET):
         return data[0], data

@@ -68,8 +68,12 @@ def test_a_column_type_that_nobody_knows_is_refused() -> None:
     table = Table("shop", "odd", (Field("strange", 99, b"", lambda value: value),))
     log = LogBuilder().begin()
     log.table_map(table)
-    with pytest.raises(UnsupportedError, match="column type 99"):
-        walked(bytes(log.data), captured=lambda _: False)
+    with pytest.raises(UnsupportedError, match="column type 99") as caught:
+        walked(bytes(log.data))
+    assert caught.value.where["table"] == "shop.odd"
+    log.write(Table("shop", "odd", (integer("strange"),)), (1,))
+    log.xid()
+    assert len(walked(bytes(log.data), captured=lambda _: False).rows) == 1
 
 
 def test_a_statement_about_xa_that_no_server_logs_is_refused() -> None:
