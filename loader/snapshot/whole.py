@@ -37,9 +37,9 @@ def load_whole(spec: SnapshotSpec, table: TableName, attempt: str) -> str:
     loads = Loads(store, spec.source, spec.generation)
     with connected(spec.server) as asking, connected(spec.server) as reading:
         check_identity(asking, spec.identity)
+        digest = definition_digest(asking, table)
         _check_engine(asking, table)
         prepare_session(reading)
-        digest = definition_digest(asking, table)
         position = open_snapshot(reading)
         # From here on nobody alters the table. Where its rows were written anew since the snapshot, the server refuses
         # to read it; a change of its definition alone does not keep it from that.
@@ -58,7 +58,8 @@ def load_whole(spec: SnapshotSpec, table: TableName, attempt: str) -> str:
 def _check_engine(connection: Connection[Any], table: TableName) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SHOW TABLE STATUS FROM {quoted(table.schema)} WHERE Name = %s", (table.table,))
-        engines = [str(row[1]) for row in cursor.fetchall()]
+        rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
+    engines = [str(engine) for name, engine, *_ in rows if name == table.table]
     if engines != ["InnoDB"]:
         raise UnsupportedError(
             f"a table of engine {', '.join(engines)} without a primary key is not covered",
