@@ -23,8 +23,8 @@ _REPLACE, _INSERT, _REMOVE = range(3)
 _LEG = re.compile(r"\[(?:([0-9]+)|last(?:-([0-9]+))?)\]|\.([^.\[\"]+)|\.(?=\")", re.DOTALL)
 """A cell, by its number from the start or from the end; a member without quotes; or what is before a member in quotes.
 
-The server writes a name without quotes if it is an identifier of ECMAScript (`json_path.cc`): of letters and digits of all
-scripts, combining marks, `$`, `_` and other connectors. Cells are as in the statement, so that they can be `[last-1]`.
+The server writes a name without quotes if it is an identifier of ECMAScript (`json_path.cc`): of letters and digits of
+all scripts, combining marks, `$`, `_` and other connectors. Cells are as in the statement, such as `[last-1]`.
 """
 
 
