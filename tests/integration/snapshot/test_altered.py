@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 from infra.servers.process import wait_until
 from loader.errors import RetryableError
 from loader.model.position import Position
-from loader.snapshot import whole
+from loader.snapshot import planning, whole
 from loader.snapshot.documents import LoadPlan
 from loader.snapshot.exact import open_snapshot
 from loader.snapshot.loads import Loads, plan_key
@@ -133,6 +133,39 @@ def test_nobody_alters_a_table_while_a_chunk_of_it_is_read(source: SourceServer,
         assert not can_go_on(connection, plan)
         with pytest.raises(RetryableError), unaltered(connection, plan):
             pytest.fail("the block was entered")
+
+
+@pytest.mark.parametrize("change", ["RENAME KEY u TO v", "DROP KEY u, ADD UNIQUE u (a, k)", "RENAME COLUMN k TO l"])
+@pytest.mark.parametrize("moment", ["read_schemas", "log_end", "find_bounds"])
+def test_a_table_that_is_altered_while_it_is_planned(
+    source: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, moment: str
+) -> None:
+    begun(source, tmp_path, "k VARCHAR(9)")
+    source.run("INSERT INTO t (k, a, b) VALUES ('g', 1, 8)")
+    left = [f"ALTER TABLE t {change}"]
+    called: Any = getattr(planning, moment)
+
+    def then(*given: Any) -> Any:
+        while left:
+            source.run(left.pop())
+        return called(*given)
+
+    monkeypatch.setattr(planning, moment, then)
+    with pytest.raises(RetryableError, match="the table was altered while it was loaded"):
+        planned(source, tmp_path, 2)
+    assert len(planned(source, tmp_path, 2).bounds) == 3
+    assert len(list(tmp_path.rglob("plan.json"))) == 2
+
+
+def test_a_key_that_was_read_before_the_table_was_altered(source: SourceServer, tmp_path: Path) -> None:
+    spec = spec_of(source, tmp_path)
+    begun(source, tmp_path, "k VARCHAR(9)")
+    with source.connected() as connection:
+        key = read_key(connection, source.name("t"))
+        assert key is not None
+        source.run("ALTER TABLE t MODIFY k VARCHAR(9), DROP KEY u, ADD UNIQUE u (a, b)")
+        with pytest.raises(RetryableError, match="the table was altered while it was loaded"):
+            plan_load(connection, spec, source.name("t"), key)
 
 
 @pytest.mark.parametrize("change", ["RENAME COLUMN a TO b, RENAME COLUMN b TO a", "ADD c INT DEFAULT 7"])
