@@ -24,7 +24,8 @@ def definition_digest(connection: Connection[Any], name: TableName) -> str:
     """Return the SHA-256 of a table's SHOW CREATE TABLE in hex, without its next AUTO_INCREMENT and its partitions.
 
     It covers what a key is compared by: order of columns, collations, labels, indexes and their names. Partitions come
-    and go every day on some servers, and what that does to rows is in the log.
+    and go every day on some servers, and what that does to rows is in the log. Both servers show `?` for a character of
+    four bytes in a label, so that a change of only such characters is not seen here.
 
     Raises:
         MySQLError: as the driver has it; also where there is no such table.
