@@ -23,9 +23,11 @@ _DAMAGE = {
     w.NO_TRANSACTION: "a row event stands outside a transaction: the range does not start at a boundary",
     w.BAD_ORDER: "a transaction begins or ends where it cannot",
     w.NESTED: "a compressed event holds another, or one in fragments",
-    w.MANY_MAPS: "a statement changes more tables than a statement can",
+    w.MANY_MAPS: "a statement has more table maps than a statement can",
 }
 _TABLE_IDS = 1024
+_MOST_TABLE_IDS = 1024 * 1024
+"""Table maps of a statement: servers log those of all tables that LOCK TABLES ... WRITE names, changed or not."""
 
 LONG = 500_000
 """Row events of a transaction that are kept at most: 32 MB."""
@@ -224,9 +226,13 @@ class Walk:
                 self._rows, self._transactions, self._statements, self._counts, self._ids, self._tables,
                 r.slots, r.hashes, r.spans, r.known, r.numbers,
             )  # fmt: skip
-            if status != w.NEW_TABLE:
+            if status == w.NEW_TABLE:
+                self._register(block, int(s[w.AT]), checksum)
+            elif status == w.MANY_MAPS and len(self._ids) < _MOST_TABLE_IDS:
+                more = np.zeros(len(self._ids), np.int64)
+                self._ids, self._tables = (np.concatenate((old, more)) for old in (self._ids, self._tables))
+            else:
                 return status
-            self._register(block, int(s[w.AT]), checksum)
 
     @property
     def inside_transaction(self) -> bool:

@@ -20,7 +20,12 @@ _SIZES = {5: 2, 6: 2, 7: 4, 8: 4, 9: 8, 10: 8, 11: 8}
 _INLINE_SMALL, _INLINE_LARGE = (4, 5, 6), (4, 5, 6, 7, 8)
 _DEPTH = 100
 _REPLACE, _INSERT, _REMOVE = range(3)
-_LEG = re.compile(r"\[(\d+)\]|\.([^\W\d]\w*|[$_][\w$]*)|\.(?=\")")
+_LEG = re.compile(r"\[(?:([0-9]+)|last(?:-([0-9]+))?)\]|\.([^.\[\"]+)|\.(?=\")", re.DOTALL)
+"""A cell, by its number from the start or from the end; a member without quotes; or what is before a member in quotes.
+
+The server writes a name without quotes if it is an identifier of ECMAScript (`json_path.cc`): of letters and digits of
+all scripts, combining marks, `$`, `_` and other connectors. Cells are as in the statement, such as `[last-1]`.
+"""
 
 
 class Scalar(NamedTuple):
@@ -78,7 +83,7 @@ def _applied(tree: Tree, operation: int, legs: list[bytes | int], value: Tree | 
     there = _child(tree, last) is not None
     if operation == _INSERT:
         if isinstance(tree, list) and isinstance(last, int) and value is not None:
-            tree.insert(last, value)
+            tree.insert(_place(tree, last), value)
             return True
         there = not there and isinstance(tree, dict)
     if not there:
@@ -90,37 +95,43 @@ def _applied(tree: Tree, operation: int, legs: list[bytes | int], value: Tree | 
             tree[last] = value
         return True
     if isinstance(tree, list) and isinstance(last, int):
-        tree[last : last + 1] = [] if value is None else [value]
+        at = _place(tree, last)
+        tree[at : at + 1] = [] if value is None else [value]
         return True
     return False
+
+
+def _place(tree: list[Tree], leg: int) -> int:
+    """The place of a cell in an array, at most its end."""
+    return min(leg, len(tree)) if leg >= 0 else max(len(tree) + leg, 0)
 
 
 def _child(tree: Tree, leg: bytes | int) -> Tree | None:
     if isinstance(tree, dict) and isinstance(leg, bytes):
         return tree.get(leg)
-    if isinstance(tree, list) and isinstance(leg, int) and leg < len(tree):
+    if isinstance(tree, list) and isinstance(leg, int) and -len(tree) <= leg < len(tree):
         return tree[leg]
     return None
 
 
 def _legs(path: str) -> list[bytes | int]:
-    """The members and cells of a path such as `$.a."b c"[3]`."""
+    """The members and cells of a path such as `$.a."b c"[3][last-1]`; a cell from the end is a number below 0."""
     legs: list[bytes | int] = []
     at = 1
     while at < len(path):
         found = _LEG.match(path, at)
         if not found:
-            raise _damaged()
+            raise _unreadable(path)
         at = found.end()
-        if found[1]:
-            legs.append(int(found[1]))
-        elif found[2]:
-            legs.append(found[2].encode())
+        if found[0].startswith("["):
+            legs.append(int(found[1]) if found[1] else -1 - int(found[2] or 0))
+        elif found[3]:
+            legs.append(found[3].encode())
         else:
             try:
                 name, at = json.JSONDecoder(strict=False).raw_decode(path, at)
             except ValueError as error:
-                raise _damaged() from error
+                raise _unreadable(path) from error
             legs.append(str(name).encode("utf-8", "surrogatepass"))
     return legs
 
@@ -210,3 +221,7 @@ def _packed_up(names: list[bytes], values: list[Tree]) -> bytes:
 
 def _damaged() -> BinlogFormatError:
     return BinlogFormatError("a JSON document in the log is damaged")
+
+
+def _unreadable(path: str) -> BinlogFormatError:
+    return BinlogFormatError("the path of a JSON diff in the log cannot be read", path=repr(path))

@@ -67,14 +67,29 @@ registered. STOPPED: the event at AT is of a type that is refused. XA: it is a s
 server logs. OUTER: it holds other events, compressed, or the first fragment of one, and need not be whole in the
 block. NESTED: it does, inside another. The rest: damage at AT."""
 
-AT, OPEN, BEGIN, START, COMMITTED, ROW_COUNT, TRANSACTIONS, STATEMENTS, MAPS, FIRST, GROWN, SERVER, MARKED = range(13)
+(
+    AT,
+    OPEN,
+    BEGIN,
+    START,
+    COMMITTED,
+    ROW_COUNT,
+    TRANSACTIONS,
+    STATEMENTS,
+    MAPS,
+    FIRST,
+    GROWN,
+    SERVER,
+    MARKED,
+    VOID,
+) = range(14)
 """The walk's state: place in the block; 1 inside a transaction; 1 after its BEGIN; its first byte in the file; its
 commit time in microseconds (0: not known); row events, transactions and statements noted; table ids in use;
 number of the transaction that comes first in the array; by how many bytes the transaction would be longer up to here
 if nothing in it were compressed or in fragments; the server id in the header of its first event; 1 once it has a row
-event of a marker table."""
+event of a marker table; 1 if its statement has no effect, see _is_void."""
 
-STATE = 13
+STATE = 14
 
 R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION, R_EVENT, R_LEAD, R_INNER = range(8)
 """Of a row event: where it is; size without checksum; type; program; transaction; offset in the file; what to add to
@@ -99,6 +114,9 @@ FIRST_EVENT = 4  # its place in a file, behind the magic
 _STATEMENT_END = 1
 _XID_BYTES = 8
 _DUMMY_TABLE = 0xFFFFFF  # a row event of no table that only ends a statement
+_MARIADB_FLAGS = 12  # their place in the body of a GTID event of MariaDB
+_COMMIT_ID, _XA_FLAGS = 0x02, 0xC0
+_START_ALTER, _ROLLBACK_ALTER = 0x02, 0x08
 
 
 @part
@@ -111,6 +129,26 @@ def _start(buf: Bytes, at: int, state: Ints, offset: int, committed: np.int64, b
     state[GROWN] = 0
     state[SERVER] = np.int64(little(buf, at + 5, 4))
     state[MARKED] = 0
+    state[VOID] = 0
+
+
+@part
+def _is_void(buf: Bytes, body: int, end: int) -> int:
+    """1 for the GTID event of a statement of MariaDB that has no effect, by its own flags; else 0.
+
+    With binlog_alter_two_phase the same text is logged where an ALTER TABLE begins, and where it ends: only one that is
+    committed has an effect, from there on. Format: `Gtid_log_event` of log_event.cc: number 8, domain 4, flags 1;
+    commit id 8 if flagged; XID (format 4, lengths 1 and 1, its bytes) if flagged; flags 1 (seen on 10.11 and 11.8).
+    """
+    flags = np.int64(buf[body + _MARIADB_FLAGS])
+    at = body + _MARIADB_FLAGS + 1
+    if flags & _COMMIT_ID:
+        at += 8
+    if flags & _XA_FLAGS:
+        if at + 6 > end:
+            return 0
+        at += 6 + np.int64(buf[at + 4]) + np.int64(buf[at + 5])
+    return 1 if at < end and np.int64(buf[at]) & (_START_ALTER | _ROLLBACK_ALTER) else 0
 
 
 @part
@@ -130,6 +168,7 @@ def _begin(buf: Bytes, at: int, end: int, offset: int, action: int, state: Ints)
     else:
         single = buf[at + HEADER + 12] & 1
         _start(buf, at, state, offset, np.int64(0), 0 if single else 1)
+        state[VOID] = _is_void(buf, at + HEADER, end)
     return MORE
 
 
@@ -244,7 +283,8 @@ def _query(
         return MORE
     if not state[OPEN]:
         _start(buf, at, state, offset, np.int64(0), 0)
-    _note(at, end, offset, state, statements)
+    if not state[VOID]:
+        _note(at, end, offset, state, statements)
     # MariaDB's GTID event of an XA COMMIT says that more follows.
     if control == DECIDES or not state[BEGIN]:
         _close(state, transactions, after, seconds, DONE)

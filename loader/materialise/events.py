@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -74,6 +74,36 @@ def events_of(name: TableName, manifests: Sequence[Manifest], applied: int, targ
                     raise _unlogged(name, barrier)
                 found += _Reading(name, barrier, read_barrier(barrier)).events()
     return found
+
+
+def check_load(name: TableName, events: Sequence[Event], exact_at: Callable[[], int]) -> None:
+    """Refuse to go over a statement that altered the table while its initial load read it.
+
+    A load begins anew when the definition of its table changes. It cannot see a definition that changes and is the same
+    again, nor names that are swapped among columns of one type: rows that were read after it would be altered twice.
+
+    Args:
+        name: of the table.
+        events: what the barriers after its applied position do to it, in their order.
+        exact_at: gives the seqno up to which its last initial load may have seen more than its position.
+
+    Raises:
+        UnsupportedError: there is such a statement.
+    """
+    for event in events:
+        if isinstance(event, Altered):
+            if event.seqno > exact_at():
+                return
+            raise UnsupportedError(
+                "the table was altered while its initial load read it",
+                why="its definition is the same as before, so the load did not notice: some rows were read before the"
+                " statement, and others after it",
+                hint=f"loader initial-load --table {name.argument} --again",
+                table=name,
+                position=event.position,
+            )
+        if not isinstance(event, Made) or event.surely:
+            return  # none of the rows that the load read are left
 
 
 def read_barrier(barrier: Barrier) -> tuple[changes.TableChange, ...]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from loader.errors import DataError, GapError, LoaderError, RetryableError, UnsupportedError
 from loader.materialise.chain import Chain
-from loader.materialise.events import events_of
+from loader.materialise.events import check_load, events_of
 from loader.materialise.history import Applied, TableHistory
 from loader.materialise.plan import Merge, plan_table
 from loader.materialise.published import known_through
@@ -59,6 +59,7 @@ def plan_merge(
     manifests = chain.covering(standing.applied, target)
     _check_captured(chain, manifests, table)
     events = events_of(table, manifests, standing.applied, target)
+    check_load(table, events, lambda: history.exact_at if history else 0)
     check_told(table, manifests, standing.applied, target)
     copies = partial(copy_of, warehouse, chain, record, table)
     timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")

@@ -40,6 +40,7 @@ class LoadPlan(Document):
         table_schema: `TableSchema.as_dict()`.
         index, key: the key by which it is cut, and its index; none for a table without a key, which is one chunk.
         bounds: last key of each chunk but the last one, which has no end; see snapshot.keys.
+        digest: of the table's definition, see loader.source.digest; empty in plans of versions that did not keep one.
         unlogged: see read_unlogged of loader.source.schemas.
         select: the expressions that are read, in the order of the table's columns.
         undecodable: see SourceSettings.
@@ -56,6 +57,7 @@ class LoadPlan(Document):
     key: tuple[KeyColumn, ...]
     bounds: tuple[Bound, ...]
     select: tuple[str, ...]
+    digest: str = ""
     undecodable: Literal["error", "hex"] = "error"
     unlogged: tuple[str, ...] | None = None
 

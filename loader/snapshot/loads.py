@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TypeVar
 
+from loader.errors import RetryableError
 from loader.failpoints import failpoint
 from loader.model.table import TableName
 from loader.snapshot.documents import LoadedChunk, LoadPlan
@@ -58,11 +59,24 @@ class Loads:
         return None
 
     def begin(self, plan: LoadPlan) -> LoadPlan:
-        """Make the plan durable, or take the one that another process made for the same position."""
+        """Make the plan durable, or take the one that another process made for the same position.
+
+        Raises:
+            RetryableError: that one is for another definition of the table.
+        """
         failpoint("plan.before")
         self._store.create(plan_key(plan), plan.canonical())
         failpoint("plan.after")
-        return self.plan(plan_key(plan))
+        found = self.plan(plan_key(plan))
+        if found.digest != plan.digest:
+            raise RetryableError(
+                "there is an unfinished load of the table at this position for another definition of it",
+                why="an older version of the loader planned it, or the table was altered with sql_log_bin=0",
+                hint="FLUSH BINARY LOGS on the source, so that its log moves on; then run again",
+                table=plan.name,
+                position=plan.position,
+            )
+        return found
 
     def chunks(self, plan: LoadPlan) -> dict[int, LoadedChunk]:
         """The finished chunks by number."""

@@ -34,12 +34,9 @@ Write = Callable[[memoryview], object]
 
 
 def prepare_session(connection: Connection[Any]) -> None:
-    """Settings that a read must have: see sql/snapshot/session.sql; and only committed rows, without a time limit."""
-    limit = "max_statement_time" if "mariadb" in connection.get_server_info().lower() else "max_execution_time"
+    """Let the connection give text in the character sets of its columns; see sql/snapshot/session.sql."""
     with connection.cursor() as cursor:
         cursor.execute(sql("snapshot/session"))
-        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        cursor.execute(f"SET SESSION {limit} = 0")
 
 
 def line_head(seqno: int, committed_at: str) -> bytes:

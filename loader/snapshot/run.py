@@ -13,7 +13,7 @@ from typing import Literal
 from pyspark.sql import SparkSession
 
 from loader import __version__
-from loader.errors import GapError, UsageError
+from loader.errors import GapError, LoaderError, RetryableError, UsageError
 from loader.job import carried, failure
 from loader.model.position import Position
 from loader.model.table import TableName
@@ -21,6 +21,7 @@ from loader.snapshot.documents import LoadedChunk, LoadPlan
 from loader.snapshot.loads import Loads, manifest_key, plan_key
 from loader.snapshot.planning import can_go_on, plan_load
 from loader.snapshot.spec import SnapshotResult, SnapshotSpec, TableLoad
+from loader.snapshot.unaltered import check_unaltered, is_altered
 from loader.source.continuity import check_identity
 from loader.source.inspect import log_end
 from loader.source.schemas import find_tables, read_key
@@ -31,6 +32,7 @@ from loader.transport.address import ServerAddress
 from loader.transport.connection import connected
 
 _LOG = logging.getLogger(__name__)
+_PLANS = 3  # of a table in one run
 _AT_ONCE = 3  # tables; while one is planned, the chunks of others are read
 _REPORT_SECONDS = 10
 
@@ -82,18 +84,42 @@ def _guarded(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> Table
 
 def _load(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> TableLoad:
     loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
-    plan = _plan(loads, spec, table) or _read_whole(spark, spec, loads, table)
-    published = loads.manifest(plan)
-    if published:
-        return _result(plan, published, "already")
+    for _ in range(_PLANS):
+        plan = _plan(loads, spec, table) or _read_whole(spark, spec, loads, table)
+        if published := loads.manifest(plan):
+            return _result(plan, published, "already")
+        try:
+            return _stage(spark, spec, loads, plan)
+        except Exception as error:
+            if not _altered(spec.server, plan):
+                raise
+            _LOG.warning("table %s was altered while it was loaded, and is planned again", table, exc_info=error)
+    raise RetryableError(
+        f"the table was altered during each of {_PLANS} attempts to load it",
+        hint="run again when the definition of the table changes no more",
+        table=table,
+    )
+
+
+def _altered(server: ServerAddress, plan: LoadPlan) -> bool:
+    """Return whether a load failed since its table was altered; not if that cannot be asked."""
+    try:
+        with connected(server) as connection:
+            return bool(plan.key) and is_altered(connection, plan)
+    except LoaderError:
+        return False
+
+
+def _stage(spark: SparkSession, spec: SnapshotSpec, loads: Loads, plan: LoadPlan) -> TableLoad:
+    """Read what is missing of a load and publish its manifest."""
     chunks = loads.chunks(plan)
     missing = [number for number in range(plan.chunks) if number not in chunks]
-    _LOG.info("table %s: %d of %d chunks are to be read", table, len(missing), plan.chunks)
+    _LOG.info("table %s: %d of %d chunks are to be read", plan.name, len(missing), plan.chunks)
     for chunk in _read(spark, spec, plan, missing):
         chunks[chunk.number] = chunk
     mine = _manifest(spec.server, plan, chunks.values())
     published = loads.publish(plan, mine)
-    _LOG.info("table %s: staged, exact at %s", table, published.exact_at)
+    _LOG.info("table %s: staged, exact at %s", plan.name, published.exact_at)
     return _result(plan, published, "staged" if published.canonical() == mine.canonical() else "already")
 
 
@@ -164,6 +190,8 @@ def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChun
     with connected(server) as connection:
         check_identity(connection, plan.identity)
         end = log_end(connection)
+        if plan.key:
+            check_unaltered(connection, plan)
     if end < Position.parse(plan.position):
         raise GapError(
             "the server's log ends before the position where the load began",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from loader.snapshot.chunks import chunk_query
 from loader.snapshot.documents import LoadedChunk, LoadPlan
 from loader.snapshot.loads import Loads
 from loader.snapshot.reader import ResultReader, line_head, prepare_session
+from loader.snapshot.unaltered import unaltered
 from loader.source.continuity import check_identity
 from loader.staging.parts import PartWriter
 from loader.store.base import Store
@@ -40,7 +42,7 @@ def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt:
 
 
 def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attempt: str, number: int) -> LoadedChunk:
-    """The same on a connection that is prepared for it.
+    """The same on a connection that is prepared for it; without a key, in the transaction that it is in.
 
     Raises:
         LoaderError: what server, codec and store give; nothing of the chunk is visible then.
@@ -50,7 +52,8 @@ def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attem
     hexed = plan.undecodable == "hex"
     with PartWriter(store, plan.folder, attempt, part) as writer:
         reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hexed=hexed)
-        rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
+        with unaltered(connection, plan) if plan.key else nullcontext():
+            rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
     file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None
     _LOG.info("table %s: chunk %d has %d rows", plan.name, number, rows)
     return Loads(store, plan.source, plan.generation).finish(plan, LoadedChunk(number=number, file=file))

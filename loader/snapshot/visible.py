@@ -6,6 +6,7 @@ replication (AFTER_SYNC) seconds can lie between. A load that read too early wou
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,18 +18,21 @@ from loader.model.gtid import MysqlGtid, parse_owned_gtids
 from loader.model.position import Position
 from loader.source.inspect import query, read_identity
 
-_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS = 0.02
 _LONGEST_SECONDS = 600
-_SETTLE_SECONDS = 2
+_SETTLE_SECONDS = 30
+_LOG = logging.getLogger(__name__)
 
 
 def wait_until_visible(connection: Connection[Any], position: Position) -> None:
     """Return once reads that start from now on see every transaction up to `position`, which the log has reached.
 
     MariaDB tells the position of a snapshot. MySQL tells which GTIDs are owned: a transaction owns its GTID from
-    before it is in the log until it is visible. With any `gtid_mode` but ON there can be transactions without a GTID:
-    commits that wait for a replica are waited for, and any other one is assumed to become visible within two seconds
-    after its write to the log.
+    before it is in the log until it is visible. With any `gtid_mode` but ON there can be transactions without a GTID.
+    MySQL counts those that are under way (status `Ongoing_anonymous_transaction_count`): a commit from before it is in
+    the log until it is visible, one that a replica applies from its beginning on (seen on MySQL 9.7 in all modes). Once
+    the count is 0, all are visible. A busy replica may always have some: there, commits that wait for a replica are
+    waited for, and any other one is assumed to become visible within half a minute after its write to the log.
 
     Raises:
         RetryableError: not within ten minutes.
@@ -53,8 +57,22 @@ def _question(connection: Connection[Any], position: Position) -> Callable[[], b
     owned = _owned(connection)
     if query(connection, "SELECT @@global.gtid_mode")[0][0] == "ON":
         return lambda: not owned & _owned(connection)
-    time.sleep(_SETTLE_SECONDS)
-    return lambda: not owned & _owned(connection) and not _waiting(connection)
+    settled = time.monotonic() + _SETTLE_SECONDS
+    return lambda: not owned & _owned(connection) and _none_anonymous(connection, settled)
+
+
+def _none_anonymous(connection: Connection[Any], settled: float) -> bool:
+    """Whether no transaction without a GTID is under way, or all are visible since the time is over."""
+    counts = query(connection, "SHOW GLOBAL STATUS LIKE 'Ongoing_anonymous_transaction_count'")
+    if any(int(count) == 0 for _, count in counts):
+        return True
+    if time.monotonic() < settled or _waiting(connection):
+        return False
+    _LOG.warning(
+        "there were transactions without a GTID all the time; after %s seconds those in the log are taken for visible",
+        _SETTLE_SECONDS,
+    )
+    return True
 
 
 def _snapshot_position(connection: Connection[Any]) -> Position:

@@ -18,8 +18,9 @@ from loader.snapshot.planning import plan_at
 from loader.snapshot.reader import prepare_session
 from loader.snapshot.spec import SnapshotSpec
 from loader.snapshot.task import stage_chunk
+from loader.snapshot.unaltered import altered, lock_definition
 from loader.source.continuity import check_identity
-from loader.source.inspect import query
+from loader.source.digest import definition_digest
 from loader.source.schemas import quoted, read_schemas
 from loader.store.opening import open_store
 from loader.transport.connection import connected
@@ -36,16 +37,20 @@ def load_whole(spec: SnapshotSpec, table: TableName, attempt: str) -> str:
     loads = Loads(store, spec.source, spec.generation)
     with connected(spec.server) as asking, connected(spec.server) as reading:
         check_identity(asking, spec.identity)
+        digest = definition_digest(asking, table)
         _check_engine(asking, table)
         prepare_session(reading)
         position = open_snapshot(reading)
-        # From here on nobody alters the table; if somebody did since the snapshot, the server refuses to read it.
-        query(reading, f"SELECT 1 FROM {quoted(table.schema)}.{quoted(table.table)} LIMIT 1")
+        # From here on nobody alters the table. Where its rows were written anew since the snapshot, the server refuses
+        # to read it; a change of its definition alone does not keep it from that.
+        lock_definition(reading, table)
+        if definition_digest(asking, table) != digest:
+            raise altered(table)
         schema = read_schemas(asking, [table])[0]
         if schema.key:
             raise RetryableError("the table has got a key meanwhile", hint="run again", table=table)
         # Another attempt at the same position has seen the same rows; its plan is as good.
-        plan = loads.begin(plan_at(asking, spec, schema, position))
+        plan = loads.begin(plan_at(asking, spec, schema, position, digest))
         stage_chunk(reading, store, plan, attempt, 0)
     return plan_key(plan)
 
@@ -53,7 +58,8 @@ def load_whole(spec: SnapshotSpec, table: TableName, attempt: str) -> str:
 def _check_engine(connection: Connection[Any], table: TableName) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SHOW TABLE STATUS FROM {quoted(table.schema)} WHERE Name = %s", (table.table,))
-        engines = [str(row[1]) for row in cursor.fetchall()]
+        rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
+    engines = [str(engine) for name, engine, *_ in rows if name == table.table]
     if engines != ["InnoDB"]:
         raise UnsupportedError(
             f"a table of engine {', '.join(engines)} without a primary key is not covered",

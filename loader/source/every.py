@@ -12,7 +12,7 @@ from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
 from loader.source.inspect import folds_names, query
-from loader.source.schemas import described, read_key, schema_of, show_generated_keys
+from loader.source.schemas import described, read_key, schema_of
 
 _AT_ONCE = 1000
 """Tables to a query."""
@@ -105,7 +105,6 @@ def _unique_keys(
     """Of each table its unique keys: name, bytes of a prefix, whether it can be NULL, and kind of each column."""
     found: dict[TableName, dict[str, list[tuple[str, int, bool, str]]]] = {}
     with connection.cursor() as cursor:
-        show_generated_keys(cursor)
         cursor.execute(sql("source/schemas_keys"), (database, tuple(name.table for name in names)))
         for table, index, column, prefix, nullable, kind in cursor.fetchall():
             keys = found.setdefault(TableName(database, str(table)), {})

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymysql.connections import Connection
-from pymysql.cursors import Cursor
 
 from loader.binlog.codepages import covered
 from loader.errors import UnsupportedError, UsageError
@@ -161,7 +160,6 @@ def quoted(name: str) -> str:
 def _unique_indexes(connection: Connection[Any], name: TableName) -> dict[str, list[dict[str, Any]]]:
     """Rows of SHOW INDEX, by lower-case title, of each unique index."""
     with connection.cursor() as cursor:
-        show_generated_keys(cursor)
         cursor.execute(f"SHOW INDEX FROM {quoted(name.schema)}.{quoted(name.table)}")
         titles = [str(field[0]).lower() for field in cursor.description]
         rows = [dict(zip(titles, row, strict=True)) for row in cursor.fetchall()]
@@ -212,7 +210,6 @@ def described(connection: Connection[Any], schema: str, names: Sequence[TableNam
     """The columns of some tables of one schema, of which the user may not see all."""
     found: dict[TableName, list[Described]] = {name: [] for name in names}
     with connection.cursor() as cursor:
-        show_generated_keys(cursor)
         cursor.execute(sql("source/schemas_columns"), (schema, tuple(name.table for name in names)))
         rows = [_read(row) for row in cursor.fetchall()]
     for row in rows:
@@ -233,13 +230,6 @@ def schema_of(name: TableName, columns: list[Described], key: tuple[str, ...]) -
     if tuple(column.name for column in columns) == SEQUENCE:
         raise _refused(name, "the table has the columns of a sequence", "the log of MariaDB does not tell one from it")
     return TableSchema(name, tuple(_column(name, column) for column in columns), key)
-
-
-def show_generated_keys(cursor: Cursor) -> None:
-    """MySQL can hide the key that it generates for a table without one; the log has it."""
-    cursor.execute("SHOW SESSION VARIABLES LIKE 'show_gipk_in_create_table_and_information_schema'")
-    if cursor.fetchall():
-        cursor.execute("SET SESSION show_gipk_in_create_table_and_information_schema = ON")
 
 
 def _read(row: tuple[Any, ...]) -> Described:

@@ -16,6 +16,7 @@ from loader.binlog.encryption import MYSQL_HEADER
 from loader.errors import LoaderError, RetryableError, SourceUnavailable, UsageError
 from loader.transport.address import ServerAddress
 from loader.transport.driver import check_driver
+from loader.transport.session import first_statement, set_variables
 
 _DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1142, 1698, 3118}
 _UNREACHABLE = {
@@ -36,7 +37,7 @@ class AccessDenied(LoaderError):
 
 @contextmanager
 def connected(address: ServerAddress, read_timeout: float | None = None) -> Iterator[Connection[Any]]:
-    """An open connection in UTC and utf8mb4, closed at the end.
+    """An open connection in utf8mb4 with the variables of loader.transport.session, closed at the end.
 
     It is lost once the server says nothing for `read_timeout` seconds, by default those of the address, and once its
     machine does not answer for 90 seconds.
@@ -57,11 +58,12 @@ def connected(address: ServerAddress, read_timeout: float | None = None) -> Iter
             read_timeout=read_timeout or address.read_timeout_seconds,
             ssl=_tls(address),
             ssl_disabled=not address.tls_ca,
-            init_command="SET SESSION time_zone = '+00:00', sql_mode = ''",
+            init_command=first_statement(),
         )
         try:
             connection.connect(_socket(address))
             check_driver(connection)
+            set_variables(connection)
             yield connection
         finally:
             if connection.open:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
 
 import pytest
 
+from loader.transport.connection import connected
 from tests.integration.binlog.source import Source
 
 _CHANGES = [
@@ -48,3 +51,71 @@ def test_diffs_are_staged_as_whole_documents(source: Source, image: str, tmp_pat
     ]
     offsets = [(record[1], int(record[2] or 0)) for record in records]
     assert len(set(offsets)) == len(offsets)
+
+
+NAMES = [
+    "a$b", "$", "$$", "_", "a_$9", "é", "e\u0301", "\u0301e", "कि", "ไทย", "日本", "Ωmega", "١٢", "a١", "a\u200db", "a\u200c",
+    "a\u203fb", "\u203f", "ǆ", "ª", "Ⅷ", "9a", "", " ", "a b", "a.b", "a[0]", "[", ".", "*", "**", "a-b", 'q"', "\\", "\\u0041",
+    "\n", "\x01", "\x00", "\x7f", "\u0085", "\u2028", "😀", "a😀", "𝒳", "last", "to", "\ufeff", "\uffff", "İ", "ß",
+]  # fmt: skip
+
+
+def test_members_of_any_name(source: Source, tmp_path: Path) -> None:
+    """A path has a name without quotes if it is an identifier of ECMAScript, which may hold more than `\\w` takes."""
+    if source.kind == "mariadb":
+        pytest.skip("MariaDB has no partial JSON")
+    dice = random.Random(11)
+    known = [chr(n) for n in range(0x10000) if chr(n).isidentifier() or ("a" + chr(n)).isidentifier()]
+    names = [*NAMES, *{"".join(dice.choices(known, k=dice.randint(1, 4))) for _ in range(200)}]
+    document = json.dumps({"pad": "x" * 9000} | dict.fromkeys(names, 1) | {"in": [dict.fromkeys(names, 2)]})
+    source.run("DROP TABLE IF EXISTS p", "CREATE TABLE p (id INT PRIMARY KEY, j JSON)")
+    with connected(source.address) as connection, connection.cursor() as cursor:
+        cursor.execute(f"USE {source.schema}")
+        cursor.execute("INSERT INTO p VALUES (1, %s)", (document,))
+        cursor.execute("SET SESSION binlog_row_value_options = PARTIAL_JSON")
+        start, expected = source.mark(), []
+        for n, name in enumerate(names):
+            quoted = f"$.{json.dumps(name)}"
+            inside = f"$.in[last].{json.dumps(name)}"
+            cursor.execute("UPDATE p SET j = JSON_SET(JSON_REPLACE(j, %s, %s), %s, 9)", (quoted, n + 10, inside))
+            expected += source.rows("SELECT CAST(j AS CHAR) FROM p")
+            cursor.execute("UPDATE p SET j = JSON_REMOVE(j, %s)", (inside,))
+            expected += source.rows("SELECT CAST(j AS CHAR) FROM p")
+    staged = source.staged(tmp_path, start)
+    assert staged.manifest.balance.event_types["PARTIAL_UPDATE_ROWS"] == 2 * len(names)
+    updates = [(record[6],) for record in staged.records(f"{source.schema}.p")]
+    assert updates == expected
+
+
+def test_cells_that_are_counted_from_the_end_and_scalars_that_are_taken_for_arrays(
+    source: Source, tmp_path: Path
+) -> None:
+    """The server logs the paths of the statement: `$.list[last-1]`."""
+    if source.kind == "mariadb":
+        pytest.skip("MariaDB has no partial JSON")
+    source.run(
+        "DROP TABLE IF EXISTS p",
+        "CREATE TABLE p (id INT PRIMARY KEY, j JSON)",
+        "INSERT INTO p VALUES (1, JSON_OBJECT('pad', REPEAT('x', 9000), 'list', JSON_ARRAY(1, 2, 3, JSON_ARRAY(4, 5)),"
+        " 'none', JSON_ARRAY(), 'one', 1, 'map', JSON_OBJECT('a', 1)))",
+        "SET SESSION binlog_row_value_options = PARTIAL_JSON",
+    )
+    paths = [f"$.{name}[{cell}]" for name in ("list", "none", "one", "map", "list[last]", "one[0]", "map[last]")
+             for cell in ("0", "1", "7", "last", "last-1", "last-9")]  # fmt: skip
+    paths += ["$.map[0].a", "$.map[last].b", "$.list[last][last].x", "$[0].one", "$[last].new", "$[last].list[last-1]"]
+    start, expected = source.mark(), []
+    for change in (
+        "JSON_REPLACE(j, '{}', {})",
+        "JSON_SET(j, '{}', {})",
+        "JSON_INSERT(j, '{}', {})",
+        "JSON_REMOVE(j, '{}')",
+    ):
+        for n, path in enumerate(paths):
+            changed = source.rows(f"SELECT CAST({change.format(path, n)} AS CHAR), CAST(j AS CHAR) FROM p")[0]
+            source.run(f"UPDATE p SET j = {change.format(path, n)}")
+            after = source.rows("SELECT CAST(j AS CHAR) FROM p")
+            expected += after if changed[0] != changed[1] else []
+    source.run("SET SESSION binlog_row_value_options = ''")
+    staged = source.staged(tmp_path, start)
+    assert staged.manifest.balance.event_types["PARTIAL_UPDATE_ROWS"] > 50
+    assert [(record[6],) for record in staged.records(f"{source.schema}.p")] == expected

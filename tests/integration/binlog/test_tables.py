@@ -146,3 +146,20 @@ def test_create_table_as_select_and_replace(source: Source, tmp_path: Path) -> N
     lines = source.staged(tmp_path, start).records(f"{source.schema}.made")
     assert lines[0][0] == "I"
     assert lines[-1][5:] == ["1", "y"]
+
+
+def test_a_statement_under_locks_of_many_tables(source: Source, tmp_path: Path) -> None:
+    """Both servers log the table maps of all tables that are locked for writing with each statement."""
+    names = [f"many_{n}" for n in range(1200)]
+    source.run(*(f"DROP TABLE IF EXISTS {name}" for name in names))
+    source.run(*(f"CREATE TABLE {name} (id INT PRIMARY KEY) ENGINE=MEMORY" for name in names))
+    start = source.mark()
+    locks = ", ".join(f"{name} WRITE" for name in names)
+    source.run(f"LOCK TABLES {locks}", "INSERT INTO many_7 VALUES (1), (2)", "INSERT INTO many_1100 VALUES (3)")
+    source.run("UNLOCK TABLES")
+    staged = source.staged(tmp_path, start)
+    for name, ids in (("many_7", ["1", "2"]), ("many_1100", ["3"])):
+        assert [line[5] for line in staged.records(f"{source.schema}.{name}")] == ids
+    maps = staged.manifest.balance.event_types["TABLE_MAP"]
+    assert maps == 2 * len(names)
+    source.run(*(f"DROP TABLE {name}" for name in names))

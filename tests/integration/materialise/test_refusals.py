@@ -14,6 +14,7 @@ from loader.materialise.run import materialise
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column, TableSchema
+from loader.schema.evolution import STRICT
 from loader.staging.documents import Barrier, Published, TableFilter
 from tests.integration.materialise import staged_writer
 from tests.integration.materialise.lake import Lake
@@ -74,6 +75,46 @@ def unchanged(lake: Lake) -> bool:
 def verified(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where files are hashed; by tasks on a cluster, here by those of a local Spark."""
     monkeypatch.setattr(verifying, "_spread", lambda *_: request.param == "by tasks")
+
+
+def swap(at: int) -> Barrier:
+    """Names are swapped among columns of one type, so that SHOW CREATE TABLE is as before."""
+    statement = "ALTER TABLE orders CHANGE name note TEXT, CHANGE note name TEXT AFTER id"
+    return barred(number(1, at), position(1, at), statement, ("shop.orders",)).model_copy(update={"sql_mode": STRICT})
+
+
+TWO_NAMES = table(
+    "orders", [ID, Column("name", "text", charset="utf8mb4"), Column("note", "text", charset="utf8mb4")], ["id"]
+)
+
+
+@pytest.mark.parametrize("before", ["", "TRUNCATE TABLE orders"])
+def test_a_table_that_was_altered_while_it_was_loaded(lake: Lake, before: str) -> None:
+    """Rows that were read after the statement are in the new names already; the log would swap them again."""
+    rows = [(1, "read before", "x"), (2, "y", "read after")]
+    keys = [lake.staging.load(TWO_NAMES, rows, P0, exact=position(1, 1500)), lake.staging.load(ITEMS, [], P0)]
+    assert lake.loaded(*keys).exit_code == 0
+    emptied = [barred(number(1, 1300), position(1, 1300), before, ("shop.orders",))] if before else []
+    barriers = (*emptied, swap(1400))
+    lake.staging.interval(P0, position(1, 2000), [(ITEMS, [insert(2)])], barriers=barriers)
+    result = lake.merged()
+    if before:
+        assert (result.exit_code, lake.rows(TWO_NAMES)) == (0, {})
+        return
+    error = stopped(lake, result, "shop.orders", "UnsupportedError")
+    assert error["what"] == "the table was altered while its initial load read it"
+    assert error["hint"].startswith("loader initial-load --table shop.orders --again; ")
+    assert lake.rows(TWO_NAMES) == {(row[0],): row for row in rows}
+    again = lake.staging.load(TWO_NAMES, [(1, "x", "read again")], position(1, 1450), exact=position(1, 1460))
+    assert lake.loaded(again).exit_code == 0
+    assert lake.rows(TWO_NAMES) == {(1,): (1, "x", "read again")}
+
+
+def test_a_table_that_was_altered_after_it_was_loaded(lake: Lake) -> None:
+    assert lake.loaded(lake.staging.load(TWO_NAMES, [(1, "a", "b")], P0, exact=position(1, 1399))).exit_code == 0
+    lake.staging.interval(P0, position(1, 2000), [], barriers=(swap(1400),))
+    assert lake.merged().exit_code == 0
+    assert lake.rows(TWO_NAMES) == {(1,): (1, "b", "a")}
 
 
 def test_a_missing_file(both: Lake, verified: None) -> None:

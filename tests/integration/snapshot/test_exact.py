@@ -103,6 +103,20 @@ def test_a_load_of_a_table_without_a_key(source: SourceServer, tmp_path: Path) -
         load_whole(spec, source.name("other"), "one")
 
 
+def test_tables_whose_names_differ_by_case_and_accents(source: SourceServer, tmp_path: Path) -> None:
+    """SHOW TABLE STATUS ... WHERE Name = 't' also finds T on MariaDB."""
+    engines = {"t": "InnoDB", "T": "MyISAM", "e": "InnoDB", "é": "InnoDB"}
+    for name, engine in engines.items():
+        source.run(f"CREATE TABLE `{name}` (a INT) ENGINE={engine}", f"INSERT INTO `{name}` VALUES (1)")
+    spec = spec_of(source, tmp_path)
+    for name, engine in engines.items():
+        if engine == "InnoDB":
+            assert load_whole(spec, source.name(name), "one").endswith("plan.json")
+        else:
+            with pytest.raises(UnsupportedError, match="a table of engine MyISAM without"):
+                load_whole(spec, source.name(name), "one")
+
+
 def test_a_server_that_is_never_quiet(mysql: SourceServer, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = itertools.count()
     monkeypatch.setattr(exact, "_LONGEST_SECONDS", 0.2)

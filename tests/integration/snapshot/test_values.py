@@ -226,26 +226,3 @@ def test_a_table_altered_since_is_refused(source: SourceServer) -> None:
         source.run(
             "DROP TABLE t", "CREATE TABLE t (id INT PRIMARY KEY, v INT, w DATETIME(3), x VARCHAR(9), y DECIMAL(9,3))"
         )
-
-
-def test_limits_of_the_server_cut_nothing(source: SourceServer) -> None:
-    source.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3)")
-    with source.connected() as connection, connection.cursor() as cursor:
-        schema = read_schemas(connection, [source.name("t")])[0]
-        cursor.execute("SET SESSION sql_select_limit = 2, sql_big_selects = 0, max_join_size = 1")
-        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
-        prepare_session(connection)
-        assert ResultReader(connection, schema, b"").read(f"SELECT id FROM {source.schema}.t", lambda _: None) == 3
-
-
-def test_rows_that_were_never_committed_are_not_read(source: SourceServer) -> None:
-    source.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    with source.connected() as writer, writer.cursor() as cursor:
-        cursor.execute("BEGIN")
-        cursor.execute(f"INSERT INTO {source.schema}.t VALUES (2)")
-        with source.connected() as connection:
-            schema = read_schemas(connection, [source.name("t")])[0]
-            connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
-            prepare_session(connection)
-            assert ResultReader(connection, schema, b"").read(f"SELECT id FROM {source.schema}.t", lambda _: None) == 1
-        cursor.execute("ROLLBACK")

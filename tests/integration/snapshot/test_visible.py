@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from infra.servers.process import wait_until
+from loader.snapshot import visible
 from loader.snapshot.loads import Loads
 from loader.snapshot.visible import wait_until_visible
 from loader.snapshot.whole import load_whole
+from loader.source.inspect import query
 from loader.store.local import LocalStore
 from tests.conftest import StartServer
 from tests.integration.snapshot.loading import plan_of, read_chunks, spec_of
@@ -79,7 +81,7 @@ class Stalled:
 
     def _asked(self) -> int:
         text = self.general_log.read_text() if self.general_log.exists() else ""
-        questions = ("@@global.gtid_owned", "Rpl_semi_sync%wait_sessions", "binlog_snapshot_%")
+        questions = ("@@global.gtid_owned", "Ongoing_anonymous_transaction_count", "binlog_snapshot_%")
         return sum(text.count(question) for question in questions)
 
 
@@ -142,6 +144,41 @@ def test_a_load_waits_for_what_the_log_holds(
         server.assert_waiting(loading)
         server.release()
         assert loading.result(SECONDS) == Counter((b"0", b"1"))
+
+
+@pytest.mark.parametrize(
+    "options", [NO_GTIDS, {"gtid_mode": "OFF_PERMISSIVE"}, PERMISSIVE], ids=lambda one: one["gtid_mode"]
+)
+def test_a_commit_without_a_gtid_that_waits_for_something_else(
+    fresh_server: StartServer, pool: ThreadPoolExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, str],
+) -> None:  # fmt: skip
+    """As for a slow disk; the stall is that of semi-synchronous replication here, of which nothing is told."""
+    source = SourceServer(fresh_server("mysql", options))
+    monkeypatch.setattr(visible, "_waiting", lambda _: 0)
+    session = "SET GTID_NEXT = 'ANONYMOUS'" if options == PERMISSIVE else "DO 0"
+    with stalled(source, pool, "id INT PRIMARY KEY", session) as server:
+        loading = pool.submit(load_keyed, source, tmp_path)
+        server.assert_waiting(loading)
+        server.release()
+        assert loading.result(SECONDS) == Counter((b"0", b"1"))
+
+
+def test_a_server_that_always_has_a_transaction_without_a_gtid(
+    fresh_server: StartServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a replica that applies such transactions; one that is open owns no place in the log yet."""
+    source = SourceServer(fresh_server("mysql", PERMISSIVE))
+    monkeypatch.setattr(visible, "_SETTLE_SECONDS", 0.3)
+    with source.connected() as applier, source.connected() as connection:
+        query(applier, "SET GTID_NEXT = 'ANONYMOUS'")
+        with caplog.at_level("WARNING"):
+            wait_until_visible(connection, source.log_end())
+        assert "there were transactions without a GTID all the time" in caplog.text
+        query(applier, "ROLLBACK")
+        caplog.clear()
+        wait_until_visible(connection, source.log_end())
+        assert not caplog.text
 
 
 @LOADS

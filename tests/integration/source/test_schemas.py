@@ -13,6 +13,7 @@ from loader.schema.history import SchemaHistory
 from loader.schema.reading import table_changes
 from loader.source.every import read_tables
 from loader.source.schemas import find_tables, labels_of, read_key, read_schemas
+from tests.conftest import StartServer
 from tests.integration.snapshot import more_values
 from tests.integration.snapshot.source_server import SourceServer
 
@@ -124,13 +125,12 @@ def test_every_collation_of_a_covered_character_set(source: SourceServer, charse
     assert found == logged
 
 
-def test_a_generated_key_that_the_session_would_hide(source: SourceServer) -> None:
-    if source.kind != "mysql":
-        pytest.skip("MySQL only")
+def test_a_generated_key_that_the_server_would_hide(fresh_server: StartServer) -> None:
+    source = SourceServer(fresh_server("mysql"))
     start = source.log_end()
     source.run("SET sql_generate_invisible_primary_key = ON", "CREATE TABLE t (a INT)", "INSERT INTO t (a) VALUES (1)")
+    source.run("SET GLOBAL show_gipk_in_create_table_and_information_schema = OFF")
     with source.connected() as connection:
-        connection.query("SET SESSION show_gipk_in_create_table_and_information_schema = OFF")
         found = read_schemas(connection, [source.name("t")])[0]
         told = read_tables(connection, source.name("t").__eq__).tables[source.name("t")]
     assert found.key == ("my_row_id",)

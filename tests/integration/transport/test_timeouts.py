@@ -6,9 +6,11 @@ import os
 import signal
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
+from infra.servers.process import wait_until
 from loader.errors import SourceUnavailable
 from loader.source.inspect import query
 from loader.transport.connection import connected
@@ -16,6 +18,12 @@ from tests.conftest import StartServer
 from tests.replicas import address_of
 
 pytestmark = pytest.mark.integration
+
+
+def states(pid: int | None) -> list[str]:
+    """The states of the threads of a process (proc(5)); one that is stopped may still answer until they are `T`."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks]
 
 
 def test_a_stopped_server_is_given_up_after_the_time_of_the_configuration(fresh_server: StartServer) -> None:
@@ -26,6 +34,7 @@ def test_a_stopped_server_is_given_up_after_the_time_of_the_configuration(fresh_
     try:
         with pytest.raises(SourceUnavailable) as caught, connected(address) as connection:
             os.kill(server.pid, signal.SIGSTOP)  # its kernel still answers for it
+            assert wait_until(lambda: set(states(server.pid)) == {"T"}, 10), "a thread of the server still runs"
             query(connection, "SELECT 1")
         with pytest.raises(SourceUnavailable), connected(address):
             pass
