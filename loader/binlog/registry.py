@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 _ROOM = 256  # table maps, at first
 _Number = TypeVar("_Number", bound=np.generic)
-_OPEN = 1 << 32  # from here on the numbers of table maps without names, whose programs depend on the transaction
+_OPEN = 1 << 32  # from here on the numbers of table maps whose programs depend on the transaction
 
 
 def _no_versions(_: TableName) -> Sequence[SchemaVersion]:
@@ -29,9 +29,10 @@ def _no_versions(_: TableName) -> Sequence[SchemaVersion]:
 
 @dataclass(frozen=True)
 class _OpenMap:
-    """A table map without names: one program for each schema that its table has, as far as rows have asked for it.
+    """A table map whose columns depend on the transaction, as those without names do.
 
-    Or one that tells of a table that cannot be staged (`follows` is False): its only version has an error.
+    It has one program for each schema that its table has, as far as rows have asked for it. Or it tells of a table that
+    cannot be staged (`follows` is False): its only version has an error.
     """
 
     table: TableMap
@@ -73,7 +74,8 @@ class TableRegistry:
     `programs` holds one program per captured table map, in order of arrival; those of one schema have one number in
     `alike`. The other arrays are what the walk looks table maps up in. `mariadb`: the log is of MariaDB. `known` and
     `nameless`: see TableMap.schema. `versions`: the schemas that a table without names has one after the other, by
-    seqno; its rows get their programs by `settled`, and `unread` has the tables with rows that got none. `hexed`: see
+    seqno; its rows get their programs by `settled`, and `unread` has the tables with rows that got none. `untold`: the
+    same of a table with names, instead of `known`, where that is not right for all of its rows. `hexed`: see
     compile_program. `markers`: tables by which transactions are skipped; they are not captured.
     `ignore_sequences`: sequences of MariaDB are not captured either, whatever they are called. `isolates`: a captured
     table whose rows cannot be staged is put into `unread` instead of raising the reason.
@@ -87,6 +89,7 @@ class TableRegistry:
         known: Callable[[TableName], TableSchema | None] = lambda _: None,
         nameless: bool = False,
         versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
+        untold: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
         hexed: bool = False,
         markers: Container[TableName] = (),
         ignore_sequences: bool = False,
@@ -95,6 +98,7 @@ class TableRegistry:
         self._captured = captured
         self._known = known
         self._versions = versions
+        self._untold = untold
         self._open: list[_OpenMap] = []
         self.unread: dict[TableName, Unread] = {}
         self._nameless = nameless
@@ -123,7 +127,7 @@ class TableRegistry:
         table = read_table_map(body)
         number = MARKER if table.name in self._markers else UNCAPTURED
         if number != MARKER and self._captured(table.name):
-            versions = () if table.named else self._versions(table.name)
+            versions = (self._untold if table.named else self._versions)(table.name)
             if self._ignores_sequences and table.is_sequence:
                 number = UNCAPTURED
             elif versions:
@@ -187,7 +191,7 @@ class TableRegistry:
         """The program of a version of a table map without names; LEFT_OUT where its errors say why there is none."""
         if number not in found.programs:
             try:
-                found.programs[number] = self._program(found.table, _schema_of(found, number))
+                found.programs[number] = self._program(found.table, self._schema_of(found, number))
             except BinlogFormatError:
                 raise
             except DataError as error:
@@ -206,6 +210,18 @@ class TableRegistry:
             versions = (SchemaVersion(0, "", None),)
             self._open.append(_OpenMap(table, versions, {0: LEFT_OUT}, {0: error}, follows=False))
             return _OPEN + len(self._open) - 1
+
+    def _schema_of(self, found: _OpenMap, number: int) -> TableSchema | None:
+        version = found.versions[max(number, 0)]
+        if number >= 0 and version.schema is not None:
+            return version.schema
+        if found.table.named:
+            return self._known(found.table.name)
+        raise UnsupportedError(
+            "the columns of a table are not known at a position of the log",
+            why=version.why if number >= 0 else "no statement made it before",
+            table=found.table.name,
+        )
 
     def _program(self, table: TableMap, known: TableSchema | None) -> int:
         schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
@@ -243,17 +259,6 @@ class TableRegistry:
         self.slots = np.full(2 * len(self.slots), -1, np.int64)
         for index in range(self._count):
             self._slot(index)
-
-
-def _schema_of(found: _OpenMap, number: int) -> TableSchema:
-    version = found.versions[max(number, 0)]
-    if number < 0 or version.schema is None:
-        raise UnsupportedError(
-            "the columns of a table are not known at a position of the log",
-            why=version.why if number >= 0 else "no statement made it before",
-            table=found.table.name,
-        )
-    return version.schema
 
 
 def _longer(array: NDArray[_Number], least: int) -> NDArray[_Number]:

@@ -119,6 +119,9 @@ def _attempted(
         nameless = any(result.nameless for result in surveyed)
         tasks = tasks.told(schemas.versions(surveyed))
         results = tasks.extract(ranges)
+    elif untold := schemas.untold(results):
+        tasks = tasks.told(untold)
+        results = tasks.extract(ranges)
     settled = settled_of(plan, before.held, transport.open(), results)
     released = []
     if held := releases_of(plan, settled):
@@ -130,7 +133,7 @@ def _attempted(
 
 @dataclass(frozen=True)
 class _Tasks:
-    """The work of an attempt; `versions`: of tables without names of columns."""
+    """The work of an attempt; `versions`: of tables of which the log does not tell all."""
 
     workers: Workers
     plan: Plan

@@ -1,4 +1,4 @@
-"""The schemas of tables in an interval, for what of its log has no names of columns.
+"""The schemas of tables in an interval, for what its log does not tell of columns.
 
 They begin with the document of the tables at its start and follow its statements, which the driver must know before
 rows are decoded. What they come to is the document of the next interval's start.
@@ -6,15 +6,16 @@ rows are decoded. What they come to is the document of the next interval's start
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from loader.binlog.statement import LogStatement
 from loader.extract.judge import in_order
 from loader.extract.result import RangeResult
-from loader.model.table import SchemaVersion, TableName, TableSchema, Versions
+from loader.model.table import Column, SchemaVersion, TableName, TableSchema, Versions, logged_as
 from loader.schema.changes import SchemaDropped, TableChange, Unreadable
 from loader.schema.history import KnownTable, SchemaHistory
 from loader.schema.reading import tables_of
@@ -63,6 +64,22 @@ class IntervalSchemas:
         """The schemas of the tables that have no names of columns in a survey of all ranges."""
         names = sorted(set[TableName]().union(*(result.nameless for result in surveyed)))
         return self._versions(self._history(_read(result.statements for result in surveyed)), names)
+
+    def untold(self, results: Sequence[RangeResult]) -> Versions | None:
+        """The schemas of tables of MariaDB that were staged by other types than they had; None if all are right.
+
+        A plan has such tables as they are at the end of the log. So its reading is wrong for rows before a statement
+        that drops, alters or renames the table, in this interval or in a later one that was planned with it.
+        """
+        last = bool(self.plan.side_effects_at)  # no statement lies between this interval and the plan's reading
+        staged = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
+        statements = _read(result.statements for result in results) if staged else []
+        if not staged or (last and not statements):
+            return None
+        history, known = self._history(statements), self.plan.known()
+        found = {name: _told(history.columns(name), known.get(name)) for name, _, _ in staged}
+        wrong = {name for name, schema, since in staged if _is_wrong(schema, since, found[name])}
+        return Versions({name: found[name] for name in wrong}) if wrong else None
 
     def every(self, results: Sequence[RangeResult]) -> Versions:
         """The schemas of all tables that are known, by the statements of all ranges."""
@@ -149,6 +166,44 @@ def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:
     ordered = in_order(one for some in statements for one in some if _DEFINES.search(one.text))
     read = (_Statement(one, schema_changes(one.text, one.database, one.sql_mode, one.mariadb)) for one in ordered)
     return [one for one in read if one.changes]
+
+
+def _staged_untold(results: Sequence[RangeResult]) -> list[tuple[TableName, TableSchema, tuple[int, int]]]:
+    """Staged schemas that have columns of which the log of MariaDB does not tell all, with the seqnos of their rows."""
+    return [
+        (file.name, schema, (file.min_seqno, file.max_seqno))
+        for result in results
+        for file in result.files
+        if any(map(logged_as, (schema := result.schemas[file.schema_id]).columns))
+    ]
+
+
+def _told(versions: tuple[SchemaVersion, ...], known: TableSchema | None) -> tuple[SchemaVersion, ...]:
+    """The versions of a table; a plan's reading adds to the only one, which no statement of the interval made."""
+    if len(versions) != 1 or versions[0].schema is None or known is None:
+        return versions
+    schema, now = versions[0].schema, {column.name: column for column in known.columns}
+    columns = (_untold_type(column, now.get(column.name)) for column in schema.columns)
+    return (replace(versions[0], schema=replace(schema, columns=tuple(columns))),)
+
+
+def _untold_type(column: Column, now: Column | None) -> Column:
+    plain = logged_as(column) == str(column)
+    return now if now and plain and logged_as(now) == logged_as(column) else column
+
+
+def _is_wrong(staged: TableSchema, seqnos: tuple[int, int], versions: Sequence[SchemaVersion]) -> bool:
+    """Whether rows between these seqnos were staged by other types than the table had."""
+    ends = [*(version.since for version in versions[1:]), math.inf]
+    had = (v.schema for v, end in zip(versions, ends, strict=False) if v.since <= seqnos[1] and end > seqnos[0])
+    return any(
+        logged_as(column) and logged_as(column) == logged_as(own) and column.type != own.type
+        for schema in had
+        if schema
+        for column in staged.columns
+        for own in schema.columns
+        if own.name == column.name
+    )
 
 
 def _concerns(change: TableChange, name: TableName, folds: bool) -> bool:

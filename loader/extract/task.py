@@ -37,10 +37,11 @@ from loader.store.base import Store
 from loader.transport.base import Transport
 
 Ints = NDArray[np.int64]
+_VersionsOf = Callable[[TableName], Sequence[SchemaVersion]]
 
 
 class RangeExtractor:
-    """Extracts ranges of one plan under one attempt's folder; `versions`: of tables without names of columns."""
+    """Extracts ranges of one plan under one attempt's folder; `versions`: of tables not told whole by the log."""
 
     _isolates = True
 
@@ -173,17 +174,18 @@ class RangeExtractor:
 
     def _stager(self, span: LogRange, form: LogFormat) -> Stager:
         plan = self._plan
-        registry = self._registry(form, self._versions.of)
+        registry = self._registry(form, self._versions.of, self._versions.named)
         every = plan.update_rows == "both"
         return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
 
-    def _registry(self, form: LogFormat, versions: Callable[[TableName], Sequence[SchemaVersion]]) -> TableRegistry:
+    def _registry(self, form: LogFormat, versions: _VersionsOf, untold: _VersionsOf = lambda _: ()) -> TableRegistry:
         plan = self._plan
         return TableRegistry(
             Captured(plan.tables),
             mariadb=form.mariadb,
             known=plan.known().get,
             versions=versions,
+            untold=untold,
             hexed=plan.undecodable == "hex",
             markers=plan.skip.markers(),
             ignore_sequences=True,

@@ -175,19 +175,22 @@ def _standing_rows(session: SparkSession, known: DataFrame, work: Work, base: Ba
         sf.col(f"k.k_{key}") == sf.col(f"w.{identifier(work.layout.name(columns[key].name))}") for key in keys
     )
     found = table.alias("w").join(sf.broadcast(wanted.select(*keys, *typed_keys)).alias("k"), same)
-    texts = {f"b{n}": sf.struct(_text(column, work).alias("value")) for n, column in enumerate(columns.values())}
-    if work.rule.mode == "history":
-        found = _newest_of_history(found, work)
-    own = (sf.col(f"k.{key}") for key in keys)  # a column of the source may be called c0, too
-    return found.select(*own, *(value.alias(name) for name, value in texts.items()), sf.lit(True).alias("there"))
+    # Nothing is added to the table's own columns: one of the source may be called c0, or whatever the addition is.
+    own = [sf.col(f"k.{key}") for key in keys]
+    texts = [sf.struct(_text(column, work).alias("value")).alias(f"b{n}") for n, column in enumerate(columns.values())]
+    there = sf.lit(True).alias("there")
+    if work.rule.mode != "history":
+        return found.select(*own, *texts, there)
+    rows = found.select(*own, *texts, there, *_nth_of_history(work))
+    return rows.where((sf.col("nth") == 1) & (sf.col("op") != "D")).drop("nth", "op")
 
 
-def _newest_of_history(rows: DataFrame, work: Work) -> DataFrame:
-    """Of each key the last change, unless it is a deletion."""
+def _nth_of_history(work: Work) -> tuple[Expression, Expression]:
+    """Of each change in a history which one it is of its key, the newest being the first, and what it did."""
     rule = work.rule
-    order = [sf.col(identifier(name)).desc() for name in (rule.seqno_column, rule.row_offset_column)]
+    order = [sf.col(f"w.{identifier(name)}").desc() for name in (rule.seqno_column, rule.row_offset_column)]
     last = sf.row_number().over(Window.partitionBy(*(f"k.{key}" for key in key_places(work.schema))).orderBy(*order))
-    return rows.withColumn("nth", last).where((sf.col("nth") == 1) & (sf.col(identifier(rule.op_column)) != "D"))
+    return last.alias("nth"), sf.col(f"w.{identifier(rule.op_column)}").alias("op")
 
 
 def _text(column: Column, work: Work) -> Expression:

@@ -13,6 +13,7 @@ from typing import Any
 
 ADDRESS_BYTES = {"uuid": 16, "inet4": 4, "inet6": 16}
 """Types of MariaDB that its log does not tell from BINARY of so many bytes."""
+_BYTES_OF = {**{name: f"binary({size})" for name, size in ADDRESS_BYTES.items()}, "vector": "varbinary"}
 GROWING_TEXTS = ("tinytext", "text", "mediumtext", "longtext")
 """Each holds more than the one before it."""
 TEXTS = frozenset({"char", "varchar", *GROWING_TEXTS})
@@ -86,6 +87,12 @@ class Column:
         return text + (" unsigned" if self.unsigned else "")
 
 
+def logged_as(column: Column) -> str:
+    """The type that the log of MariaDB has a column as, if it does not tell it from others; else nothing."""
+    declared = str(column)
+    return _BYTES_OF.get(column.type) or (declared if declared in _BYTES_OF.values() else "")
+
+
 SEQUENCE = (
     "next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size", "cycle_option",
     "cycle_count",
@@ -151,8 +158,12 @@ class Versions:
     others: Sequence[SchemaVersion] = ()
 
     def of(self, name: TableName) -> Sequence[SchemaVersion]:
-        """Those of a table."""
+        """Those of a table without names of columns."""
         return self.tables.get(name, self.others)
+
+    def named(self, name: TableName) -> Sequence[SchemaVersion]:
+        """Those of a table with names; none if it is not among the tables."""
+        return self.tables.get(name, ())
 
 
 NOTHING_TOLD = Versions({})

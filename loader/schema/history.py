@@ -121,6 +121,11 @@ class SchemaHistory:
             for one in found
         )
 
+    def columns(self, name: TableName) -> tuple[SchemaVersion, ...]:
+        """The schemas of the table one after the other, for a log that tells its names and key: these may be wrong."""
+        found = self._tables.get(self._folded(name), [])
+        return tuple(SchemaVersion(one.seqno, one.at, one.table.schema, one.table.unknown) for one in found)
+
     def now(self, name: TableName) -> KnownTable:
         """The table after all statements; without a schema where nothing is known of it."""
         known = self._tables.get(self._folded(name))

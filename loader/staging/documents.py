@@ -180,9 +180,9 @@ class Plan(Document):
 
     Attributes:
         untold: `TableSchema.as_dict()` of captured tables of which the log does not tell all; see read_untold. They are
-            read before the end of the log is. So one that is altered meanwhile has a barrier in the interval, or in one
-            of several that are planned at once. A table is merged only over intervals that have no barrier for it and
-            were staged by the very schema it was loaded with: a reading that was too late for an interval stops it.
+            read before the end of the log is. So a table that is altered meanwhile has a barrier in the interval, or in
+            one of several that are planned at once: rows before it get the types of loader.extract.schemas. A merge
+            takes only rows of the very schema that the table has.
         schemas: the SHA-256 of the document of captured tables that nothing before the interval tells of, read like
             those of `untold`; empty without one. They count where no statement of the interval is about them.
         schemas_at: the end of the log then, up to which these are known to be so.
