@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from infra.servers import start_server
+from tests.chaos.faults import FAULTS
 from tests.chaos.quiet import Failure
 from tests.chaos.reduce import reduce
 from tests.chaos.run import Run
@@ -23,8 +24,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
     deadline, seed = time.monotonic() + asked.minutes * 60, asked.seed or random.randrange(10**6)
     while True:
-        chosen = scenario(seed, asked.server, asked.writers, frozenset(asked.without))
-        if not attempt(chosen, deadline, asked.rounds, asked.keep, asked.script):
+        chosen = scenario(seed, asked.server, asked.writers, frozenset(asked.without), tuple(asked.faults))
+        if not attempt(chosen, deadline, asked.rounds, asked.keep, asked.script, asked.reduce):
             return 1
         if time.monotonic() > deadline or asked.script:
             return 0
@@ -57,7 +58,7 @@ def attempt(
             run.history.write(folder / "history.sql")
             say(f"FAILED {chosen}\n{failure}\n  the statements: {folder / 'history.sql'}")
             server.kill()
-            if not script:
+            if not script and reduce_seconds:
                 _reduced(run, failure, folder, reduce_seconds)
             say(f"  again: python -m tests.chaos {chosen.arguments}")
             return False
@@ -87,9 +88,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="the first seed; a random one by default")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=12, help="rounds of one seed")
+    parser.add_argument("--reduce", type=float, default=900, help="seconds to make a failure small; 0 for not at all")
     parser.add_argument("--server", choices=["mysql", "mariadb"])
     parser.add_argument("--writers", type=int, default=0)
     parser.add_argument("--without", nargs="*", choices=FEATURES, default=[])
+    parser.add_argument("--faults", nargs="*", choices=[one.__name__ for one in FAULTS], default=[], help="only these")
     parser.add_argument("--script", type=Path, help="a reduced script to run instead, with the options of the seed")
     parser.add_argument("--keep", type=Path, help="a folder for what a failure leaves; the temporary folder by default")
     return parser.parse_args()

@@ -87,6 +87,17 @@ def alter_otherwise(catalogue: Catalogue) -> None:
         catalogue.do(*before, setting, f"ALTER TABLE {table.quoted} ADD COLUMN {new} {default}", *after, back)
 
 
+def by_statement(catalogue: Catalogue) -> None:
+    """Change rows in a session that logs statements: the log does not say which rows."""
+    if catalogue.rng.random() < 0.4:  # it stops tables, which hides what else happens to them
+        for table in catalogue.some(1):
+            before, after = catalogue.changes(table.name), catalogue.changes(table.name)
+            logged = catalogue.changes(table.name)
+            catalogue.do(
+                *before, "SET SESSION binlog_format = STATEMENT", *logged, "SET SESSION binlog_format = ROW", *after
+            )
+
+
 _SETTINGS = [
     ("SET NAMES latin1", "SET NAMES utf8mb4"),
     ("SET SESSION sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", "SET SESSION sql_mode = DEFAULT"),

@@ -75,6 +75,8 @@ class Command:
     transport: str = "network"
     extra: list[str] = field(default_factory=list)
     """Lines of the source's section."""
+    excluded: list[str] = field(default_factory=list)
+    """Tables that match the pattern and are not captured."""
     pattern: str = f"{DATABASE}.*"
     """Of the captured tables."""
 
@@ -110,6 +112,7 @@ log_files = "{self.server.log_dir}"
 part_bytes = 65536
 chunk_rows = 50
 tables.include = ["{self.pattern}"]
+tables.exclude = {json.dumps([f"{DATABASE}.{name}" for name in self.excluded])}
 {lines}
 [[sources.chaos.rules]]
 tables = ["{self.pattern}"]

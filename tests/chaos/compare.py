@@ -38,8 +38,9 @@ class Difference:
 
 
 def differences(server: Server, session: Session, command: Command) -> list[Difference]:
-    """Compare every table that the server has, whole. The server must be quiet."""
-    found = (_compare(server, session, command, one) for one in session.tables())
+    """Compare every captured table that the server has, whole. The server must be quiet."""
+    captured = (one for one in session.tables() if one not in command.excluded)
+    found = (_compare(server, session, command, one) for one in captured)
     return [one for one in found if one]
 
 

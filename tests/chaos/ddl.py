@@ -36,5 +36,7 @@ _GROUPS: list[tuple[int, str, Callable[[Catalogue], None]]] = [
     (2, "relations", relations.foreign_key),
     (2, "relations", relations.trigger),
     (1, "partitions", alters.partition),
+    (1, "engines", lifetimes.other_engine),
+    (1, "statements", alters.by_statement),
 ]
 """Weight, name for `--without`, and what is run."""

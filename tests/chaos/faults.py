@@ -11,13 +11,15 @@ from tests.chaos.source import DATABASE
 
 if TYPE_CHECKING:
     from tests.chaos.run import Run
+    from tests.chaos.scenario import Scenario
 
 
-def choose(rng: Random, without: frozenset[str]) -> Callable[[Run, Random], None]:
+def choose(rng: Random, scenario: Scenario) -> Callable[[Run, Random], None]:
     """Return a random fault; `nothing` is one of them."""
-    if "faults" in without:
+    if "faults" in scenario.without:
         return nothing
-    return rng.choices([one for _, one in _FAULTS], [weight for weight, _ in _FAULTS])[0]
+    allowed = {one: weight for one, weight in FAULTS.items() if not scenario.faults or one.__name__ in scenario.faults}
+    return rng.choices(list(allowed), list(allowed.values()))[0]
 
 
 def nothing(run: Run, rng: Random) -> None:
@@ -79,6 +81,16 @@ def limited(run: Run, rng: Random) -> None:
     run.command.configure()
 
 
+def reconfigured(run: Run, rng: Random) -> None:
+    """A table is left out of the captured ones, or those that were come back."""
+    names = run.reader.tables()
+    run.command.excluded = [] if run.command.excluded or not names else [rng.choice(names)]
+    run.say(f"  not captured from now on: {run.command.excluded}")
+    run.command.configure()
+    if rng.random() < 0.5:
+        run.loader("run")
+
+
 def failed_over(run: Run, rng: Random) -> None:
     """The replica takes over, with or without a delta since; the old server becomes its replica."""
     if run.replica is None:
@@ -103,7 +115,8 @@ def damaged(run: Run, rng: Random) -> None:
 BEFORE = (failed_over, damaged)
 """Faults that need quiet writers and the last comparison: they happen before a round."""
 
-_FAULTS: list[tuple[int, Callable[[Run, Random], None]]] = [
-    (8, nothing), (3, deltas), (4, loader_killed), (1, load_killed), (2, server_killed), (2, rotated), (2, loaded_again),
-    (2, maintained), (1, limited), (2, failed_over), (2, damaged),
-]  # fmt: skip
+FAULTS: dict[Callable[[Run, Random], None], int] = {
+    nothing: 8, deltas: 3, loader_killed: 4, load_killed: 1, server_killed: 2, rotated: 2, loaded_again: 2, maintained: 2,
+    limited: 1, reconfigured: 2, failed_over: 2, damaged: 2,
+}  # fmt: skip
+"""Each fault and how often it happens."""

@@ -13,6 +13,8 @@ REASONS = [
     r"^rows of the table are not staged from a place in the log on",
     r"^table .* waits for table .*, which is quarantined",
     r"^table .* got the name of a captured table, and is not in the warehouse itself",
+    r"^rows were changed by a statement in the log, which does not say which rows",
+    r"^rows of the table were logged and then rolled back",
     r"^an insert leaves columns out",
     r"^row images leave columns out, and it is not known which of them are generated",
     r"^the log leaves a generated column out of changes, whether or not it changes",

@@ -75,7 +75,7 @@ class Run:
             for writer in range(self.scenario.writers)
         ]
         rng = Random(f"faults {self.scenario.seed} {number}")
-        fault = choose(rng, self.scenario.without)
+        fault = choose(rng, self.scenario)
         if fault in BEFORE:
             fault(self, rng)
         self.before = dump(self.reader)

@@ -8,8 +8,8 @@ from random import Random
 from infra.servers import Kind
 
 FEATURES = (
-    "renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "selects", "shadows", "sessions", "moves", "relations", "partitions", "faults", "partial",
-    "file",
+    "renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "selects", "shadows", "sessions", "moves", "relations", "partitions", "engines",
+    "statements", "faults", "partial", "file",
 )  # fmt: skip
 """What `--without` can name."""
 
@@ -29,12 +29,15 @@ class Scenario:
     writers: int
     tables: int
     without: frozenset[str]
+    faults: tuple[str, ...] = ()
+    """Names of the only ones that happen; all by default."""
 
     @property
     def arguments(self) -> str:
         """The arguments of the command that run it again."""
         without = f" --without {' '.join(sorted(self.without))}" if self.without else ""
-        return f"--seed {self.seed} --server {self.kind} --writers {self.writers}{without}"
+        faults = f" --faults {' '.join(self.faults)}" if self.faults else ""
+        return f"--seed {self.seed} --server {self.kind} --writers {self.writers}{without}{faults}"
 
     def __str__(self) -> str:
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
@@ -44,8 +47,16 @@ class Scenario:
         )
 
 
-def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: frozenset[str] = frozenset()) -> Scenario:
+def scenario(
+    seed: int,
+    kind: Kind | None = None,
+    writers: int = 0,
+    without: frozenset[str] = frozenset(),
+    faults: tuple[str, ...] = (),
+) -> Scenario:
     """Return the scenario of a seed; a kind and a number of writers overrule it."""
+    if "faults" not in without:
+        without |= {"engines"}  # a kill leaves tables without transactions and their log different
     rng = Random(f"scenario {seed}")
     chosen: Kind = rng.choice(["mysql", "mysql", "mariadb"])
     image = rng.choice(["FULL", "FULL", "MINIMAL", "NOBLOB"])
@@ -67,4 +78,5 @@ def scenario(seed: int, kind: Kind | None = None, writers: int = 0, without: fro
         writers=writers or several,
         tables=rng.randint(5, 10),
         without=without,
+        faults=faults,
     )
