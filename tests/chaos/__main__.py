@@ -8,9 +8,15 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import boto3
+
+from infra.s3server import S3Server, start_s3
 from infra.servers import start_server
+from tests.chaos.command import BUCKET
 from tests.chaos.faults import FAULTS
 from tests.chaos.quiet import Failure
 from tests.chaos.reduce import reduce
@@ -43,8 +49,10 @@ def attempt(
     """Run one scenario until the deadline or so many rounds; print and keep what failed."""
     say(str(chosen))
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{chosen.seed}-", dir=keep))
-    with start_server(chosen.kind, folder / "server", chosen.options) as server:
-        run = Run(chosen, server, folder, say)
+    with ExitStack() as cleanup:
+        s3 = cleanup.enter_context(_bucket(folder / "buckets")) if chosen.staging == "s3" else None
+        server = cleanup.enter_context(start_server(chosen.kind, folder / "server", chosen.options))
+        run = Run(chosen, server, folder, say, s3)
         try:
             if script:
                 run.play(script.read_text(encoding="utf-8"))
@@ -68,6 +76,19 @@ def attempt(
                 run.replica.kill()
             run.server.kill()
     return True
+
+
+@contextmanager
+def _bucket(folder: Path) -> Iterator[S3Server]:
+    """An S3 server with an empty bucket."""
+    folder.mkdir()
+    with start_s3(folder) as server:
+        one = server.environment
+        boto3.client(
+            "s3", endpoint_url=server.endpoint, region_name=one["AWS_DEFAULT_REGION"],
+            aws_access_key_id=server.access_key, aws_secret_access_key=server.secret_key,
+        ).create_bucket(Bucket=BUCKET)  # fmt: skip
+        yield server
 
 
 def _reduced(run: Run, failure: Failure, folder: Path, seconds: float) -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from infra.jars import jars_folder
+from infra.s3server import S3Server
 from infra.servers import Server
 from tests.chaos.source import DATABASE
 
+BUCKET = "staged"
 ROOT = Path(__file__).resolve().parents[2]
 _SQLITE = "busy_timeout=60000&journal_mode=WAL"
 _GRANTS = (
@@ -73,6 +75,8 @@ class Command:
     server: Server
     catalog: str
     transport: str = "network"
+    s3: S3Server | None = None
+    """Where files are staged, if not in a folder; its bucket is called like the database."""
     extra: list[str] = field(default_factory=list)
     """Lines of the source's section."""
     excluded: list[str] = field(default_factory=list)
@@ -88,7 +92,8 @@ class Command:
     def environment(self) -> dict[str, str]:
         # Cures are commands as a person would paste them: `loader` is found on the PATH.
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        return os.environ | {"PATH": path, "LOADER_CONFIG": str(self.config)}
+        store = self.s3.environment if self.s3 else {}
+        return os.environ | store | {"PATH": path, "LOADER_CONFIG": str(self.config)}
 
     def configure(self) -> None:
         """Write loader.toml for the server and the options of now."""
@@ -96,7 +101,7 @@ class Command:
         lines = "\n".join(self.extra)
         self.config.write_text(f"""
 [staging]
-root = "file://{self.home}/staging"
+{self._staging()}
 [warehouse]
 {self._warehouse()}
 [spark]
@@ -145,6 +150,11 @@ on_misfit = "null"
             if not kill_after:
                 stderr += "\nthe command did not end within 900 s"
         return Ended(arguments, process.returncode, stdout, stderr)
+
+    def _staging(self) -> str:
+        if self.s3 is None:
+            return f'root = "file://{self.home}/staging"'
+        return f'root = "s3://{BUCKET}/staging"\ns3 = {{ endpoint = "{self.s3.endpoint}" }}'
 
     def _warehouse(self) -> str:
         if self.catalog == "hadoop":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -121,7 +123,7 @@ def _from_server(column: Column) -> Canonical:
         return lambda value: Decimal(value.decode())
     if kind in {"float", "double"}:
         return lambda value: repr(float(value))
-    if kind in BINARIES or kind in {"point", "geometry"}:
+    if kind in BINARIES or kind in {"point", "geometry", "vector"}:
         return bytes
     if kind in {"datetime", "timestamp"}:
         return _with_microseconds
@@ -162,6 +164,8 @@ def _from_warehouse(column: Column) -> Canonical:
         return bytes
     if kind in {"datetime", "timestamp"}:
         return _moment
+    if kind == "vector":
+        return lambda value: array("f", json.loads(value)).tobytes()
     return str
 
 

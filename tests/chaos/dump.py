@@ -32,7 +32,7 @@ def _literal(column: Column) -> str:
         return f"CAST({name} AS DOUBLE)"
     if column.type == "bit":
         return f"{name} + 0"
-    if column.type in BINARIES or column.type == "point":
+    if column.type in BINARIES or column.type in {"point", "vector"}:
         return f"concat('x''', hex({name}), '''')"
     if column.type in {"date", "datetime", "timestamp", "time", "uuid", "inet4", "inet6"}:
         return f"concat('''', {name}, '''')"

@@ -91,14 +91,16 @@ class QuietPoint:
             raise Failure(f"an error that is not on the list: {unknown[0]}\n{shown(ended)}", *concerned(unknown[0]))
 
     def _cure(self, ended: Ended) -> None:
-        """Run the commands that the errors of a run print, exactly as they are printed."""
+        """Run the commands that the errors of a run print, exactly as they are printed; each once."""
+        run = set[str]()
         for error in ended.errors:
             found = commands(error)
             again = [one for one in found if "initial-load" in one]
             self._say(f"  refused: {error['what']} ({error['where']}): {error['why']}; {error['hint']}")
             if not found and not asks_to_run_again(error):
                 raise Failure(f"an error without a command that cures it: {error}", *concerned(error))
-            for line in again[:1] or found:
+            for line in (one for one in again[:1] or found if one not in run):
+                run.add(line)
                 done = self._command.shell(line)
                 self._say(f"  $ {line} -> {done.code}")
                 if done.code in {1, 2} or "Traceback (most recent call last)" in done.stderr:

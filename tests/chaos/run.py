@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from infra.s3server import S3Server
 from infra.servers import Server
 from tests.chaos import ddl
 from tests.chaos.command import Command, Ended, grants
@@ -26,10 +27,12 @@ from tests.chaos.workload import Table, insert, transaction
 class Run:
     """One scenario on one server. `say` is given each line of the protocol."""
 
-    def __init__(self, scenario: Scenario, server: Server, home: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, scenario: Scenario, server: Server, home: Path, say: Callable[[str], None], s3: S3Server | None = None
+    ) -> None:
         self.scenario, self.server, self.home, self.say = scenario, server, home, say
         self.history = History()
-        self.command = Command(home / "loader", server, scenario.catalog, scenario.transport)
+        self.command = Command(home / "loader", server, scenario.catalog, scenario.transport, s3)
         self.reader = Session(server, History(), "reader")
         self.replica: Server | None = None
         self.before: dict[str, list[str]] = {}

@@ -9,7 +9,7 @@ from infra.servers import Kind
 
 FEATURES = (
     "renames", "rebuilds", "alters", "keys", "truncates", "drops", "creates", "selects", "shadows", "sessions", "moves", "relations", "partitions", "engines",
-    "statements", "faults", "partial", "file",
+    "statements", "faults", "partial", "file", "s3",
 )  # fmt: skip
 """What `--without` can name."""
 
@@ -25,6 +25,8 @@ class Scenario:
     """Of the row images that the writers' sessions log; the server's own is FULL, as the loader asks for."""
     catalog: str
     transport: str
+    staging: str
+    """Where staged files are: in a folder, or on S3."""
     replicated: bool
     writers: int
     tables: int
@@ -42,7 +44,7 @@ class Scenario:
     def __str__(self) -> str:
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
         return (
-            f"seed {self.seed}: {self.kind} {options}, row images {self.image}, {self.catalog} catalog, {self.transport} transport,"
+            f"seed {self.seed}: {self.kind} {options}, row images {self.image}, {self.catalog} catalog, {self.transport} transport, staging: {self.staging},"
             f" {'a replica, ' * self.replicated}{self.writers} writers, {self.tables} tables"
         )
 
@@ -74,6 +76,7 @@ def scenario(
         image="FULL" if "partial" in without else image,
         catalog=rng.choice(["hadoop", "sqlite"]),
         transport=rng.choice(["network", "network" if "file" in without else "file"]),
+        staging="s3" if "s3" not in without and Random(f"staging {seed}").random() < 0.2 else "folder",
         replicated=gtids and replicated and "faults" not in without,
         writers=writers or several,
         tables=rng.randint(5, 10),

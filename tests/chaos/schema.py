@@ -17,7 +17,7 @@ _BOTH = [
     "SET('','a','b')", "ENUM('','x')", "VARCHAR(10) CHARACTER SET gbk", "CHAR(6) CHARACTER SET sjis", "CHAR(3)",
     "VARCHAR(8) CHARACTER SET utf32", "CHAR(4) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "BINARY(1)",
 ]  # fmt: skip
-_MARIADB = ["UUID", "INET6", "INET4"]
+_OWN = {"mariadb": ["UUID", "INET6", "INET4"] * 3, "mysql": ["VECTOR(3)", "VECTOR(40)"]}
 _KEYS = [
     "INT", "BIGINT UNSIGNED", "SMALLINT", "VARCHAR(20)", "VARCHAR(20) COLLATE utf8mb4_bin", "CHAR(8)", "VARBINARY(8)", "DATE",
     "DATETIME(3)", "DECIMAL(8,2)", "ENUM('a','b','c','d','e','f')", "VARCHAR(16) CHARACTER SET latin1",
@@ -39,7 +39,7 @@ _ODD_COLUMNS = ["group", "Two Words", "ünï", "it's", "tick`", "dash-ed", "per%
 
 def column_type(rng: Random, kind: str) -> str:
     """Return a random type for a column that is not part of a key."""
-    return rng.choice(_BOTH + (_MARIADB * 3 if kind == "mariadb" else []))
+    return rng.choice(_BOTH + _OWN[kind])
 
 
 def column_name(rng: Random, taken: set[str]) -> str:

@@ -180,6 +180,11 @@ def _address(rng: Random, column: Column) -> str:
     return text(str(ipaddress.IPv6Address(rng.choice([0, 1, rng.getrandbits(128)]))))
 
 
+def _vector(rng: Random, column: Column) -> str:
+    numbers = (rng.choice([0, 1, -2.5, 1e-30, 3.4e38, rng.uniform(-1, 1)]) for _ in range(rng.randint(1, column.size)))
+    return f"STRING_TO_VECTOR('{json.dumps([*numbers])}')"
+
+
 _MAKERS = {
     "decimal": _decimal,
     "float": _float,
@@ -194,6 +199,7 @@ _MAKERS = {
     "set": _set,
     "json": _json,
     "uuid": lambda rng, column: text(str(uuid.UUID(int=rng.getrandbits(128)))),
+    "vector": _vector,
     "inet4": _address,
     "inet6": _address,
     "point": lambda rng, column: f"ST_GeomFromText('POINT({rng.randint(-9, 9)} {rng.randint(-9, 9)})')",
