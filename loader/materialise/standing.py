@@ -77,7 +77,7 @@ def copy_of(
     """Return a table, whose name `taker` had next, as it was right before a seqno; None if it had no row.
 
     Raises:
-        UnsupportedError: it is not in the warehouse, or no snapshot of it is of that place.
+        UnsupportedError: it is not in the warehouse, no snapshot of it is of that place, or it cannot be brought there.
         WaitingForTable: it was not brought there yet.
     """
     history = warehouse.history(table)
@@ -99,7 +99,11 @@ def copy_of(
             hint=f"loader initial-load --table {taker.argument} --again",
             table=table,
         )
-    if not beyond and isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge):
+    try:
+        ready = beyond or not isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge)
+    except DataError as error:
+        raise _not_taken(table, taker, error) from error
+    if not ready:
         raise WaitingForTable(
             f"table {table} is not yet applied up to the statement by which another table takes its rows",
             hint="loader run",
@@ -109,6 +113,17 @@ def copy_of(
     if history is None or applied is None or applied.state == "fresh":
         return None
     return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
+
+
+def _not_taken(table: TableName, taker: TableName, error: DataError) -> UnsupportedError:
+    """The error of a table whose rows are those of another one, which stops before that place and has its own cure."""
+    return UnsupportedError(
+        f"table {table} cannot be brought to where table {taker} takes its rows",
+        why=f"{error.what}: {error.why}" if error.why else error.what,
+        hint=f"loader initial-load --table {taker.argument} --again",
+        table=taker,
+        position=error.where.get("position"),
+    )
 
 
 def _concerned(chain: Chain, table: TableName, after: int, through: int) -> bool:
