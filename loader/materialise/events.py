@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -58,6 +58,13 @@ class Came(Event):
     steps: tuple[Step, ...]
 
 
+@dataclass(frozen=True)
+class Unknown(Event):
+    """What a statement did to the table is not known; `error` says why."""
+
+    error: UnsupportedError
+
+
 def events_of(name: TableName, manifests: Sequence[Manifest], applied: int, target: int) -> list[Event]:
     """What the barriers with `applied` < seqno <= `target` do to a table, in their order.
 
@@ -65,15 +72,29 @@ def events_of(name: TableName, manifests: Sequence[Manifest], applied: int, targ
         UnsupportedError: a statement that may concern the table and cannot be read, or that changed rows which the log
             does not have.
     """
-    found: list[Event] = []
+    found = list(known_events(name, manifests, applied, target))
+    for event in found:
+        if isinstance(event, Unknown):
+            raise event.error
+    return found
+
+
+def known_events(name: TableName, manifests: Iterable[Manifest], applied: int, target: int) -> Iterator[Event]:
+    """Do as events_of, with an event for each statement that it would refuse."""
     for manifest in manifests:
         for barrier in manifest.barriers:
             concerned = not barrier.tables or str(name) in barrier.tables
             if concerned and applied < barrier.seqno <= target:
-                if writes_rows(barrier):
-                    raise _unlogged(name, barrier)
-                found += _Reading(name, barrier, read_barrier(barrier)).events()
-    return found
+                try:
+                    yield from _events_of(name, barrier)
+                except UnsupportedError as error:
+                    yield Unknown(barrier.seqno, barrier.position, error)
+
+
+def _events_of(name: TableName, barrier: Barrier) -> list[Event]:
+    if writes_rows(barrier):
+        raise _unlogged(name, barrier)
+    return list(_Reading(name, barrier, read_barrier(barrier)).events())
 
 
 def check_load(name: TableName, events: Sequence[Event], exact_at: Callable[[], int]) -> None:

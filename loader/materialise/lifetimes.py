@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loader.materialise.events import Came, Left, Made, events_of
+from loader.materialise.events import Came, Left, Made, Unknown, known_events
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
 
@@ -46,6 +46,9 @@ def origin_of(
             None if that is not known.
         every_life: begin with the first life that the log holds, and not with the last one. There is no origin if the
             log also holds records of an earlier life that began before the log.
+
+    Raises:
+        UnsupportedError: a statement since then whose effect on the table is not known.
     """
     begin: int | None = None
     maybe: int | None = None  # by CREATE TABLE IF NOT EXISTS
@@ -53,7 +56,9 @@ def origin_of(
     orphans = False  # records of that life
     dropped: bool | None = None
     for manifest in newest_first:
-        for event in reversed(events_of(table, [manifest], after, target)):
+        for event in reversed(list(known_events(table, [manifest], after, target))):
+            if isinstance(event, Unknown):
+                raise event.error
             if dropped is None and isinstance(event, Left | Came | Made):
                 dropped = isinstance(event, Left)
             if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
@@ -72,6 +77,16 @@ def origin_of(
     elif made is not None:
         begin, orphans = made, False
     return Origin(None if orphans else begin, dropped=bool(dropped))
+
+
+def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:
+    """Return the seqno of the last statement in (`after`, `target`] that ended a life of the table or began one.
+
+    Nothing is left then of the rows that the table had before. None: there is no such statement.
+    """
+    events = known_events(table, manifests, after, target)
+    ends = [one for one in events if isinstance(one, Left | Came) or (isinstance(one, Made) and one.surely)]
+    return ends[-1].seqno if ends else None
 
 
 def _has_records(manifest: Manifest, table: TableName, after: int, through: int) -> bool:

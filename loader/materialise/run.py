@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from loader.job import failure, on_one_machine
 from loader.materialise.chain import Chain, read_load
 from loader.materialise.isolation import Isolation, standing
+from loader.materialise.lifetimes import new_life
 from loader.materialise.load import load_table, load_work
 from loader.materialise.merge import merge_table
 from loader.materialise.plan import Merge
@@ -129,7 +130,10 @@ def _survey(
     """What a table needs, how it stands when it needs nothing, or None while it is neither loaded nor changed."""
     history = warehouse.history(table)
     if stopped := isolation.stopped(table, history):
-        return stopped
+        low = record.stop_seqno if record else 0
+        # What it stopped at is of no more account once the table was dropped; it could not be loaded again then.
+        if new_life(table, chain.between(low, stop), low, stop) is None:
+            return stopped
     if not changed and (history is None or history.applied is None):
         return None
     return plan_merge(warehouse, history, chain, table, stop, record)

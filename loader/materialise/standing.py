@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,15 +12,18 @@ from loader.errors import DataError, GapError, LoaderError, RetryableError, Unsu
 from loader.materialise.chain import Chain
 from loader.materialise.events import check_load, events_of
 from loader.materialise.history import Applied, TableHistory
+from loader.materialise.lifetimes import new_life
 from loader.materialise.plan import Merge, plan_table
 from loader.materialise.published import known_through
 from loader.materialise.rules import TableRule, check_rule
 from loader.materialise.spec import TableResult
-from loader.materialise.timeline import Copied, Standing, State, unfold
+from loader.materialise.timeline import Copied, CopyOf, Standing, State, Timeline, unfold
 from loader.materialise.told import check_told
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
+
+_LOG = logging.getLogger(__name__)
 
 
 class WaitingForTable(RetryableError):
@@ -57,18 +61,42 @@ def plan_merge(
         return stands(table, applied, "already", standing.applied)
     chain.check_joined(table, standing.applied)
     manifests = chain.covering(standing.applied, target)
-    _check_captured(chain, manifests, table)
-    events = events_of(table, manifests, standing.applied, target)
-    check_load(table, events, lambda: history.exact_at if history else 0)
-    check_told(table, manifests, standing.applied, target)
+    exact_at = history.exact_at if history else 0
     copies = partial(copy_of, warehouse, chain, record, table)
-    timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
-    if timeline.target <= standing.applied:
-        raise no_progress(table, target, f"its next step ends at seqno {timeline.target}")
+    try:
+        timeline = _timeline(chain, table, standing, target, manifests, copies, rule, exact_at)
+    except DataError as error:
+        life = new_life(table, manifests, standing.applied + 1, target) if rule.mode == "mirror" else None
+        if life is None:
+            raise
+        _LOG.warning("%s: %s; the table was dropped, renamed or made again since, and goes on there", table, error.what)
+        since = replace(standing, applied=life - 1)
+        manifests = tuple(one for one in manifests if one.stop_seqno >= life)
+        timeline = _timeline(chain, table, since, target, manifests, copies, rule, exact_at)
     merge = plan_table(table, timeline, manifests, rule, new=history is None)
     same = not merge.stages and merge.keeps_columns and (merge.schema, merge.state) == (standing.schema, standing.state)
     settled = not settle or not _concerned(chain, table, standing.applied, target)
     return stands(table, applied, "unchanged", target) if same and settled and merge.target == target else merge
+
+
+def _timeline(
+    chain: Chain,
+    table: TableName,
+    standing: Standing,
+    target: int,
+    manifests: Sequence[Manifest],
+    copies: CopyOf,
+    rule: TableRule,
+    exact_at: int,
+) -> Timeline:
+    _check_captured(chain, manifests, table)
+    events = events_of(table, manifests, standing.applied, target)
+    check_load(table, events, lambda: exact_at)
+    check_told(table, manifests, standing.applied, target)
+    timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
+    if timeline.target <= standing.applied:
+        raise no_progress(table, target, f"its next step ends at seqno {timeline.target}")
+    return timeline
 
 
 def copy_of(

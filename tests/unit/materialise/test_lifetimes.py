@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loader.materialise.lifetimes import Origin, origin_of
+from loader.errors import UnsupportedError
+from loader.materialise.lifetimes import Origin, new_life, origin_of
 from loader.model.table import TableName
 from loader.staging.documents import Barrier, Manifest, StagedFile
 from tests.integration.materialise.staged_writer import IDENTITY, number, position
@@ -12,6 +13,7 @@ from tests.integration.materialise.staged_writer import IDENTITY, number, positi
 NAME = TableName("shop", "t")
 CREATE, MAYBE, DROP = "CREATE TABLE t (id INT)", "CREATE TABLE IF NOT EXISTS t (id INT)", "DROP TABLE t"
 AWAY, BACK = "RENAME TABLE t TO u", "RENAME TABLE u TO t"
+UNLOGGED = "UPDATE t SET id = 2"
 END = number(9, 0)
 
 
@@ -105,3 +107,29 @@ def test_a_table_that_is_known_to_be_made_before(entries: tuple[str | int, ...],
         made = number(1, 500) - 1
         found = origin_of(NAME, [interval(1, *entries)], number(1, 600), END, made=made, every_life=every_life)
         assert found.seqno == number(1, expected) - 1
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ((1, UNLOGGED), None),
+        ((UNLOGGED, 1, DROP), 3000),
+        ((UNLOGGED, DROP, CREATE, 1), 3000),
+        ((DROP, MAYBE, UNLOGGED), 1000),
+        ((UNLOGGED, AWAY), 2000),
+        ((UNLOGGED, BACK), 2000),
+    ],
+)
+def test_a_new_life_makes_earlier_statements_of_no_account(
+    entries: tuple[str | int, ...], expected: int | None
+) -> None:
+    found = new_life(NAME, [interval(1, *entries)], 0, END)
+    assert found == (None if expected is None else number(1, expected))
+
+
+def test_rows_that_are_not_known_concern_their_own_life_alone() -> None:
+    found = origin_of(NAME, [interval(1, UNLOGGED, DROP, CREATE, 1)], 0, END, every_life=False)
+    assert found == Origin(number(1, 3000) - 1, dropped=False)
+    for entries, every_life in (((CREATE, UNLOGGED), False), ((CREATE, UNLOGGED, DROP, CREATE), True)):
+        with pytest.raises(UnsupportedError):
+            origin_of(NAME, [interval(1, *entries)], 0, END, every_life=every_life)
