@@ -84,7 +84,8 @@ def _waiting(result: TableResult, stopped: set[str]) -> TableResult | None:
     waits = DataError(
         f"table {result.table} waits for table {other}, which is quarantined",
         why=result.error["what"],
-        hint=f"fix the cause, then: loader release {TableName.parse(other).argument}",
+        hint=f"loader initial-load --table {TableName.parse(result.table).argument} --again;"
+        f" or fix the cause, then: loader release {TableName.parse(other).argument}",
         table=result.table,
     )
     return result.model_copy(update={"error": waits.as_dict()})
