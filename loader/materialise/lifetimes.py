@@ -58,6 +58,8 @@ def origin_of(
     for manifest in newest_first:
         for event in reversed(list(known_events(table, [manifest], after, target))):
             if isinstance(event, Unknown):
+                if dropped and not every_life:
+                    return Origin(None, dropped=True)  # whatever it was, nothing of it is left
                 raise event.error
             if dropped is None and isinstance(event, Left | Came | Made):
                 dropped = isinstance(event, Left)

@@ -43,10 +43,12 @@ def merge_table(
     record: Published | None = None,
     *,
     settle: bool = False,
+    since: int = 0,
 ) -> TableResult:
     """Bring a table to `target`: the stop of an extracted interval or, with `settle`, a position before it.
 
-    The newest published record may spare reading intervals in which the table was quiet. For `settle` see plan_merge.
+    The newest published record may spare reading intervals in which the table was quiet. For `settle` and `since` see
+    plan_merge.
 
     Raises:
         LoaderError: the table cannot be brought there; it is as it was.
@@ -58,7 +60,7 @@ def merge_table(
         lost = 0
         while lost < _ATTEMPTS:
             try:
-                result = _attempt(warehouse, chain, table, target, record, settle=settle)
+                result = _attempt(warehouse, chain, table, target, record, settle=settle, since=since)
             except Exception as error:
                 if not conflicting(error):
                     raise
@@ -86,10 +88,17 @@ def _check_progress(table: TableName, before: TableResult | None, after: TableRe
 
 
 def _attempt(
-    warehouse: Warehouse, chain: Chain, table: TableName, target: int, record: Published | None, *, settle: bool
+    warehouse: Warehouse,
+    chain: Chain,
+    table: TableName,
+    target: int,
+    record: Published | None,
+    *,
+    settle: bool,
+    since: int,
 ) -> TableResult:
     history = warehouse.history(table)
-    merge = plan_merge(warehouse, history, chain, table, target, record, settle=settle)
+    merge = plan_merge(warehouse, history, chain, table, target, record, settle=settle, since=since)
     if isinstance(merge, TableResult):
         return merge
     verify_files(warehouse.session, chain.store, merge.files)

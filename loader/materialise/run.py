@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
+from loader.errors import DataError
 from loader.job import failure, on_one_machine
 from loader.materialise.chain import Chain, read_load
 from loader.materialise.isolation import Isolation, standing
@@ -19,7 +20,7 @@ from loader.materialise.merge import merge_table
 from loader.materialise.plan import Merge
 from loader.materialise.published import publish
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
-from loader.materialise.standing import WaitingForTable, no_progress, plan_merge
+from loader.materialise.standing import WaitingForTable, no_progress, not_taken, plan_merge
 from loader.materialise.warehouse import Warehouse, Warehouses
 from loader.model.table import TableName
 from loader.retries import Retries
@@ -58,11 +59,23 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
 
     warehouses = Warehouses(spark, spec.catalog, spec.rules)
 
+    passed: dict[TableName, DataError] = {}
+
     def bring(table: TableName, target: int) -> TableResult:
         with warehouses.one() as mine:
-            return retries.call(lambda: merge_table(mine, chain, table, target, record, settle=target != stop))
+            merge = partial(merge_table, mine, chain, table, target, record, settle=target != stop)
+            try:
+                return retries.call(merge)
+            except DataError as error:
+                since = _later_life(mine, chain, record, table, target)
+                if since is None:
+                    raise
+                _LOG.warning("%s: %s; the table was dropped, renamed or made again since", table, error.what)
+                passed[table] = error
+                return retries.call(partial(merge, since=since))
 
-    before = _stepwise(warehouse, chain, isolation, record, stop, bring)
+    before, failed = _stepwise(warehouse, chain, isolation, record, stop, bring)
+    changed |= failed
     done: list[TableResult] = []
     todo: list[tuple[int, TableName]] = []
     for table in sorted(changed | known_tables(chain, record) | set(before)):
@@ -78,16 +91,16 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     biggest_first = [table for _, table in sorted(todo, reverse=True)]
     count = tables_at_once(spark)
     done += _all(biggest_first, lambda table: bring(table, stop), count)
-    done = _waited(done, stop, bring, count)
+    done = _waited(done, stop, bring, count, passed)
     earlier = {str(table): result for table, result in before.items()}
     done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
     done = sorted(isolation.judged(done), key=lambda result: result.table)
-    failed = any(result.status == "failed" for result in done)
+    incomplete = any(result.status == "failed" for result in done)
     return MaterialiseResult(
         tables=tuple(done),
         stop=last.stop,
         stop_seqno=stop,
-        published="" if failed else publish(chain, last, done),
+        published="" if incomplete else publish(chain, last, done),
     )
 
 
@@ -146,20 +159,25 @@ def _stepwise(
     record: Published | None,
     stop: int,
     bring: Callable[[TableName, int], TableResult],
-) -> dict[TableName, TableResult]:
-    """Bring tables to where they have to be before they go further; what was done to them.
+) -> tuple[dict[TableName, TableResult], set[TableName]]:
+    """Bring tables to where they have to be before they go further; what was done to them, and those that failed.
 
     A table that fails here fails again, and is reported, when it is brought further.
     """
     done: dict[TableName, TableResult] = {}
+    failed: set[TableName] = set()
     for target, named in _steps(chain, _known(chain, warehouse, isolation, record, stop), stop):
         there = partial(_is_there, warehouse, chain, isolation, target)
-        tables = [table for table in named if _guarded(table, partial(there, table)) is True]
+        found = {table: _guarded(table, partial(there, table)) for table in named}
+        failed |= {table for table, one in found.items() if isinstance(one, TableResult)}
+        tables = [table for table, one in found.items() if one is True]
         for result in _all(tables, partial(_to, bring, target), tables_at_once(warehouse.session)):
             table = TableName.parse(result.table)
             if result.status == "applied":
                 done[table] = done[table].followed_by(result) if table in done else result
-    return done
+            elif result.status == "failed":
+                failed.add(table)
+    return done, failed
 
 
 def _is_there(warehouse: Warehouse, chain: Chain, isolation: Isolation, target: int, table: TableName) -> bool:
@@ -170,18 +188,34 @@ def _is_there(warehouse: Warehouse, chain: Chain, isolation: Isolation, target: 
     return history is not None or chain.origin_of(table, target).seqno is not None
 
 
+def _later_life(
+    warehouse: Warehouse, chain: Chain, record: Published | None, table: TableName, target: int
+) -> int | None:
+    """Return the seqno up to which nothing of a table counts that failed; None if all of it does."""
+    if warehouse.rule(table).mode != "mirror":
+        return None
+    applied = standing(warehouse.history(table))
+    low = applied.seqno if applied else record.stop_seqno if record else 0
+    return new_life(table, chain.between(low + 1, target), low + 1, target)
+
+
 def _waited(
-    done: Sequence[TableResult], stop: int, bring: Callable[[TableName, int], TableResult], count: int
+    done: Sequence[TableResult],
+    stop: int,
+    bring: Callable[[TableName, int], TableResult],
+    count: int,
+    passed: Mapping[TableName, DataError],
 ) -> list[TableResult]:
     """Bring the tables that waited for another one to the stop, now that the others are there.
 
-    A table that waits again, for one that did not fail, makes no progress: another run would not help it either.
+    A table that waits again, for one that did not fail, makes no progress: another run would not help it either. Unless
+    the other one is among those that `passed` over what they could not apply: its rows are not known then.
     """
     second = {one.table: one for one in _all(_waiting(done), lambda table: bring(table, stop), count)}
     found = [second.get(one.table, one) for one in done]
     failed = {one.table for one in found if one.error}
     stalled = {str(table) for table in _waiting(found) if _awaited(second[str(table)]) not in failed}
-    return [_stalled(one, stop) if one.table in stalled else one for one in found]
+    return [_stalled(one, stop, passed) if one.table in stalled else one for one in found]
 
 
 def _waiting(results: Sequence[TableResult]) -> list[TableName]:
@@ -194,9 +228,10 @@ def _awaited(result: TableResult) -> str:
     return str(result.error["where"].get("table", "")) if result.error else ""
 
 
-def _stalled(result: TableResult, stop: int) -> TableResult:
+def _stalled(result: TableResult, stop: int, passed: Mapping[TableName, DataError]) -> TableResult:
+    table, other = TableName.parse(result.table), TableName.parse(_awaited(result))
     why = str(result.error["what"]) if result.error else ""
-    error = no_progress(TableName.parse(result.table), stop, why)
+    error = not_taken(other, table, passed[other]) if other in passed else no_progress(table, stop, why)
     return result.model_copy(update={"error": error.as_dict()})
 
 

@@ -39,11 +39,13 @@ def plan_merge(
     record: Published | None,
     *,
     settle: bool = False,
+    since: int = 0,
 ) -> Merge | TableResult:
     """What a table needs to get to `target`, or to a place before it, or how it stands when it needs nothing.
 
     With `settle`, a statement or record that changes nothing also is a reason to commit the position: another table
-    takes the rows from the snapshot of that position.
+    takes the rows from the snapshot of that position. `since`: nothing before the statement with that seqno counts, as
+    of `new_life`.
 
     Raises:
         DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
@@ -59,6 +61,8 @@ def plan_merge(
         standing = replace(standing, applied=behind, state="gone")
     if standing.applied >= target:
         return stands(table, applied, "already", standing.applied)
+    if since:
+        standing = replace(standing, applied=max(standing.applied, since - 1))
     chain.check_joined(table, standing.applied)
     manifests = chain.covering(standing.applied, target)
     exact_at = history.exact_at if history else 0
@@ -70,9 +74,9 @@ def plan_merge(
         if life is None:
             raise
         _LOG.warning("%s: %s; the table was dropped, renamed or made again since, and goes on there", table, error.what)
-        since = replace(standing, applied=life - 1)
+        later = replace(standing, applied=life - 1)
         manifests = tuple(one for one in manifests if one.stop_seqno >= life)
-        timeline = _timeline(chain, table, since, target, manifests, copies, rule, exact_at)
+        timeline = _timeline(chain, table, later, target, manifests, copies, rule, exact_at)
     merge = plan_table(table, timeline, manifests, rule, new=history is None)
     same = not merge.stages and merge.keeps_columns and (merge.schema, merge.state) == (standing.schema, standing.state)
     settled = not settle or not _concerned(chain, table, standing.applied, target)
@@ -120,17 +124,19 @@ def copy_of(
         )
     newest = history.applied if history else None
     beyond = newest is not None and newest.seqno >= seqno
-    if applied and beyond and _concerned(chain, table, known_through(record, table, applied), seqno - 1):
+    low = known_through(record, table, applied) if applied else since
+    try:
+        lacks = beyond and _changed(chain, table, low, seqno - 1, with_statements=applied is not None)
+        ready = beyond or not isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge)
+    except DataError as error:
+        raise not_taken(table, taker, error) from error
+    if lacks:
         raise UnsupportedError(
             f"table {table} has no snapshot of right before its rows were taken by the table that got its name",
             why="it was loaded anew or brought over that statement before its earlier changes were applied",
             hint=f"loader initial-load --table {taker.argument} --again",
             table=table,
         )
-    try:
-        ready = beyond or not isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge)
-    except DataError as error:
-        raise _not_taken(table, taker, error) from error
     if not ready:
         raise WaitingForTable(
             f"table {table} is not yet applied up to the statement by which another table takes its rows",
@@ -143,8 +149,8 @@ def copy_of(
     return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
 
 
-def _not_taken(table: TableName, taker: TableName, error: DataError) -> UnsupportedError:
-    """The error of a table whose rows are those of another one, which stops before that place and has its own cure."""
+def not_taken(table: TableName, taker: TableName, error: LoaderError) -> UnsupportedError:
+    """Return the error of a table that takes the rows of another one, which stops before that place."""
     return UnsupportedError(
         f"table {table} cannot be brought to where table {taker} takes its rows",
         why=f"{error.what}: {error.why}" if error.why else error.what,
@@ -154,12 +160,23 @@ def _not_taken(table: TableName, taker: TableName, error: DataError) -> Unsuppor
     )
 
 
-def _concerned(chain: Chain, table: TableName, after: int, through: int) -> bool:
+def _changed(chain: Chain, table: TableName, after: int, through: int, *, with_statements: bool) -> bool:
+    """Return whether the table changed with `after` < seqno <= `through`, or may have.
+
+    Of a table that was made in between the statements do not count: without records it had no rows.
+    """
+    manifests = tuple(chain.between(after, through)) if after < through else ()
+    missing = any(not chain.captures(one.start_seqno, table) for one in manifests)
+    left_out = any(one.name == table and after < one.seqno <= through for m in manifests for one in m.left_out)
+    return missing or left_out or _concerned(chain, table, after, through, with_statements=with_statements)
+
+
+def _concerned(chain: Chain, table: TableName, after: int, through: int, *, with_statements: bool = True) -> bool:
     """Return whether the log holds records of a table, or statements about it, with `after` < seqno <= `through`."""
     manifests = tuple(chain.between(after, through)) if after < through else ()
     files = (file for manifest in manifests for file in manifest.of_table(table))
     records = any(file.rows and file.min_seqno <= through and file.max_seqno > after for file in files)
-    return records or bool(events_of(table, manifests, after, through))
+    return records or (bool(events_of(table, manifests, after, through)) and with_statements)
 
 
 def stands(
