@@ -156,8 +156,8 @@ def test_a_newer_initial_load_and_a_rollback_release_it(both: Lake) -> None:
 
 
 def test_a_table_that_a_faster_run_brought_on_is_not_quarantined(both: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def overtaken(warehouse, chain, name, *more):
-        done = merge_table(Warehouse(both.spark, both.catalog), chain, name, *more)
+    def overtaken(warehouse, chain, name, *more, **options):
+        done = merge_table(Warehouse(both.spark, both.catalog), chain, name, *more, **options)
         if name == ORDERS.name:
             raise StagedDataError("a staged file was purged")
         return done
