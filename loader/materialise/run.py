@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from loader.errors import DataError
+from loader.errors import UnsupportedError
 from loader.job import failure, on_one_machine
 from loader.materialise.chain import Chain, read_load
 from loader.materialise.isolation import Isolation, standing
@@ -59,14 +59,14 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
 
     warehouses = Warehouses(spark, spec.catalog, spec.rules)
 
-    passed: dict[TableName, DataError] = {}
+    passed: dict[TableName, UnsupportedError] = {}
 
     def bring(table: TableName, target: int) -> TableResult:
         with warehouses.one() as mine:
             merge = partial(merge_table, mine, chain, table, target, record, settle=target != stop)
             try:
                 return retries.call(merge)
-            except DataError as error:
+            except UnsupportedError as error:  # files that are lost can be restored, and rules changed
                 since = _later_life(mine, chain, record, table, target)
                 if since is None:
                     raise
@@ -204,7 +204,7 @@ def _waited(
     stop: int,
     bring: Callable[[TableName, int], TableResult],
     count: int,
-    passed: Mapping[TableName, DataError],
+    passed: Mapping[TableName, UnsupportedError],
 ) -> list[TableResult]:
     """Bring the tables that waited for another one to the stop, now that the others are there.
 
@@ -228,7 +228,7 @@ def _awaited(result: TableResult) -> str:
     return str(result.error["where"].get("table", "")) if result.error else ""
 
 
-def _stalled(result: TableResult, stop: int, passed: Mapping[TableName, DataError]) -> TableResult:
+def _stalled(result: TableResult, stop: int, passed: Mapping[TableName, UnsupportedError]) -> TableResult:
     table, other = TableName.parse(result.table), TableName.parse(_awaited(result))
     why = str(result.error["what"]) if result.error else ""
     error = not_taken(other, table, passed[other]) if other in passed else no_progress(table, stop, why)

@@ -65,19 +65,24 @@ def plan_merge(
         standing = replace(standing, applied=max(standing.applied, since - 1))
     chain.check_joined(table, standing.applied)
     manifests = chain.covering(standing.applied, target)
-    exact_at = history.exact_at if history else 0
     copies = partial(copy_of, warehouse, chain, record, table)
     try:
-        timeline = _timeline(chain, table, standing, target, manifests, copies, rule, exact_at)
-    except DataError as error:
+        timeline = _timeline(chain, table, standing, target, manifests, copies, rule, history)
+    except (UnsupportedError, GapError) as error:
         life = new_life(table, manifests, standing.applied + 1, target) if rule.mode == "mirror" else None
         if life is None:
             raise
         _LOG.warning("%s: %s; the table was dropped, renamed or made again since, and goes on there", table, error.what)
         later = replace(standing, applied=life - 1)
         manifests = tuple(one for one in manifests if one.stop_seqno >= life)
-        timeline = _timeline(chain, table, later, target, manifests, copies, rule, exact_at)
+        timeline = _timeline(chain, table, later, target, manifests, copies, rule, history)
     merge = plan_table(table, timeline, manifests, rule, new=history is None)
+    if history is None and merge.schema is None:  # without a row nothing tells its columns, and nothing is to be made
+        if merge.target == target:
+            return stands(table, None, "unchanged", target)
+        return plan_merge(
+            warehouse, history, chain, table, target, record, settle=settle, since=merge.target + 1
+        )  # over the statement before which it would be settled: there is no row to take
     same = not merge.stages and merge.keeps_columns and (merge.schema, merge.state) == (standing.schema, standing.state)
     settled = not settle or not _concerned(chain, table, standing.applied, target)
     return stands(table, applied, "unchanged", target) if same and settled and merge.target == target else merge
@@ -91,11 +96,11 @@ def _timeline(
     manifests: Sequence[Manifest],
     copies: CopyOf,
     rule: TableRule,
-    exact_at: int,
+    history: TableHistory | None,
 ) -> Timeline:
     _check_captured(chain, manifests, table)
     events = events_of(table, manifests, standing.applied, target)
-    check_load(table, events, lambda: exact_at)
+    check_load(table, events, lambda: history.exact_at if history else 0)
     check_told(table, manifests, standing.applied, target)
     timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
     if timeline.target <= standing.applied:
@@ -128,7 +133,7 @@ def copy_of(
     try:
         lacks = beyond and _changed(chain, table, low, seqno - 1, with_statements=applied is not None)
         ready = beyond or not isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge)
-    except DataError as error:
+    except (UnsupportedError, GapError) as error:
         raise not_taken(table, taker, error) from error
     if lacks:
         raise UnsupportedError(
