@@ -82,7 +82,7 @@ def origin_of(
 
 
 def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:
-    """Return the seqno of the last statement in (`after`, `target`] that ended a life of the table or began one.
+    """Return the seqno of the last statement that ended or began a life of a table, beyond `after` + 1 up to `target`.
 
     Nothing is left then of the rows that the table had before. None: there is no such statement, or rows were left out
     that can still be staged.
@@ -91,7 +91,7 @@ def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target
     left_out = (one for manifest in manifests for one in manifest.left_out if one.name == table)
     if any(after < one.seqno <= target and not one.hint for one in left_out):
         return None
-    events = known_events(table, manifests, after, target)
+    events = known_events(table, manifests, after + 1, target)
     ends = [one for one in events if isinstance(one, Left | Came) or (isinstance(one, Made) and one.surely)]
     return ends[-1].seqno if ends else None
 

@@ -196,7 +196,7 @@ def _later_life(
         return None
     applied = standing(warehouse.history(table))
     low = applied.seqno if applied else record.stop_seqno if record else 0
-    return new_life(table, chain.between(low + 1, target), low + 1, target)
+    return new_life(table, chain.between(low, target), low, target)
 
 
 def _waited(

@@ -69,7 +69,7 @@ def plan_merge(
     try:
         timeline = _timeline(chain, table, standing, target, manifests, copies, rule, history)
     except (UnsupportedError, GapError) as error:
-        life = new_life(table, manifests, standing.applied + 1, target) if rule.mode == "mirror" else None
+        life = new_life(table, manifests, standing.applied, target) if rule.mode == "mirror" else None
         if life is None:
             raise
         _LOG.warning("%s: %s; the table was dropped, renamed or made again since, and goes on there", table, error.what)
