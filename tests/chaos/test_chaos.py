@@ -14,12 +14,13 @@ from tests.chaos.scenario import scenario
 pytestmark = pytest.mark.e2e
 
 _SWEEP = "LOADER_SWEEP" in os.environ
-_SEED = int(os.environ.get("LOADER_CHAOS_SEED", "31"))
+_SEED = int(os.environ.get("LOADER_CHAOS_SEED", "362"))
+"""With one writer on MySQL: a delta is killed in its first round, and a replica takes over before the second one."""
 
 
-@pytest.mark.skipif(_SWEEP or "LOADER_CHAOS_SEED" not in os.environ, reason="no seed is chosen: make chaos")
+@pytest.mark.skipif(_SWEEP, reason="many seeds run for an hour instead")
 def test_one_seed_ends_up_equal(tmp_path: Path) -> None:
-    chosen = scenario(_SEED, kind="mysql", writers=1, without=frozenset({"faults"}))
+    chosen = scenario(_SEED, kind="mysql", writers=1)
     assert attempt(chosen, time.monotonic() + 120, rounds=2, keep=tmp_path, reduce_seconds=60)
 
 
