@@ -5,6 +5,9 @@ Exit codes of the command: 0 done, 1 error, 2 usage, 3 a retry can help, 4 data 
 
 from __future__ import annotations
 
+LOAD_ALL_AGAIN = "load all tables again: loader initial-load --again"
+"""The part of a hint that gets past a log that cannot be read on."""
+
 
 class LoaderError(Exception):
     """Something failed that a person can act upon.

@@ -16,7 +16,7 @@ import struct
 
 from loader.binlog.compressed import PLAIN_ROWS, plain_event, retyped
 from loader.binlog.constants import HEADER, PARTIAL_ROW_DATA, event_name
-from loader.errors import BinlogFormatError, LoaderError, UnsupportedError
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, LoaderError, UnsupportedError
 
 HEAD_MOST = HEADER + 17
 """Bytes of a fragment's event that hold all its fields."""
@@ -92,14 +92,12 @@ class Group:
 
 def _damage(what: str) -> BinlogFormatError:
     return BinlogFormatError(
-        what, hint="compare with mariadb-binlog --verify-binlog-checksum; restore the file or load the tables again"
+        what, hint=f"compare with mariadb-binlog --verify-binlog-checksum; restore the file or {LOAD_ALL_AGAIN}"
     )
 
 
 def _not_covered(what: str) -> UnsupportedError:
-    return UnsupportedError(
-        what, hint="nothing was applied; use a loader version that covers it, or load the tables again"
-    )
+    return UnsupportedError(what, hint=f"nothing was applied; use a loader version that covers it, or {LOAD_ALL_AGAIN}")
 
 
 def row_event(event: bytes) -> tuple[bytes, bool]:

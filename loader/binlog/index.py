@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from loader.binlog import walk as w
 from loader.binlog.constants import CLASSES, HEADER, event_name
 from loader.binlog.registry import TableRegistry
-from loader.errors import BinlogFormatError, LoaderError, UnsupportedError
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, LoaderError, UnsupportedError
 
 Ints = NDArray[np.int64]
 
@@ -333,12 +333,12 @@ class Walk:
             what = "a statement about an XA transaction" if status == w.XA else event_name(int(event[4]))
             raise UnsupportedError(
                 f"the log holds {what}, which this version does not cover",
-                hint="nothing was applied; use a loader version that covers it, or load the tables again",
+                hint=f"nothing was applied; use a loader version that covers it, or {LOAD_ALL_AGAIN}",
                 **place,
             )
         raise BinlogFormatError(
             _DAMAGE[status],
-            hint="compare with mysqlbinlog --verify-binlog-checksum; restore the file or load the tables again",
+            hint=f"compare with mysqlbinlog --verify-binlog-checksum; restore the file or {LOAD_ALL_AGAIN}",
             **place,
         )
 

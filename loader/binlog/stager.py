@@ -16,7 +16,7 @@ from loader.binlog.jsonb import STACK
 from loader.binlog.partial import is_partial, whole_updates
 from loader.binlog.program import Program
 from loader.binlog.registry import TableRegistry, Unread
-from loader.errors import BinlogFormatError, DataError, UnsupportedError
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import TableSchema
 
 Ints = NDArray[np.int64]
@@ -203,7 +203,7 @@ class Stager:
             )
         return BinlogFormatError(
             f"a {event_name(int(event[w.R_KIND]))} event does not fit its table map",
-            hint="compare with mysqlbinlog -vv; restore the file or load the tables again",
+            hint=f"compare with mysqlbinlog -vv; restore the file or {LOAD_ALL_AGAIN}",
             **place,
         )
 

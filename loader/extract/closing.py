@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loader import __version__
-from loader.errors import DataError, GapError
+from loader.errors import LOAD_ALL_AGAIN, DataError, GapError
 from loader.extract.balance import balance_of
 from loader.extract.gtids import gtid_set
 from loader.extract.held import NO_GROUPS, Settled, as_statement
@@ -77,7 +77,7 @@ def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> st
             raise GapError(
                 "transactions of the server are in none of its log files that were read",
                 why=f"{result.file} begins behind {lost}: the server logged them under another name, or somewhere else",
-                hint="load all tables again: loader initial-load --again",
+                hint=LOAD_ALL_AGAIN,
                 interval=plan.start_seqno,
             )
         seen = gtid_set(result.gtids, mariadb=plan.identity.kind == "mariadb")
@@ -96,8 +96,7 @@ def _check_new(plan: Plan, seen: GtidSet, known: str) -> None:
         raise DataError(
             "the log holds transactions again that were read before",
             why=f"they are {again}: this server logged them in another order than the one before it",
-            hint="set replica_preserve_commit_order=ON on replicas that may be promoted;"
-            " then load all tables again: loader initial-load --again",
+            hint=f"set replica_preserve_commit_order=ON on replicas that may be promoted; then {LOAD_ALL_AGAIN}",
             interval=plan.start_seqno,
         )
 

@@ -68,7 +68,7 @@ def _still_missing(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
     return UnsupportedError(
         f"what was given of the table does not tell all: {left_out.what}",
         why=left_out.why,
-        hint=f"{left_out.hint}; then: loader initial-load --table {left_out.name.argument} --again"
+        hint=f"{left_out.hint}; then: {left_out.name.load_again}"
         if left_out.hint
         else f"say how it was there, too: loader schema set {left_out.name.argument} --at {left_out.at} --file FILE",
         table=left_out.table,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from loader.binlog.statement import LogStatement
-from loader.errors import DataError
+from loader.errors import LOAD_ALL_AGAIN, DataError
 from loader.reader.files import lognum_of
 from loader.staging.documents import HeldGroup
 
@@ -159,7 +159,7 @@ def _twice(event: Prepared, before: HeldGroup) -> DataError:
     return DataError(
         "an XA transaction is prepared twice without an outcome between",
         why=f"XA transaction {event.xid} was also prepared at {before.file}:{before.start}",
-        hint="the log is not what a server writes; load the tables again from a position after this one",
+        hint=f"the log is not what a server writes; {LOAD_ALL_AGAIN}",
         file=event.file,
         position=event.start,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from loader.binlog.statement import LogStatement
-from loader.errors import DataError
+from loader.errors import LOAD_ALL_AGAIN, DataError
 from loader.extract.indirect_writes import may_reach_others
 from loader.schema.statements import Effect, Kind, begins_with_row_verb, effect
 from loader.staging.documents import Barrier, Plan, TableFilter
@@ -81,7 +81,7 @@ def _statement_format(statement: LogStatement, concerned: tuple[str, ...]) -> Da
     return DataError(
         "rows were changed by a statement in the log, which does not say which rows",
         why=f"a session logged with binlog_format=STATEMENT or MIXED: {statement.text[:200]}",
-        hint="SET GLOBAL binlog_format=ROW, then load the tables again from a position after this one",
+        hint=f"SET GLOBAL binlog_format=ROW, then {LOAD_ALL_AGAIN}",
         position=statement.position,
         table=", ".join(concerned),
     )

@@ -87,7 +87,7 @@ def incomplete(last: DataFrame, work: Work) -> UnsupportedError:
     return UnsupportedError(
         what,
         why=f"columns {', '.join(names)} of the row with {key}" + (f": {why}" if why else ""),
-        hint=f"set binlog_row_image=FULL on the server, then: loader initial-load --table {work.name.argument} --again",
+        hint=f"set binlog_row_image=FULL on the server, then: {work.name.load_again}",
         table=work.name,
         position=work.position_of(row._seqno),
     )
@@ -98,14 +98,14 @@ def unknown_since(table: TableName) -> UnsupportedError:
     return UnsupportedError(
         "row images leave columns out, whose values at the beginning of the replay are not known",
         why="binlog_row_image was not FULL on the server",
-        hint=f"loader initial-load --table {table.argument} --again",
+        hint=table.load_again,
         table=table,
     )
 
 
 def _check_logged(known: DataFrame, work: Work, base: Base) -> None:
     """Refuse to take for unchanged what the log leaves out though it changed."""
-    hint = f"loader initial-load --table {work.name.argument} --again"
+    hint = work.name.load_again
     if base.unlogged is None:
         raise UnsupportedError(
             "row images leave columns out, and it is not known which of them are generated",

@@ -104,7 +104,7 @@ def _checked(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Check) -
             what = "cut spaces off its texts" if name in stage.longest else "filled rows that had 0 or NULL"
             raise UnsupportedError(
                 f"a column was altered so that the server {what}, and the log does not have these rows",
-                hint=f"loader initial-load --table {merge.name.argument} --again",
+                hint=merge.name.load_again,
                 table=merge.name,
                 column=name,
             )

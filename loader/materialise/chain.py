@@ -176,7 +176,7 @@ class Chain:
                 raise GapError(
                     "a part of the log was not read, and the table was not loaded again since",
                     why=join.gap,
-                    hint=f"loader initial-load --table {table.argument} --again",
+                    hint=table.load_again,
                     table=table,
                 )
             if applied < join.start and max(applied, self._plans.exact_at(join.older, table)) > join.stop:

@@ -160,7 +160,7 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
         raise UnsupportedError(
             "records are of another schema than the statements before them lead to",
             why=f"{found['stray']} records",
-            hint=f"loader initial-load --table {work.name.argument} --again",
+            hint=work.name.load_again,
             table=work.name,
         )
 

@@ -119,7 +119,7 @@ def check_load(name: TableName, events: Sequence[Event], exact_at: Callable[[], 
                 "the table was altered while its initial load read it",
                 why="its definition is the same as before, so the load did not notice: some rows were read before the"
                 " statement, and others after it",
-                hint=f"loader initial-load --table {name.argument} --again",
+                hint=name.load_again,
                 table=name,
                 position=event.position,
             )
@@ -148,7 +148,7 @@ def _writes(statement: str, database: str, sql_mode: int, mariadb: bool) -> bool
 def _unlogged(name: TableName, barrier: Barrier) -> UnsupportedError:
     """The error of a table whose rows a statement changed, or may have changed, without row events."""
     undone = barrier.statement.lstrip()[:8].upper() == "ROLLBACK"
-    reload = f"loader initial-load --table {name.argument} --again"
+    reload = name.load_again
     if undone:
         return UnsupportedError(
             "rows of the table were logged and then rolled back",

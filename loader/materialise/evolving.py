@@ -135,7 +135,7 @@ def _wider(one: str, other: str, table: TableName, column: str) -> str:
     if found is None:
         raise UnsupportedError(
             f"the column's type would have to change from {one} to {other}, which the warehouse cannot follow",
-            hint=f"loader initial-load --table {table.argument} --again",
+            hint=table.load_again,
             table=table,
             column=column,
         )

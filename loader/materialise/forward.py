@@ -91,7 +91,7 @@ def _from(chain: Chain, table: TableName, stood: Applied) -> str:
     """The command that replays from there; positions of an older generation of the log cannot be given."""
     if stood.generation == chain.generation:
         return f"loader replay --from {stood.position} --table {table.argument}"
-    return f"loader initial-load --table {table.argument} --again"
+    return table.load_again
 
 
 def _no_snapshot(table: TableName, since: int, hint: str) -> UnsupportedError:

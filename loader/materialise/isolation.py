@@ -84,7 +84,7 @@ def _waiting(result: TableResult, stopped: set[str]) -> TableResult | None:
     waits = DataError(
         f"table {result.table} waits for table {other}, which is quarantined",
         why=result.error["what"],
-        hint=f"loader initial-load --table {TableName.parse(result.table).argument} --again;"
+        hint=f"{TableName.parse(result.table).load_again};"
         f" or fix the cause, then: loader release {TableName.parse(other).argument}",
         table=result.table,
     )

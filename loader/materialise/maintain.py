@@ -161,7 +161,7 @@ class Maintenance:
         if history is None:
             raise DataError(
                 "the table is gone from the warehouse",
-                hint=f"loader initial-load --table {self._table.argument} --again",
+                hint=self._table.load_again,
                 table=self._table,
             )
         return history

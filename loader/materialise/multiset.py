@@ -115,7 +115,7 @@ def _not_there(gone: DataFrame, places: DataFrame, work: Work) -> DataError:
     return DataError(
         "a row that was deleted on the server is not in the warehouse",
         why=f"{row.wanted} of this row should go, {row.there} are there: {row.row[:_SHOWN]}",
-        hint=f"loader initial-load --table {work.name.argument} --again",
+        hint=work.name.load_again,
         table=work.name,
         position=work.position_of(row._seqno),
     )

@@ -50,8 +50,7 @@ def _check_complete(result: TableResult, last: Manifest) -> None:
     raise LoaderError(
         "the interval cannot be published: a table is not known to hold every record up to its stop",
         why=f"it is {result.status} and complete up to seqno {result.complete_through}, not {last.stop_seqno}",
-        hint=f"loader initial-load --table {TableName.parse(result.table).argument} --again;"
-        " this is a fault of the loader, please report it",
+        hint=f"{TableName.parse(result.table).load_again}; this is a fault of the loader, please report it",
         table=result.table,
         position=last.stop,
     )

@@ -128,8 +128,7 @@ def _of_now(merge: Merge, schema: TableSchema) -> Work:
     if work.schema != merge.schema:
         raise UnsupportedError(
             "the table was altered after its last record",
-            hint="replay when it has a newer one, or load it again:"
-            f" loader initial-load --table {merge.name.argument} --again",
+            hint=f"replay when it has a newer one, or load it again: {merge.name.load_again}",
             table=merge.name,
         )
     return replace(work, names={})

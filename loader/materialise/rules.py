@@ -102,7 +102,6 @@ def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName)
     raise UsageError(
         "the table was made by another rule than the configuration has for it",
         why="; ".join(f"{name.removeprefix(_PREFIX)} is {made[name]!r}, to be {wanted[name]!r}" for name in names),
-        hint="take the rule back; or drop the table in the warehouse and:"
-        f" loader initial-load --table {table.argument} --again",
+        hint=f"take the rule back; or drop the table in the warehouse and: {table.load_again}",
         table=table,
     )

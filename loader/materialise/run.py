@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from loader.errors import UnsupportedError
+from loader.errors import LoaderError, UnsupportedError
 from loader.job import failure, on_one_machine
 from loader.materialise.chain import Chain, read_load
 from loader.materialise.isolation import Isolation, standing
@@ -59,15 +59,19 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
 
     warehouses = Warehouses(spark, spec.catalog, spec.rules)
 
-    passed: dict[TableName, UnsupportedError] = {}
+    passed: dict[TableName, LoaderError] = {}
 
-    def bring(table: TableName, target: int) -> TableResult:
+    def bring(table: TableName, target: int, *, last: bool = False) -> TableResult:
         with warehouses.one() as mine:
             merge = partial(merge_table, mine, chain, table, target, record, settle=target != stop)
             try:
                 return retries.call(merge)
-            except UnsupportedError as error:  # files that are lost can be restored, and rules changed
-                since = _later_life(mine, chain, record, table, target)
+            except (
+                UnsupportedError,
+                WaitingForTable,
+            ) as error:  # files that are lost can be restored, and rules changed
+                may_come = isinstance(error, WaitingForTable) and not last
+                since = None if may_come else _later_life(mine, chain, record, table, target)
                 if since is None:
                     raise
                 _LOG.warning("%s: %s; the table was dropped, renamed or made again since", table, error.what)
@@ -91,7 +95,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     biggest_first = [table for _, table in sorted(todo, reverse=True)]
     count = tables_at_once(spark)
     done += _all(biggest_first, lambda table: bring(table, stop), count)
-    done = _waited(done, stop, bring, count, passed)
+    done = _waited(done, stop, partial(bring, last=True), count, passed)
     earlier = {str(table): result for table, result in before.items()}
     done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
     done = sorted(isolation.judged(done), key=lambda result: result.table)
@@ -204,10 +208,11 @@ def _waited(
     stop: int,
     bring: Callable[[TableName, int], TableResult],
     count: int,
-    passed: Mapping[TableName, UnsupportedError],
+    passed: Mapping[TableName, LoaderError],
 ) -> list[TableResult]:
     """Bring the tables that waited for another one to the stop, now that the others are there.
 
+    One that was dropped since goes on behind that, also where the other one has stopped.
     A table that waits again, for one that did not fail, makes no progress: another run would not help it either. Unless
     the other one is among those that `passed` over what they could not apply: its rows are not known then.
     """
@@ -228,7 +233,7 @@ def _awaited(result: TableResult) -> str:
     return str(result.error["where"].get("table", "")) if result.error else ""
 
 
-def _stalled(result: TableResult, stop: int, passed: Mapping[TableName, UnsupportedError]) -> TableResult:
+def _stalled(result: TableResult, stop: int, passed: Mapping[TableName, LoaderError]) -> TableResult:
     table, other = TableName.parse(result.table), TableName.parse(_awaited(result))
     why = str(result.error["what"]) if result.error else ""
     error = not_taken(other, table, passed[other]) if other in passed else no_progress(table, stop, why)

@@ -124,7 +124,7 @@ def copy_of(
         raise UnsupportedError(
             f"table {table} got the name of a captured table, and is not in the warehouse itself",
             why="its rows were never read, so nobody knows which ones it brought",
-            hint=f"loader initial-load --table {taker.argument} --again",
+            hint=taker.load_again,
             table=table,
         )
     newest = history.applied if history else None
@@ -139,7 +139,7 @@ def copy_of(
         raise UnsupportedError(
             f"table {table} has no snapshot of right before its rows were taken by the table that got its name",
             why="it was loaded anew or brought over that statement before its earlier changes were applied",
-            hint=f"loader initial-load --table {taker.argument} --again",
+            hint=taker.load_again,
             table=table,
         )
     if not ready:
@@ -159,7 +159,7 @@ def not_taken(table: TableName, taker: TableName, error: LoaderError) -> Unsuppo
     return UnsupportedError(
         f"table {table} cannot be brought to where table {taker} takes its rows",
         why=f"{error.what}: {error.why}" if error.why else error.what,
-        hint=f"loader initial-load --table {taker.argument} --again",
+        hint=taker.load_again,
         table=taker,
         position=error.where.get("position"),
     )
@@ -205,7 +205,7 @@ def no_progress(table: TableName, target: int, why: str) -> LoaderError:
     return LoaderError(
         "the table does not advance to its target, and another run would not change that",
         why=why,
-        hint=f"loader initial-load --table {table.argument} --again; this is a fault of the loader, please report it",
+        hint=f"{table.load_again}; this is a fault of the loader, please report it",
         table=table,
         seqno=target,
     )
@@ -246,7 +246,7 @@ def replaced(table: TableName) -> DataError:
     return DataError(
         "the table was replaced in the warehouse",
         why="its rows are of a commit that does not go back to one of the loader",
-        hint=f"loader initial-load --table {table.argument} --again",
+        hint=table.load_again,
         table=table,
     )
 
@@ -257,6 +257,6 @@ def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableNam
             raise GapError(
                 "the table was not captured all the time",
                 why=f"the interval [{manifest.start}, {manifest.stop}) was extracted without it",
-                hint=f"loader initial-load --table {table.argument} --again",
+                hint=table.load_again,
                 table=table,
             )

@@ -221,7 +221,7 @@ def _surely(fold: _Fold, name: TableName, schemas: Sequence[TableSchema]) -> Evo
         raise UnsupportedError(
             gone if fold.state == "gone" else "the table has records of two schemas with no statement between them",
             why="a statement is not in the log, as when a session sets sql_log_bin=0",
-            hint=f"loader initial-load --table {name.argument} --again",
+            hint=name.load_again,
             table=name,
         )
     if fold.state == "fresh" or fold.schema is None:

@@ -23,7 +23,7 @@ def check_told(name: TableName, manifests: Sequence[Manifest], after: int, throu
 
 def _missing(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
     name = left_out.name.argument
-    again = f"loader initial-load --table {name} --again"
+    again = left_out.name.load_again
     return UnsupportedError(
         f"rows of the table are not staged from a place in the log on: {left_out.what}",
         why=left_out.why,

@@ -50,7 +50,7 @@ def copied(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Copy) -> S
 def _not_followed(merge: Merge, other: TableName, why: str) -> UnsupportedError:
     return UnsupportedError(
         f"the table got its name from {other}, {why}",
-        hint=f"loader initial-load --table {merge.name.argument} --again",
+        hint=merge.name.load_again,
         table=merge.name,
     )
 

@@ -228,7 +228,7 @@ def check_ours(history: TableHistory, table: TableName, source: str, generations
     if stands not in generations:
         raise UnsupportedError(
             f"the table stands in generation {stands!r} of the log",
-            hint=f"drop it in the warehouse, then: loader initial-load --table {table.argument} --again",
+            hint=f"drop it in the warehouse, then: {table.load_again}",
             table=table,
             generation=generations[-1],
         )

@@ -53,6 +53,11 @@ class TableName:
         """The text as an argument in a shell."""
         return shlex.quote(str(self))
 
+    @property
+    def load_again(self) -> str:
+        """The command that loads the table anew."""
+        return f"loader initial-load --table {self.argument} --again"
+
 
 @dataclass(frozen=True)
 class Column:

@@ -90,7 +90,7 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
     if place < staged and not _left_out(chain, generation, table, place):
         raise UsageError(
             "that part of the log is staged already, and a staged interval does not change",
-            hint=f"loader initial-load --table {table.argument} --again, or give a position from {staged} on",
+            hint=f"{table.load_again}, or give a position from {staged} on",
             table=table,
             position=at,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import UsageError
+from loader.errors import LOAD_ALL_AGAIN, UsageError
 from loader.extract.checkpoint import changed, checkpoint_at
 from loader.extract.interleaved import interleaved
 from loader.extract.spec import TransportSettings
@@ -22,7 +22,7 @@ from loader.source import continuity, inspect
 from loader.staging.chain import Checkpoint, PlanChain
 from loader.staging.documents import Followed, Generation
 from loader.store.opening import open_store
-from loader.transport.base import ServerCannotTell, Transport
+from loader.transport.base import NoPlace, ServerCannotTell, Transport
 from loader.transport.connection import connected, log_sizes
 from loader.transport.segments import lags
 
@@ -39,7 +39,7 @@ def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoi
     with connected(settings.server) as connection:
         continuity.check_identity(connection, generation.identity)
         archived = _check_log(settings, transport, connection, position)
-        continuity.check_executed(connection, position, checkpoint.gtids)
+        continuity.check_executed(connection, position, checkpoint.gtids, same_server=True)
         if not archived:
             continuity.check_not_purged(connection, checkpoint.gtids)
     if settings.transport.kind == "file" and (size := transport.size(position.file)) < position.logpos:
@@ -80,13 +80,16 @@ def follow(settings: SourceSettings, chain: PlanChain, old: Generation, accepted
     with connected(settings.server) as connection:
         executed = continuity.executed_gtids(connection)
         if not known.gtids or not executed:
-            raise continuity.unfollowed(settings.name, known.position)
+            why = "either the log that was read has no GTIDs, or this server's has none"
+            raise continuity.unfollowed(settings.name, known.position, why)
         known = replace(known, gtids=str(joined(known.gtids, parse_gtid_set(accepted)))) if accepted else known
         continuity.check_executed(connection, known.position, known.gtids)
         continuity.check_not_purged(connection, known.gtids)
         end = inspect.log_end(connection)
     try:
         found = _first_outside(settings, known.gtids)
+    except NoPlace as error:
+        raise continuity.unfollowed(settings.name, known.position, error.what) from error
     except ServerCannotTell as error:
         raise continuity.purged_unread(error.why or error.what) from error
     return _begun(settings, chain, old, known, found or end, accepted)
@@ -151,7 +154,7 @@ def _begun(
         raise UsageError(
             "transactions before that position were not read yet",
             why=f"they are {unread}",
-            hint="give an earlier position; or load all tables again: loader initial-load --again",
+            hint=f"give an earlier position; or {LOAD_ALL_AGAIN}",
             position=position,
         )
     # A server that does not know the set cannot be checked by it later: the position alone counts.

@@ -218,7 +218,7 @@ class Unreadable:
 
 def cure_of(table: TableName, why: str) -> str:
     """What to do about a table that cannot go on for that reason."""
-    reload = f"loader initial-load --table {table.argument} --again"
+    reload = table.load_again
     if why != VERSIONED:
         return reload
     plain = f"ALTER TABLE {table} DROP SYSTEM VERSIONING on the server and then {reload}"

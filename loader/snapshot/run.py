@@ -13,7 +13,7 @@ from typing import Literal
 from pyspark.sql import SparkSession
 
 from loader import __version__
-from loader.errors import GapError, LoaderError, RetryableError, UsageError
+from loader.errors import LOAD_ALL_AGAIN, GapError, LoaderError, RetryableError, UsageError
 from loader.job import carried, failure
 from loader.model.position import Position
 from loader.model.table import TableName
@@ -196,7 +196,7 @@ def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChun
         raise GapError(
             "the server's log ends before the position where the load began",
             why=f"it ends at {end}: it was reset or restored",
-            hint="load the tables again",
+            hint=LOAD_ALL_AGAIN,
             position=plan.position,
         )
     end = end if plan.key else Position.parse(plan.position)

@@ -6,14 +6,12 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import GapError
-from loader.model.gtid import lacking
+from loader.errors import LOAD_ALL_AGAIN, GapError
+from loader.model.gtid import MariadbGtidSet, lacking, mariadb_set, parse_gtid_set
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.source.inspect import query, read_identity
 from loader.transport.connection import log_sizes
-
-_LOAD_AGAIN = "load all tables again: loader initial-load --again"
 
 
 class AnotherServer(GapError):
@@ -57,20 +55,21 @@ def check_identity(connection: Connection[Any], expected: Identity) -> None:
         raise AnotherServer(
             "this is another server than the one that was read so far: positions mean nothing on it",
             why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
-            hint=f"point the source at the old server; or, from this one, {_LOAD_AGAIN}",
+            hint=f"point the source at the old server; or, from this one, {LOAD_ALL_AGAIN}",
         )
 
 
 def check_log_holds(connection: Connection[Any], position: Position) -> None:
     """Raise LogRenamed, LogReset, LogPurged or LogShortened when the log does not hold the position."""
     sizes = log_sizes(connection)
-    newest = Position.at(*max(sizes.items(), key=lambda one: Position.at(one[0], 4).lognum))
-    oldest = min((Position.at(file, 4) for file in sizes), key=lambda one: one.lognum)
+    newest = Position.at(*list(sizes.items())[-1])
+    # A log that got another name in the same index has the old files before it.
+    oldest = next(one for file in sizes if (one := Position.at(file, 4)).basename == newest.basename)
     if newest.basename != position.basename:
         raise LogRenamed(
             f"the server's log is called {newest.basename} now",
             why="log_bin or the host's name was changed, and numbering began again",
-            hint=f"give it its old name, or {_LOAD_AGAIN}",
+            hint=f"give it its old name, or {LOAD_ALL_AGAIN}",
             position=position,
         )
     if position.file in sizes:
@@ -78,7 +77,7 @@ def check_log_holds(connection: Connection[Any], position: Position) -> None:
             raise LogShortened(
                 "the log file of the last applied position is shorter than it was",
                 why=f"it has {sizes[position.file]} bytes: the log was reset or restored, or lost its end in a crash",
-                hint=_LOAD_AGAIN,
+                hint=LOAD_ALL_AGAIN,
                 position=position,
             )
         return
@@ -86,28 +85,36 @@ def check_log_holds(connection: Connection[Any], position: Position) -> None:
         raise LogReset(
             "the log ends before the last applied position",
             why=f"it ends at {newest}: it was reset, or the server was restored",
-            hint=_LOAD_AGAIN,
+            hint=LOAD_ALL_AGAIN,
             position=position,
         )
     purged = LogPurged(
         "the log file of the last applied position is gone from the server",
         why=f"its log begins with {oldest.file}: everything in [{position}, {oldest}) was purged",
         hint="keep logs longer (binlog_expire_logs_seconds); give the source an archive that has it (log_archive),"
-        f" or {_LOAD_AGAIN}",
+        f" or {LOAD_ALL_AGAIN}",
         position=position,
     )
     purged.begins = oldest
     raise purged
 
 
-def check_executed(connection: Connection[Any], position: Position, gtids: str) -> None:
-    """Raise ServerRestored when the server lacks transactions of the set."""
-    lost = lacking(gtids, executed_gtids(connection)) if gtids else ""
+def check_executed(connection: Connection[Any], position: Position, gtids: str, *, same_server: bool = False) -> None:
+    """Raise ServerRestored when the server lacks transactions of the set.
+
+    The same MariaDB server can forget a domain (FLUSH BINARY LOGS DELETE_DOMAIN_ID): then the mark of the position
+    alone tells whether its log is the one that was read.
+    """
+    executed = executed_gtids(connection) if gtids else ""
+    lost = lacking(gtids, executed) if gtids else ""
+    missing, known = parse_gtid_set(lost), parse_gtid_set(executed)
+    if same_server and isinstance(missing, MariadbGtidSet) and isinstance(known, MariadbGtidSet):
+        lost = str(mariadb_set(gtid for domain, gtid in missing.newest.items() if domain in known.newest))
     if lost:
         raise ServerRestored(
             "the server lacks transactions that were read from it",
             why=f"they are {lost}: it was restored from a backup, or its log was begun anew",
-            hint=_LOAD_AGAIN,
+            hint=LOAD_ALL_AGAIN,
             position=position,
         )
 
@@ -130,7 +137,7 @@ def check_not_purged(connection: Connection[Any], gtids: str) -> None:
 def purged_unread(why: str) -> LogPurged:
     """The error of a server that cannot give all transactions that were not read yet."""
     return LogPurged(
-        "the server no longer has transactions in its log that were not read yet", why=why, hint=_LOAD_AGAIN
+        "the server no longer has transactions in its log that were not read yet", why=why, hint=LOAD_ALL_AGAIN
     )
 
 
@@ -139,7 +146,7 @@ def replaced(position: Position, difference: str) -> LogReplaced:
     return LogReplaced(
         "the log file of that name is not the one that was read",
         why=f"{difference}: the log was reset, or the server was restored, and has written on since",
-        hint=_LOAD_AGAIN,
+        hint=LOAD_ALL_AGAIN,
         position=position,
     )
 
@@ -155,12 +162,12 @@ def errant(source: str, gtids: str) -> Errant:
     )
 
 
-def unfollowed(source: str, position: Position) -> AnotherServer:
+def unfollowed(source: str, position: Position, why: str) -> AnotherServer:
     """The error of another server whose log has no GTIDs to find the place by."""
     return AnotherServer(
         "this is another server than the one that was read so far, and without GTIDs the place in its log is not known",
-        why="either the log that was read has no GTIDs, or this server's has none",
+        why=why,
         hint="point the source at the old server; or, if you know the position on this one up to which everything was"
-        f" read: loader follow --source {source} --at FILE:POS; or {_LOAD_AGAIN}",
+        f" read: loader follow --source {source} --at FILE:POS; or {LOAD_ALL_AGAIN}",
         position=position,
     )

@@ -51,8 +51,7 @@ def _purged(store: Store, file: StagedFile) -> StagedDataError | None:
     return StagedDataError(
         "a staged file was purged",
         why="all tables had its interval, and it was older than the files are kept",
-        hint=f"put it back from the archive if there is one, or {_restoring(file)}; "
-        f"else: loader initial-load --table {file.name.argument} --again",
+        hint=f"put it back from the archive if there is one, or {_restoring(file)}; else: {file.name.load_again}",
         table=file.name,
         file=file.key,
     )
@@ -63,7 +62,7 @@ def _restoring(file: StagedFile) -> str:
     interval = file.key.split("/")[2]
     if interval.isdigit():
         return f"while the log is there: loader extract --restore {int(interval)}"
-    return f"read the table anew: loader initial-load --table {file.name.argument} --again"
+    return f"read the table anew: {file.name.load_again}"
 
 
 def _wrong(what: str, file: StagedFile, why: str = "") -> StagedDataError:

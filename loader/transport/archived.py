@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from loader.binlog.constants import HEADER, MAGIC, ROTATE
 from loader.binlog.format import HEAD_BYTES, read_format
-from loader.errors import BinlogFormatError, GapError
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError
 from loader.model.position import Interval
 from loader.transport.base import LogFile, Transport
 from loader.transport.reading import read_exactly
@@ -76,7 +76,7 @@ class WithArchive:
             raise BinlogFormatError(
                 "the archive's log file was written by another server",
                 why=f"its first event is of server id {found}, not {self._server_id}",
-                hint="put the right file into the archive, or load the tables again",
+                hint=f"put the right file into the archive, or {LOAD_ALL_AGAIN}",
                 file=file,
             )
 

@@ -16,6 +16,10 @@ class ServerCannotTell(LoaderError):
     """The server has no answer where a place in its log is asked for, or the answer is no place."""
 
 
+class NoPlace(ServerCannotTell):
+    """The server is not asked, or its answer is no place; its log may have the transactions all the same."""
+
+
 class LogLags(RetryableError):
     """A log file has fewer bytes here than the server wrote: a mount or a copy of it is behind."""
 

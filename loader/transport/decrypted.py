@@ -19,7 +19,7 @@ from loader.binlog.encryption import (
     read_mariadb_encryption,
     read_mysql_encryption,
 )
-from loader.errors import BinlogFormatError, UsageError
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, UsageError
 from loader.transport.base import LogFile
 from loader.transport.keys import KeyFiles
 
@@ -227,7 +227,7 @@ class _MariadbLog(_Layer):
     def _damaged(self, event: int) -> BinlogFormatError:
         return BinlogFormatError(
             "the length of an encrypted event is wrong: the log is damaged here",
-            hint="compare with the server's own file; restore it or load the tables again",
+            hint=f"compare with the server's own file; restore it or {LOAD_ALL_AGAIN}",
             file=self._file,
             position=event,
         )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from loader.binlog.constants import MAGIC
-from loader.errors import GapError, SourceUnavailable, UnsupportedError
+from loader.errors import LOAD_ALL_AGAIN, GapError, SourceUnavailable, UnsupportedError
 from loader.model.position import Interval
 from loader.transport.base import LogFile
 from loader.transport.decrypted import log_size, plain
@@ -26,7 +26,7 @@ def refuse_pages(file: str) -> None:
         raise UnsupportedError(
             "the server keeps its log inside InnoDB, not in files of events",
             why="its binlog_storage_engine is set",
-            hint="take that option away, so that the server writes log files again, and load the tables again",
+            hint=f"take that option away, so that the server writes log files again, and {LOAD_ALL_AGAIN}",
             file=file,
         )
 
@@ -74,6 +74,6 @@ class FileTransport:
         return GapError(
             "a log file that is still needed is gone",
             why=f"there is none in {self._folder}",
-            hint="restore it from an archive, or load the tables again",
+            hint=f"restore it from an archive, or {LOAD_ALL_AGAIN}",
             file=file,
         )

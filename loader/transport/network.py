@@ -20,7 +20,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, sleep_us
 
 from loader.binlog.constants import MAGIC
 from loader.binlog.format import log_identity
-from loader.errors import BinlogFormatError, GapError, SourceUnavailable
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError, SourceUnavailable
 from loader.model.position import Interval
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile, LogLags
@@ -209,7 +209,7 @@ class _Download:
         return GapError(
             f"{what} is another one than before the connection broke",
             why=why,
-            hint="point the source at the old server, or load the tables again",
+            hint=f"point the source at the old server, or {LOAD_ALL_AGAIN}",
             source=self._address,
             file=self._file,
         )
@@ -218,7 +218,8 @@ class _Download:
 def _too_short(file: str, size: int) -> BinlogFormatError:
     return BinlogFormatError(
         "the server's log ends before the interval does",
-        hint="it may have lost its newest transactions in a crash; compare with SHOW BINARY LOGS",
+        hint="compare with SHOW BINARY LOGS; if it lost its newest transactions in a crash (sync_binlog=0),"
+        f" {LOAD_ALL_AGAIN}",
         file=file,
         position=size,
     )
@@ -235,7 +236,7 @@ def _purged(address: ServerAddress, file: str, why: str) -> GapError:
     return GapError(
         "a log file that is still needed is gone",
         why=why,
-        hint="restore it from an archive, or load the tables again; raise binlog_expire_logs_seconds",
+        hint=f"restore it from an archive, or {LOAD_ALL_AGAIN}; raise binlog_expire_logs_seconds",
         source=address,
         file=file,
     )

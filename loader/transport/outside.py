@@ -17,7 +17,7 @@ from loader.binlog.constants import HEADER, MAGIC, ROTATE
 from loader.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from loader.model.position import Position
 from loader.transport.address import ServerAddress
-from loader.transport.base import ServerCannotTell
+from loader.transport.base import NoPlace, ServerCannotTell
 from loader.transport.connection import connected, log_sizes
 from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Events, command, gtid_command, prepare
 
@@ -48,7 +48,7 @@ def first_outside(address: ServerAddress, gtids: GtidSet) -> Position | None:
         return None
     file, begin = found
     if begin < len(MAGIC) or sizes.get(file, 0) >= _BEYOND:
-        raise ServerCannotTell("the first transaction outside a GTID set has no place", source=address, file=file)
+        raise NoPlace("the first transaction outside a GTID set has no place", source=address, file=file)
     return Position.at(file, begin)
 
 
@@ -64,7 +64,7 @@ def _ask(connection: Connection[Any], gtids: GtidSet) -> None:
 
 def _encoded(gtids: MysqlGtidSet) -> bytes:
     if any(":" in source for source in gtids.ranges):
-        raise ServerCannotTell("a set of tagged GTIDs is not asked for")
+        raise NoPlace("a set of tagged GTIDs is not asked for")
     found = struct.pack("<Q", len(gtids.ranges))
     for source, ranges in sorted(gtids.ranges.items()):
         found += bytes.fromhex(source.replace("-", "")) + struct.pack("<Q", len(ranges))

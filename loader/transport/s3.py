@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from loader.binlog.constants import MAGIC
-from loader.errors import BinlogFormatError, GapError, SourceUnavailable
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError, SourceUnavailable
 from loader.model.position import Interval
 from loader.s3 import S3Address, S3ObjectChanged, S3ObjectMissing, S3Unavailable, open_client, s3_errors
 from loader.transport.base import LogFile
@@ -82,7 +82,7 @@ class S3Transport:
             raise GapError(
                 "a log file that is still needed is gone",
                 why=f"there is none in {self._folder}",
-                hint="restore it to the archive, or load the tables again",
+                hint=f"restore it to the archive, or {LOAD_ALL_AGAIN}",
                 file=file,
             ) from error
         except S3ObjectChanged as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from typing import BinaryIO
 
-from loader.errors import GapError, StoreUnavailable
+from loader.errors import LOAD_ALL_AGAIN, GapError, StoreUnavailable
 
 
 class Spool:
@@ -40,7 +40,7 @@ class Spool:
         if known and os.pread(self._descriptor, len(known), offset) != known:
             raise GapError(
                 "the server sends another log than before the connection broke",
-                hint="was it reset, or is another server behind this address? Look, then load the tables again",
+                hint=f"was it reset, or is another server behind this address? Look, then {LOAD_ALL_AGAIN}",
                 position=offset,
             )
         view = memoryview(data)

@@ -123,7 +123,7 @@ def test_a_purged_log_is_a_gap(kind: str, fresh_server: StartServer, tmp_path: P
         found = error(source, transport, tmp_path / name, start, stop)
         assert isinstance(found, GapError), found
         assert found.where["file"] == start.file
-        assert "load the tables again" in found.hint
+        assert "load all tables again" in found.hint
     source.close()
 
 

@@ -224,12 +224,32 @@ def test_a_log_that_is_called_otherwise(shop: Shop) -> None:
         refused(shop, LogPurged, "no longer has transactions in its log that were not read yet")
 
 
-def test_a_log_that_is_called_otherwise_is_followed_once_all_was_read(shop: Shop) -> None:
+@pytest.mark.parametrize("index", [{}, {"log_bin_index": "binlog.index"}], ids=["another index", "the same index"])
+def test_a_log_that_is_called_otherwise_is_followed_once_all_was_read(shop: Shop, index: dict[str, str]) -> None:
     if shop.server.kind == "mariadb":
         pytest.skip("a new log of MariaDB does not know the GTIDs of the one before")
-    shop.server.restart({"log_bin": "other"})
-    shop.insert(5)
-    assert sum(file.rows for file in shop.delta().files) == 1
+    shop.run("FLUSH BINARY LOGS", "FLUSH BINARY LOGS")  # the old name has the higher numbers
+    shop.server.restart({"log_bin": "other"} | index)
+    for number in (5, 6):
+        shop.insert(number)
+        found = shop.delta()
+        assert (found.generation, sum(file.rows for file in found.files)) == ("0002", 1)
+        assert found.start.startswith("other.")
+
+
+def test_a_domain_that_the_server_forgot(fresh_server: StartServer, tmp_path: Path) -> None:
+    shop = begun(fresh_server("mariadb"), tmp_path)
+    shop.run("SET SESSION gtid_domain_id = 5", "INSERT INTO shop.orders VALUES (1, 'x')")
+    shop.insert(2)
+    assert "5-1-1" in shop.delta().gtids
+    shop.run("FLUSH BINARY LOGS")
+    shop.insert(3)
+    shop.delta()
+    purge(shop.server, list(sizes(shop.server))[-1])
+    shop.run("FLUSH BINARY LOGS DELETE_DOMAIN_ID = (5)")
+    for number in (4, 5):
+        shop.insert(number)
+        assert sum(file.rows for file in shop.delta().files) == 1
 
 
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
@@ -372,6 +392,24 @@ def test_a_second_promotion_before_anything_was_staged_since_the_first(
 def generation_start(chain: Any, name: str) -> int:
     generation: Generation = chain.require_generation(name)
     return generation.start_position.seqno(generation.shift)
+
+
+def test_tagged_gtids_are_not_taken_for_purged_ones(fresh_server: StartServer, tmp_path: Path) -> None:
+    shop = begun(fresh_server("mysql"), tmp_path)
+    replica = fresh_server("mysql", options_of_replica("mysql"))
+    replicating(shop.server, replica)
+    shop.run("SET gtid_next = 'AUTOMATIC:blue'", "INSERT INTO shop.orders VALUES (1, 'x')")
+    assert ":blue:1" in shop.delta().gtids
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    there = shop.at(replica)
+    position = Position.at(*list(sizes(replica).items())[-1])
+    there.insert(2)
+    refused(there, AnotherServer, "the place in its log is not known")
+    pipeline.follow_to(there.settings, position)
+    assert sum(file.rows for file in there.delta().files) == 1
+    there.insert(3)
+    assert sum(file.rows for file in there.delta().files) == 1
 
 
 def test_a_replica_that_is_behind_is_refused_until_it_is_not(pair: tuple[Shop, Server]) -> None:
