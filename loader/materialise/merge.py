@@ -94,8 +94,8 @@ def _attempt(
     target: int,
     record: Published | None,
     *,
-    settle: bool,
-    since: int,
+    settle: bool = False,
+    since: int = 0,
 ) -> TableResult:
     history = warehouse.history(table)
     merge = plan_merge(warehouse, history, chain, table, target, record, settle=settle, since=since)

@@ -92,7 +92,11 @@ def test_no_chunk_is_read_from_another_definition(source: SourceServer, tmp_path
 
 def test_a_swap_of_names_that_leaves_the_definition_as_it_was(source: SourceServer, tmp_path: Path) -> None:
     """The load cannot see it. The statement is in the log, and the merge refuses it: materialise.events.check_load."""
-    plan = begun(source, tmp_path, "k VARCHAR(9)")
+    source.run(
+        "CREATE TABLE t (k VARCHAR(9) NOT NULL PRIMARY KEY, a INT NOT NULL, b INT NOT NULL)",
+        "INSERT INTO t (k, a, b) VALUES ('A', 1, 2), ('b', 1, 3), ('C', 1, 4), ('d', 1, 5)",
+    )
+    plan = planned(source, tmp_path, 2)
     source.run("ALTER TABLE t CHANGE a b INT NOT NULL AFTER k, CHANGE b a INT NOT NULL AFTER k")
     assert source.run("SELECT MIN(a), MAX(b) FROM t") == [(2, 1)]
     with source.connected() as connection:
