@@ -8,10 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import settings
 
 from infra.hdfs import HdfsServer, start_hdfs
 from infra.s3server import S3Server, start_s3
 from infra.servers import NEW_MARIADB, Kind, Options, Server, start_server
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 StartServer = Callable[..., Server]
 
