@@ -1,15 +1,16 @@
 """Brings the tables of a source up to date with the server's binary log, every five minutes.
 
-**What it does.** `snapshot_position` chooses an interval of the log: the oldest that is planned and not done, else what
-was logged since the last one, up to the limits of an interval; what is beyond them is left to the runs after this one.
-`extract` stages its changes; `materialise` applies them to the warehouse. A quiet source starts no Spark. The dates of
-a run mean nothing: where to begin is known from the intervals before, however late or early a run is.
+**What it does.** `snapshot_position` chooses intervals of the log: those that are planned and not done, else what was
+logged since the last one. `extract` stages their changes, one interval after the other, for `run_minutes` of the source
+at most; what is left is the next run's. `materialise` applies what is staged to the warehouse. A quiet source starts no
+Spark. The dates of a run mean nothing: where to begin is known from the intervals before, however late or early a run
+is.
 `check_runway` fails the run beside its other tasks, before anything is lost, when the server was about to purge what
 was still to be read (`min_runway_hours` of the source).
 
 **When it fails.** The DAG pauses itself, and nothing is lost as long as the server keeps its log. Read the end of the
 failed task's log: it says what failed, why, and what to do. Then clear the failed task, and unpause the DAG: the failed
-run does its own interval, and the runs after it go on from there. Every task can be cleared at any time, also
+run does its own intervals, and the runs after it go on from there. Every task can be cleared at any time, also
 of a run that succeeded: what is done already is found and not done twice.
 """
 
@@ -45,7 +46,6 @@ with DAG(
         task_id="materialise",
         use_case="materialise",
         source="{{ params.source }}",
-        arguments=interval,
+        arguments=extract.output,
     )
-    extract >> materialise
     check_runway(source="{{ params.source }}", interval=interval)

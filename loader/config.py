@@ -161,6 +161,7 @@ class Source(_Section):
             that the server has purged.
         rules: the first that matches a table counts; a table that none matches is a plain mirror.
         read_timeout_seconds: a statement fails, and can be tried again, when the server says nothing for so long.
+        run_minutes: a delta extracts planned intervals for so long, then applies them; the rest is the next one's.
         min_runway_hours: the DAG fails when the server keeps what is not staged for less than that; 0 for never.
     """
 
@@ -183,6 +184,7 @@ class Source(_Section):
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
     chunk_rows: Annotated[int, Field(ge=1)] = 100_000
     interval: IntervalLimits = IntervalLimits()
+    run_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
     maintain: Maintain = Maintain()
     min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
 
@@ -283,6 +285,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         part_bytes=source.part_bytes,
         chunk_rows=source.chunk_rows,
         interval=source.interval,
+        run_minutes=source.run_minutes,
         min_runway_hours=source.min_runway_hours,
         maintain=source.maintain,
         staging_root=config.staging.address,

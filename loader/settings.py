@@ -75,7 +75,7 @@ class SourceSettings(BaseModel):
 
     `part_bytes` cuts staged files by the log; it goes into each plan, and so do `skip`, `update_rows` and
     `undecodable`: what becomes of bytes that are no text of their column's character set.
-    `min_runway_hours`: see loader.source.retention.
+    `min_runway_hours`: see loader.source.retention. `run_minutes`: after so long a delta begins no other interval.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -91,6 +91,7 @@ class SourceSettings(BaseModel):
     part_bytes: int
     chunk_rows: int
     interval: IntervalLimits
+    run_minutes: float
     min_runway_hours: float
     staging_root: str
     retention: Retention

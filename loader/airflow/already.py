@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loader.extract.spec import ExtractResult, ExtractSpec, result_of
+from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, result_of
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec, TableResult
 from loader.pipeline import Job
 from loader.staging.chain import PlanChain
@@ -13,8 +13,8 @@ from loader.store.opening import open_store
 
 
 def done_before(job: Job) -> dict[str, Any] | None:
-    """The result of a job whose interval is staged, or published in every table, already; None when it must run."""
-    found: ExtractResult | MaterialiseResult | None = None
+    """The result of a job whose intervals are staged, or published in every table, already; None when it must run."""
+    found: BacklogResult | MaterialiseResult | None = None
     if isinstance(job.spec, ExtractSpec):
         found = _staged(job.spec)
     elif isinstance(job.spec, MaterialiseSpec):
@@ -22,11 +22,16 @@ def done_before(job: Job) -> dict[str, Any] | None:
     return found.model_dump(mode="json") if found else None
 
 
-def _staged(spec: ExtractSpec) -> ExtractResult | None:
+def _staged(spec: ExtractSpec) -> BacklogResult | None:
     chain = PlanChain(open_store(spec.staging_root), spec.source)
-    manifest = chain.manifest(spec.generation, spec.start_seqno)
-    # What it left out may have been given since.
-    return result_of(manifest, "already") if manifest and not manifest.left_out else None
+    extracts = []
+    for manifest in chain.following(spec.generation, spec.start_seqno):
+        if manifest.left_out:
+            return None  # what it left out may have been given since
+        extracts.append(result_of(manifest, "already"))
+        if manifest.stop_seqno >= spec.through_seqno:
+            return backlog_result(extracts)
+    return None
 
 
 def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:

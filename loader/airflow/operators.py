@@ -36,8 +36,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
         use_case: which `loader.pipeline.<use_case>_job` to run.
         source: see `loader.airflow.sources.settings_of`. (templated)
         arguments: what that function needs, under the names of the result of the task before, whose XCom it usually
-            is: `tables`, `manifests`, `start_seqno`, `stop_seqno`, `lognum`, `logpos`, `dry_run`; other keys are
-            ignored. (templated)
+            is: `tables`, `manifests`, `start_seqno`, `through_seqno`, `stop_seqno`, `lognum`, `logpos`, `dry_run`;
+            other keys are ignored. (templated)
         kwargs: of BaseOperator, and `conn_id` of the Spark connection.
     """
 
@@ -102,7 +102,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             case "load":
                 return pipeline.load_job(settings, tuple(self.arguments["manifests"]))
             case "extract":
-                return pipeline.extract_job(settings, self.arguments["start_seqno"])
+                return pipeline.extract_job(settings, self.arguments["start_seqno"], self.arguments["through_seqno"])
             case "materialise":
                 return pipeline.materialise_job(settings, self.arguments["stop_seqno"])
             case "replay":

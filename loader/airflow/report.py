@@ -24,7 +24,16 @@ def summary(result: dict[str, Any]) -> list[str]:
     left_out = [
         f"{one['table']} is left out from {one['position']} on: {one['why']}" for one in result.get("left_out", [])
     ]
-    return [", ".join(head) or "done", *(line.rstrip() for line in lines), *left_out]
+    return [", ".join(head) or "done", *(line.rstrip() for line in lines), *left_out, *_unstaged(result)]
+
+
+def _unstaged(result: dict[str, Any]) -> list[str]:
+    """Why the interval after the extracted ones is not staged, where it is not."""
+    if not result.get("failed"):
+        return []
+    return [
+        f"the interval at {result['stop']} is not staged, and the next run begins with it: {rebuild(result['failed'])}"
+    ]
 
 
 def failure(result: dict[str, Any]) -> LoaderError | None:

@@ -183,7 +183,7 @@ def materialise(
 
 @app.command()
 def run(context: typer.Context, source: SourceOption = "") -> None:
-    """One whole delta: position, extract every interval that is planned, materialise."""
+    """One whole delta: position, extract what is planned for up to run_minutes, materialise."""
     session: Session = context.obj
     settings = session.settings(source)
     chosen = pipeline.snapshot_position(settings)
@@ -191,12 +191,14 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
         _report_nothing(session.output)
         return
     todo = pipeline.unfinished(settings) or [chosen]
-    starts = [interval.start_seqno for interval in todo]
-    result = jobs.submit(pipeline.delta_job(settings, starts), settings, session.output.console)
+    job = pipeline.delta_job(settings, chosen.start_seqno, chosen.through_seqno)
+    result = jobs.submit(job, settings, session.output.console)
     failed = jobs.error_of(result["failed"])
     if not session.output.as_json:
         for extracted in result["extracts"]:
             _report_extract(session.output, extracted)
+        if (left := len(todo) - len(result["extracts"])) > 0 and not failed:
+            session.output.line(f"{left:,} planned intervals are left for the next run: run_minutes is over")
         _report_tables(session.output, result["materialise"])
     elif not failed:
         found = [interval.model_dump() for interval in todo]

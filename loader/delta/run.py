@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loader.delta.spec import DeltaResult, DeltaSpec
-from loader.extract.spec import ExtractResult
-from loader.job import failure
 
 # The rest is imported where it is used: Spark starts meanwhile.
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loader.extract.workers import Workers
-
-_LOG = logging.getLogger(__name__)
 
 
 def delta(starting: Future[SparkSession], spec: DeltaSpec) -> DeltaResult:
@@ -28,7 +23,10 @@ def delta(starting: Future[SparkSession], spec: DeltaSpec) -> DeltaResult:
     with ThreadPoolExecutor(1) as beside:
         # Spark and Iceberg take seconds to load all that a first statement needs: on one machine threads extract then.
         ready = beside.submit(_ready, starting, spec)
-        extracts, failed = _extracted(_workers(starting, spec), spec)
+        workers = _workers(starting, spec)
+        from loader.extract.backlog import extract_backlog
+
+        extracts, failed = extract_backlog(workers, spec.extract)
         from loader.materialise.run import materialise
 
         spark = ready.result()
@@ -47,19 +45,3 @@ def _workers(starting: Future[SparkSession], spec: DeltaSpec) -> Workers:
     from loader.extract.workers import Tasks, Threads
 
     return Threads(spec.threads) if spec.threads else Tasks(starting.result())
-
-
-def _extracted(workers: Workers, spec: DeltaSpec) -> tuple[list[ExtractResult], dict[str, Any] | None]:
-    from loader.extract.run import extract
-
-    extracts: list[ExtractResult] = []
-    for one in spec.extracts:
-        try:
-            extracts.append(extract(workers, one))
-        except Exception as error:
-            if not extracts:
-                raise
-            _LOG.error("the interval at %s could not be extracted", one.start_seqno, exc_info=error)
-            return extracts, failure(error)
-        _LOG.info("staged %s up to %s", extracts[-1].start, extracts[-1].stop)
-    return extracts, None

@@ -11,7 +11,7 @@ from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 
 
 class DeltaSpec(BaseModel):
-    """Extract intervals in their order, then materialise up to the last one that could be.
+    """Extract planned intervals in their order, then materialise up to the last one that is staged.
 
     Attributes:
         threads: of the driver that extract, where it is the executor too; 0 on a cluster, whose tasks do.
@@ -19,7 +19,7 @@ class DeltaSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    extracts: tuple[ExtractSpec, ...]
+    extract: ExtractSpec
     materialise: MaterialiseSpec
     threads: int
 
@@ -28,7 +28,8 @@ class DeltaResult(BaseModel):
     """The intervals that are staged now, and their materialisation.
 
     Attributes:
-        failed: why no more intervals are staged, in the form of `LoaderError.as_dict()`; None: all of them are.
+        failed: why the interval after them is not staged, in the form of `LoaderError.as_dict()`; None: it was not
+            begun.
     """
 
     model_config = ConfigDict(frozen=True)

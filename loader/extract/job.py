@@ -1,11 +1,11 @@
-"""The Spark job that extracts an interval: `spark-submit job.py --spec FILE --result FILE`."""
+"""The Spark job that extracts planned intervals: `spark-submit job.py --spec FILE --result FILE`."""
 
 from __future__ import annotations
 
-from loader.extract.run import extract
+from loader.extract.backlog import staged_backlog
 from loader.extract.spec import ExtractSpec
 from loader.extract.workers import workers_of
 from loader.job import job_main
 
 if __name__ == "__main__":
-    job_main(lambda spark, spec: extract(workers_of(spark), spec), ExtractSpec)
+    job_main(lambda spark, spec: staged_backlog(workers_of(spark), spec), ExtractSpec)

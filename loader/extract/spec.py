@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from loader.model.identity import Identity
 from loader.staging.documents import LeftOut, Manifest
 from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
@@ -26,7 +29,7 @@ class TransportSettings(BaseModel):
         keys: the key files of encrypted logs, as every executor sees them.
         archive: a folder that every executor sees, or `s3://bucket/folder`, with copies of files that are not there any
             more; empty for none.
-        server_id: who must have written what is read from the archive; None: not known.
+        identity: of the server whose log it is, in the archive as well; None: not known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,7 +39,7 @@ class TransportSettings(BaseModel):
     path: str = ""
     keys: KeyFiles = NO_KEYS
     archive: str = ""
-    server_id: int | None = None
+    identity: Identity | None = None
 
     @property
     def at_hand(self) -> bool:
@@ -52,7 +55,7 @@ class TransportSettings(BaseModel):
         from loader.transport.s3 import S3Transport
 
         archive = S3Transport if self.archive.startswith(_S3) else FileTransport
-        return WithArchive(self._primary(), archive(self.archive, self.keys), self.server_id)
+        return WithArchive(self._primary(), archive(self.archive, self.keys), self.identity)
 
     def _primary(self) -> Transport:
         # Not at the top: the network's loads the codec's kernels, for which a second is a long time to wait.
@@ -68,7 +71,7 @@ class TransportSettings(BaseModel):
             return FileTransport(self.path, self.keys) if in_folder else ListedTransport(self.files())
         if self.server is None:
             raise ValueError("a network transport needs a server")
-        return NetworkTransport(self.server)
+        return NetworkTransport(self.server, self.identity)
 
     def files(self) -> LogFiles:
         """The log files of a file transport.
@@ -83,7 +86,12 @@ class TransportSettings(BaseModel):
 
 
 class ExtractSpec(BaseModel):
-    """Extract the planned interval that starts at `start_seqno`."""
+    """Extract the planned interval that starts at `start_seqno`, and the ones after it up to a stop.
+
+    Attributes:
+        through_seqno: the stop of the last interval to extract; 0: only the first one.
+        seconds: after which no other interval is begun.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -92,6 +100,8 @@ class ExtractSpec(BaseModel):
     staging_root: str
     start_seqno: int
     transport: TransportSettings
+    through_seqno: int = 0
+    seconds: float = 0
 
 
 class RestoreResult(BaseModel):
@@ -133,25 +143,60 @@ class ExtractResult(BaseModel):
     events: int
 
 
+class BacklogResult(ExtractResult):
+    """Several extracted intervals, as if they were one.
+
+    Attributes:
+        intervals: how many they are.
+        failed: why the interval after them is not staged, in the form of `LoaderError.as_dict()`; None: it was not
+            begun.
+    """
+
+    intervals: int
+    failed: dict[str, Any] | None = None
+
+
 def result_of(manifest: Manifest, status: Literal["staged", "already"]) -> ExtractResult:
     """The report of a manifest."""
-    rows: dict[str, TableRows] = {}
-    for file in manifest.files:
-        sums = rows.get(str(file.name), TableRows(table=str(file.name)))
-        rows[str(file.name)] = TableRows(
-            table=sums.table,
-            inserts=sums.inserts + file.inserts,
-            updates=sums.updates + file.updates,
-            deletes=sums.deletes + file.deletes,
-        )
+    rows = _summed((str(file.name), file.inserts, file.updates, file.deletes) for file in manifest.files)
     return ExtractResult(
         status=status,
         start=manifest.start,
         stop=manifest.stop,
         start_seqno=manifest.start_seqno,
         stop_seqno=manifest.stop_seqno,
-        tables=tuple(rows[name] for name in sorted(rows)),
+        tables=rows,
         left_out=manifest.left_out,
         bytes=manifest.balance.bytes if manifest.balance else 0,
         events=manifest.balance.events if manifest.balance else 0,
+    )
+
+
+def backlog_result(extracts: Sequence[ExtractResult], failed: dict[str, Any] | None = None) -> BacklogResult:
+    """The report of intervals that follow on each other, at least one."""
+    rows = ((rows.table, rows.inserts, rows.updates, rows.deletes) for one in extracts for rows in one.tables)
+    return BacklogResult(
+        status="already" if all(one.status == "already" for one in extracts) else "staged",
+        start=extracts[0].start,
+        stop=extracts[-1].stop,
+        start_seqno=extracts[0].start_seqno,
+        stop_seqno=extracts[-1].stop_seqno,
+        tables=_summed(rows),
+        left_out=tuple(left_out for one in extracts for left_out in one.left_out),
+        bytes=sum(one.bytes for one in extracts),
+        events=sum(one.events for one in extracts),
+        intervals=len(extracts),
+        failed=failed,
+    )
+
+
+def _summed(rows: Iterable[tuple[str, int, int, int]]) -> tuple[TableRows, ...]:
+    """Tables by name with their inserts, updates and deletes, each table once."""
+    sums: dict[str, tuple[int, int, int]] = {}
+    for table, *counts in rows:
+        inserts, updates, deletes = map(add, sums.get(table, (0, 0, 0)), counts)
+        sums[table] = inserts, updates, deletes
+    return tuple(
+        TableRows(table=table, inserts=inserts, updates=updates, deletes=deletes)
+        for table, (inserts, updates, deletes) in sorted(sums.items())
     )

@@ -50,7 +50,7 @@ def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoi
 
 def log_of(settings: SourceSettings, generation: Generation) -> TransportSettings:
     """Where the log of a generation is read."""
-    return settings.transport.model_copy(update={"server_id": generation.identity.server_id})
+    return settings.transport.model_copy(update={"identity": generation.identity})
 
 
 def _check_log(settings: SourceSettings, transport: Transport, connection: Connection[Any], position: Position) -> bool:

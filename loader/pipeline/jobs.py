@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -41,9 +40,9 @@ class Job:
         return self.name not in {"snapshot", "load", "maintain", "replay"}
 
 
-def extract_job(settings: SourceSettings, start_seqno: int) -> Job:
-    """The extraction of the interval that starts there."""
-    return Job("extract", _PACKAGE / "extract" / "job.py", _extract_spec(settings, start_seqno))
+def extract_job(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> Job:
+    """The extraction of the interval that starts there, and of those after it up to a stop, within a run's time."""
+    return Job("extract", _PACKAGE / "extract" / "job.py", _extract_spec(settings, start_seqno, through_seqno))
 
 
 def again_job(settings: SourceSettings, start_seqno: int) -> Job:
@@ -95,10 +94,13 @@ def materialise_job(settings: SourceSettings, through_seqno: int | None = None) 
     return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
 
 
-def delta_job(settings: SourceSettings, start_seqnos: Sequence[int]) -> Job:
-    """The extraction of the intervals that start there, in this order, then the materialisation."""
-    extracts = tuple(_extract_spec(settings, start) for start in start_seqnos)
-    spec = DeltaSpec(extracts=extracts, materialise=_materialise_spec(settings, None), threads=settings.spark.threads)
+def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) -> Job:
+    """The extraction of the intervals from that start up to that stop, within a run's time; the materialisation."""
+    spec = DeltaSpec(
+        extract=_extract_spec(settings, start_seqno, through_seqno),
+        materialise=_materialise_spec(settings, None),
+        threads=settings.spark.threads,
+    )
     return Job("delta", _PACKAGE / "delta" / "job.py", spec)
 
 
@@ -169,7 +171,7 @@ def _materialise_spec(settings: SourceSettings, through_seqno: int | None) -> Ma
     return MaterialiseSpec(**_tables(settings, generation), through_seqno=through_seqno)
 
 
-def _extract_spec(settings: SourceSettings, start_seqno: int) -> ExtractSpec:
+def _extract_spec(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> ExtractSpec:
     generation = chain_of(settings).of_interval(start_seqno)
     return ExtractSpec(
         source=settings.name,
@@ -177,4 +179,6 @@ def _extract_spec(settings: SourceSettings, start_seqno: int) -> ExtractSpec:
         staging_root=settings.staging_root,
         start_seqno=start_seqno,
         transport=log_of(settings, generation),
+        through_seqno=through_seqno,
+        seconds=settings.run_minutes * 60,
     )

@@ -33,7 +33,11 @@ from loader.transport.segments import check_whole
 
 
 class IntervalChosen(BaseModel):
-    """The interval that a delta works on; `new` when it was planned just now."""
+    """The first interval that a delta works on; `new` when it was planned just now.
+
+    Attributes:
+        through_seqno: the stop of the last planned interval that the delta takes, if its time is long enough.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,6 +47,7 @@ class IntervalChosen(BaseModel):
     stop: str
     start_seqno: int
     stop_seqno: int
+    through_seqno: int
     new: bool
 
 
@@ -140,23 +145,23 @@ def _current(settings: SourceSettings, chain: PlanChain, generation: Generation)
 
 
 def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
-    """Choose the interval to work on: the oldest unfinished one, else the first new one before the end of the log now.
+    """Choose the intervals to work on: all unfinished ones, else new ones up to the end of the log now.
 
     The log up to there is planned at once, in as many intervals as the limits make of it. A `run` (of an orchestrator)
-    that was given an interval before gets the same one. None: nothing was ever planned and nothing is in the log.
+    that was given intervals before gets the same ones. None: nothing was ever planned and nothing is in the log.
 
     Raises:
         LoaderError: the source was never loaded, cannot be read from, or its log does not continue the chain.
     """
     chain = chain_of(settings)
     if run and (given := _given(chain, run)):
-        return _chosen(given, new=False)
+        return _chosen(*given, new=False)
     newest = chain.require_generation()
     with connected(settings.server) as connection:
         inspect.check_settings(connection)
     generation = _current(settings, chain, newest)
     if unfinished := chain.unfinished(generation.name):
-        return _noted(chain, unfinished[0], run, new=False)
+        return _noted(chain, unfinished[0], unfinished[-1].stop_seqno, run, new=False)
     head = chain.head(generation.name)
     start = head.interval.stop if head else generation.start_position
     log = log_of(settings, generation)
@@ -164,7 +169,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     read = _read(settings, log, start, SchemaStore(chain.store, settings.name), digest)
     stop = read.stop
     if stop == start:
-        return _noted(chain, head, run, new=False) if head else None
+        return _noted(chain, head, head.stop_seqno, run, new=False) if head else None
     template = Plan(
         source=settings.name,
         generation=generation.name,
@@ -184,32 +189,37 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         side_effects_at="" if read.side_effects is None else str(stop),
         folds=read.folds,
     )
-    return _noted(chain, _planned(chain, generation, template, log, settings.interval), run, new=True)
+    first, last = _planned(chain, generation, template, log, settings.interval)
+    return _noted(chain, first, last.stop_seqno, run, new=True)
 
 
-def _given(chain: PlanChain, run: str) -> Plan | None:
-    """The plan that a run was given before, unless another generation of the log took over before it."""
+def _given(chain: PlanChain, run: str) -> tuple[Plan, int] | None:
+    """The first plan that a run was given before, and the stop of its last one.
+
+    What a newer generation of the log took over is not a part of it any more; None where that is all of it.
+    """
     for generation in reversed(chain.generations()):
-        found = chain.run(generation.name, run)
-        if found and found.start_seqno < chain.counting(generation):
-            return found
+        counts = chain.counting(generation)
+        if (found := chain.run(generation.name, run)) and found[0].stop_seqno <= counts:
+            return found[0], min(found[1], counts)
     return None
 
 
 def unfinished(settings: SourceSettings) -> list[IntervalChosen]:
     """The intervals that are planned and not staged yet, in the order in which they are to be."""
     chain = chain_of(settings)
-    return [_chosen(plan, new=False) for plan in chain.unfinished(chain.require_generation().name)]
+    plans = chain.unfinished(chain.require_generation().name)
+    return [_chosen(plan, plan.stop_seqno, new=False) for plan in plans]
 
 
 def _planned(
     chain: PlanChain, generation: Generation, backlog: Plan, log: TransportSettings, limits: IntervalLimits
-) -> Plan:
-    """Add the plans of a backlog to the chain, one by one in their order; the first of them.
+) -> tuple[Plan, Plan]:
+    """Add the plans of a backlog to the chain, one by one in their order; the first and the last of them.
 
     Where another process was there first and stopped elsewhere, its plans stand, and it goes on from there.
     """
-    first, start = None, backlog.start
+    first, plan, start = None, None, backlog.start
     for stop in stops(log.open(), backlog.interval, limits):
         change: dict[str, object] = {"start": start, "stop": str(stop)}
         if generation.known_until and Position.parse(start) < Position.parse(generation.known_until):
@@ -220,9 +230,9 @@ def _planned(
         first, start = first or plan, plan.stop
         if start != str(stop):
             break
-    if first is None:
+    if first is None or plan is None:
         raise ValueError("a backlog has a stop at least")
-    return first
+    return first, plan
 
 
 @dataclass(frozen=True)
@@ -269,13 +279,13 @@ def _without(tables: TableFilter, names: list[TableName]) -> TableFilter:
     return tables.model_copy(update={"exclude": (*tables.exclude, *(escape(str(name)) for name in names))})
 
 
-def _noted(chain: PlanChain, plan: Plan, run: str, new: bool) -> IntervalChosen:
+def _noted(chain: PlanChain, first: Plan, through_seqno: int, run: str, new: bool) -> IntervalChosen:
     if run:
-        chain.note_run(plan, run)
-    return _chosen(plan, new)
+        chain.note_run(first, through_seqno, run)
+    return _chosen(first, through_seqno, new)
 
 
-def _chosen(plan: Plan, new: bool) -> IntervalChosen:
+def _chosen(plan: Plan, through_seqno: int, new: bool) -> IntervalChosen:
     return IntervalChosen(
         source=plan.source,
         generation=plan.generation,
@@ -283,5 +293,6 @@ def _chosen(plan: Plan, new: bool) -> IntervalChosen:
         stop=plan.stop,
         start_seqno=plan.start_seqno,
         stop_seqno=plan.stop_seqno,
+        through_seqno=through_seqno,
         new=new,
     )

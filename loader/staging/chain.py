@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from loader.errors import DataError, LoaderError, StagedDataError, UsageError
 from loader.failpoints import failpoint
@@ -39,9 +39,16 @@ _Chained = TypeVar("_Chained", Plan, Manifest)
 
 
 class RunRecord(Document):
-    """Which interval an orchestrator's run was given, so that a repeated run gets the same one."""
+    """Which intervals an orchestrator's run was given, so that a repeated run gets the same ones.
+
+    Attributes:
+        through_seqno: the stop of the last one; 0: the run was given only the interval that starts at `start_seqno`.
+    """
+
+    LATER: ClassVar[tuple[str, ...]] = ("through_seqno",)
 
     start_seqno: int
+    through_seqno: int = 0
 
 
 @dataclass(frozen=True)
@@ -386,14 +393,18 @@ class PlanChain:
                 return found.exact_at_seqno
         return 0
 
-    def run(self, generation: str, run: str) -> Plan | None:
-        """The plan that a run was given before."""
+    def run(self, generation: str, run: str) -> tuple[Plan, int] | None:
+        """The first plan that a run was given before, and the stop of its last one."""
         record = self._read(self._run_key(generation, run), RunRecord)
-        return self.require_plan(generation, record.start_seqno) if record else None
+        if record is None:
+            return None
+        first = self.require_plan(generation, record.start_seqno)
+        return first, record.through_seqno or first.stop_seqno
 
-    def note_run(self, plan: Plan, run: str) -> None:
-        """Remember which interval a run was given; the first note stands."""
-        self.store.create(self._run_key(plan.generation, run), RunRecord(start_seqno=plan.start_seqno).canonical())
+    def note_run(self, first: Plan, through_seqno: int, run: str) -> None:
+        """Remember the first interval that a run was given, and the stop of its last one; the first note stands."""
+        record = RunRecord(start_seqno=first.start_seqno, through_seqno=through_seqno)
+        self.store.create(self._run_key(first.generation, run), record.canonical())
 
     def folder(self, generation: str, start_seqno: int) -> str:
         """Folder of the interval."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from loader.binlog.constants import HEADER, MAGIC, ROTATE
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError
+from loader.model.identity import Identity
 from loader.model.position import Interval
 from loader.transport.base import LogFile, Transport
 from loader.transport.reading import read_exactly
@@ -25,12 +26,12 @@ _SERVER_ID = slice(5, 9)
 
 
 class WithArchive:
-    """A transport, and an archive for the files that it does not have. `server_id`: who must have written those."""
+    """A transport, and an archive for the files that it does not have. `identity`: who must have written those."""
 
-    def __init__(self, primary: Transport, archive: Transport, server_id: int | None) -> None:
+    def __init__(self, primary: Transport, archive: Transport, identity: Identity | None) -> None:
         self._primary = primary
         self._archive = archive
-        self._server_id = server_id
+        self._server_id = identity.server_id if identity else None
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
         """See Transport."""

@@ -21,6 +21,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, sleep_us
 from loader.binlog.constants import MAGIC
 from loader.binlog.format import log_identity
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError, SourceUnavailable
+from loader.model.identity import Identity
 from loader.model.position import Interval
 from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile, LogLags
@@ -40,11 +41,19 @@ _NO_FILE = "Could not find first log file"  # what both servers say with it of a
 class NetworkTransport:
     """Reads the log as a replica does, under a server id and uuid of its own for each dump.
 
-    `patience_seconds`: how long a broken dump is tried to be taken up without a byte more.
+    Args:
+        identity: of the server whose log it is; None: whoever has the address.
+        patience_seconds: how long a broken dump is tried to be taken up without a byte more.
     """
 
-    def __init__(self, address: ServerAddress, patience_seconds: float = _PATIENCE_SECONDS) -> None:
+    def __init__(
+        self,
+        address: ServerAddress,
+        identity: Identity | None = None,
+        patience_seconds: float = _PATIENCE_SECONDS,
+    ) -> None:
         self._address = address
+        self._identity = identity
         self._patience = patience_seconds
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
@@ -75,7 +84,7 @@ class NetworkTransport:
         with tempfile.TemporaryFile(prefix="loader-spool-") as disk:
             spool = Spool(disk)
             download = _Download(self._address, file, (start, stop), spool, self._patience)
-            download.check()
+            download.check(self._identity)
             spool.fill(lambda _: download.run(), stop)
             try:
                 yield spool
@@ -94,15 +103,29 @@ class _Download:
         self._spool = spool
         self._patience = patience
         self._heard = time.monotonic()
-        self._server: object = None
+        self._server: tuple[str, ...] = ()
         self._log: object = None
         self._cancelled = Event()
         self._connection: Connection[Any] | None = None
 
-    def check(self) -> None:
-        """Raise what stands against the first dump. Raises as `connected` does."""
+    def check(self, expected: Identity | None) -> None:
+        """Raise what stands against the first dump.
+
+        Raises:
+            GapError: another server has the address now. LoaderError: as `connected`.
+        """
         with connected(self._address, _SILENCE_SECONDS) as connection:
             self._server = _server_of(connection)
+        ours = f"server_uuid {expected.uuid}" if expected and expected.uuid else None
+        if expected and (ours or f"server_id {expected.server_id}") not in self._server:
+            raise GapError(
+                "another server has the address of the source now",
+                why=f"the interval was planned on {ours or f'server_id {expected.server_id}'},"
+                f" this is {' '.join(self._server)}",
+                hint="loader run, which goes on with the new server; in Airflow clear the whole run of the DAG",
+                source=self._address,
+                file=self._file,
+            )
 
     def run(self) -> None:
         """Dump until all is there.

@@ -74,7 +74,11 @@ class Site:
 
     @property
     def interval(self) -> dict[str, Any]:
-        return {"start_seqno": self.plan.start_seqno, "stop_seqno": self.plan.stop_seqno}
+        return {
+            "start_seqno": self.plan.start_seqno,
+            "stop_seqno": self.plan.stop_seqno,
+            "through_seqno": self.plan.stop_seqno,
+        }
 
     def configure(self, password: str = "", secrets: str = "") -> None:
         (self.folder / "loader.toml").write_text(f"""

@@ -18,7 +18,7 @@ from loader.airflow.operators import LoaderSparkOperator
 DAGS = {
     "initial_load": {"snapshot": {"load"}, "load": set()},
     "continuous_delta": {
-        "snapshot_position": {"extract", "materialise", "check_runway"},
+        "snapshot_position": {"extract", "check_runway"},
         "extract": {"materialise"},
         "materialise": set(),
         "check_runway": set(),

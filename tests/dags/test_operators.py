@@ -308,6 +308,17 @@ def test_an_interval_that_left_a_table_out_is_looked_at_again(
     assert f"shop.a is left out from {place} on: lost" in summary(spark_submit_program.result)
 
 
+def test_the_log_names_the_interval_that_a_run_could_not_stage_behind_others(
+    site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    failed = GapError("a log file is gone", file="binlog.000002").as_dict()
+    spark_submit_program.result = {"status": "staged", "tables": [], "stop": "binlog.000001:100", "failed": failed}
+    assert _operator("extract", site).execute(running.context) == spark_submit_program.result
+    said = "\n".join(summary(spark_submit_program.result))
+    assert "the interval at binlog.000001:100 is not staged" in said
+    assert "a log file is gone" in said
+
+
 def test_a_published_interval_starts_no_spark(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
     site.stage()
     _publish(site, site.plan.stop)

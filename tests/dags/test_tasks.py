@@ -27,6 +27,7 @@ _CHOSEN = IntervalChosen(
     stop="binlog.000001:100",
     start_seqno=1_000_000_000_004,
     stop_seqno=1_000_000_000_100,
+    through_seqno=1_000_000_000_100,
     new=True,
 )
 _RUNWAY = Runway(file="binlog.000001", hours=5.5, rule="age")

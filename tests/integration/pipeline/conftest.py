@@ -54,6 +54,7 @@ def settings_of(address: ServerAddress, tables: str, folder: Path) -> SourceSett
         undecodable="error",
         part_bytes=65536,
         chunk_rows=1000,
+        run_minutes=30,
         min_runway_hours=0,
         interval=IntervalLimits(),
         retention=Retention(),

@@ -22,6 +22,7 @@ from loader.materialise.chain import Chain
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline import IntervalChosen, chain_of, snapshot_position
+from loader.pipeline.following import log_of
 from loader.settings import SourceSettings
 from loader.source.continuity import (
     AnotherServer,
@@ -460,20 +461,28 @@ def test_an_interval_of_another_server_is_not_extracted(pair: tuple[Shop, Server
     with pytest.raises(LoaderError) as caught:
         shop.at(replica).extract(chosen)
     assert isinstance(caught.value, DataError)
+    transport = log_of(shop.settings, chain_of(shop.settings).require_generation())
+    with (
+        pytest.raises(GapError, match="another server has the address of the source now"),
+        transport.model_copy(update={"server": address_of(replica)}).open().open("binlog.000001", 4, 200),
+    ):
+        pass
     assert shop.extract(chosen).files
 
 
 def test_a_run_that_goes_on_while_another_server_is_followed_stops(pair: tuple[Shop, Server]) -> None:
     shop, replica = pair
     first = shop.delta()
-    shop.insert(3)
-    chosen = snapshot_position(shop.settings)
+    shop.insert(3, 4)
+    chosen = snapshot_position(shop.settings, "dag/1")
     assert chosen is not None
     caught_up(shop.server, replica)
     stop_replica(replica)
     there = shop.at(replica)
     second = there.delta()
-    assert (second.generation, sum(file.rows for file in second.files)) == ("0002", 1)
+    assert (second.generation, sum(file.rows for file in second.files)) == ("0002", 2)
+    again = snapshot_position(there.settings, "dag/1")
+    assert again is not None and (again.generation, again.start_seqno) == ("0002", second.start_seqno)
     for _ in range(2):
         with pytest.raises(Superseded, match="followed on another server since"):
             shop.extract(chosen)

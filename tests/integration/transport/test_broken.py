@@ -59,7 +59,8 @@ def whole(log: LogFile) -> bytes:
 
 
 def through(proxy: Proxy, source: Source, patience: float = 60) -> NetworkTransport:
-    return NetworkTransport(ServerAddress(host="127.0.0.1", port=proxy.port, user=source.address.user), patience)
+    address = ServerAddress(host="127.0.0.1", port=proxy.port, user=source.address.user)
+    return NetworkTransport(address, patience_seconds=patience)
 
 
 def kill_dump(source: Source) -> bool:

@@ -82,6 +82,7 @@ def settings_of(folder: Path, root: str = "") -> SourceSettings:
         undecodable="error",
         part_bytes=4096,
         chunk_rows=1000,
+        run_minutes=30,
         min_runway_hours=0,
         interval=IntervalLimits(),
         retention=Retention(),

@@ -127,15 +127,15 @@ def test_a_run_keeps_the_interval_it_was_given_first(chain: PlanChain) -> None:
     first, second = (chain.extend(one) for one in (plan(4, 100), plan(100, 200)))
     run = "scheduled__2026-11-21T10:00:00+00:00"
     assert chain.run("0001", run) is None
-    chain.note_run(first, run)
-    chain.note_run(second, run)
-    assert chain.run("0001", run) == first
+    chain.note_run(first, second.stop_seqno, run)
+    chain.note_run(second, second.stop_seqno, run)
+    assert chain.run("0001", run) == (first, second.stop_seqno)
     assert chain.run("0001", run + "x") is None
 
 
 def test_notes_of_runs_are_no_intervals(chain: PlanChain) -> None:
     one = chain.extend(plan(4, 100))
-    chain.note_run(one, "manual__1")
+    chain.note_run(one, one.stop_seqno, "manual__1")
     assert chain.starts("0001") == [one.start_seqno]
 
 

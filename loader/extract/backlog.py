@@ -1,0 +1,48 @@
+"""Extracting planned intervals one after the other, for as long as a run may."""
+
+from __future__ import annotations
+
+import logging
+from time import monotonic
+from typing import Any
+
+from loader.extract.run import extract
+from loader.extract.spec import BacklogResult, ExtractResult, ExtractSpec, backlog_result
+from loader.extract.workers import Workers
+from loader.job import failure
+
+_LOG = logging.getLogger(__name__)
+
+
+def extract_backlog(workers: Workers, spec: ExtractSpec) -> tuple[list[ExtractResult], dict[str, Any] | None]:
+    """Stage the planned intervals from `start_seqno` up to `through_seqno`, until the time of the spec is over.
+
+    Returns:
+        The intervals, in order; why the one after them is not staged, in the form of `LoaderError.as_dict()`. None:
+        it was not begun.
+
+    Raises:
+        LoaderError: the first interval could not be extracted.
+    """
+    extracts: list[ExtractResult] = []
+    start, end = spec.start_seqno, monotonic() + spec.seconds
+    while not extracts or (start < spec.through_seqno and monotonic() < end):
+        try:
+            extracts.append(extract(workers, spec.model_copy(update={"start_seqno": start})))
+        except Exception as error:
+            if not extracts:
+                raise
+            _LOG.error("the interval at %s could not be extracted", start, exc_info=error)
+            return extracts, failure(error)
+        start = extracts[-1].stop_seqno
+        _LOG.info("staged %s up to %s", extracts[-1].start, extracts[-1].stop)
+    return extracts, None
+
+
+def staged_backlog(workers: Workers, spec: ExtractSpec) -> BacklogResult:
+    """The same as one report.
+
+    Raises:
+        LoaderError: see `extract_backlog`.
+    """
+    return backlog_result(*extract_backlog(workers, spec))
