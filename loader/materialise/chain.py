@@ -244,8 +244,8 @@ class Chain:
         for name in sorted(name for name in named if name not in others):
             with suppress(UnsupportedError):  # a statement that cannot be read: the table stops at it
                 origin = self.origin_of(TableName.parse(name), target)
-                if origin.dropped or origin.seqno is not None:
-                    found[name] = 0 if origin.dropped else origin.seqno or 0
+                if origin.dropped or origin.last is not None:
+                    found[name] = 0 if origin.dropped else origin.last or 0
         return found
 
     def committed_at(self, target: int) -> str:

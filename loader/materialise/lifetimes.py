@@ -17,10 +17,12 @@ class Origin:
     Attributes:
         seqno: right before the statement that made the table; None if it may be older than the log.
         dropped: the table does not exist any more at the end of the log.
+        last: as `seqno`, of the last life alone.
     """
 
     seqno: int | None
     dropped: bool
+    last: int | None
 
 
 def origin_of(
@@ -32,7 +34,7 @@ def origin_of(
     made: int | None = None,
     every_life: bool,
 ) -> Origin:
-    """Return where the records of a table begin, of its last life or of all its lives.
+    """Return where the records of a table begin.
 
     A life begins with CREATE TABLE, or with a RENAME to the table's name, and ends with DROP TABLE or a RENAME.
     `CREATE TABLE IF NOT EXISTS` begins one only if the log shows that the table was dropped before.
@@ -44,41 +46,54 @@ def origin_of(
         target: a seqno; later statements do not count.
         made: the seqno right before the statement that made the table as it is at `after`; 0 if there is no table then,
             None if that is not known.
-        every_life: begin with the first life that the log holds, and not with the last one. There is no origin if the
-            log also holds records of an earlier life that began before the log.
+        every_life: begin with the first life that the log holds. There is no origin if the log also holds records of
+            an earlier life that began before the log. Otherwise begin with the last life, or with an earlier one if
+            that ended with a RENAME, since another table takes its rows.
 
     Raises:
         UnsupportedError: a statement since then whose effect on the table is not known.
     """
-    begin: int | None = None
+    begin: int | None = None  # of all lives so far
+    last: int | None = None  # of the last one
+    needed: int | None = None  # of the last one, or of an earlier one whose rows another table takes
+    counts = True  # whether the life that is looked at is such a one
     maybe: int | None = None  # by CREATE TABLE IF NOT EXISTS
     ends = 0  # of the life that is looked at, whose beginning was not found yet
     orphans = False  # records of that life
     dropped: bool | None = None
+
+    def begun(seqno: int) -> None:
+        nonlocal begin, last, needed, counts, maybe, orphans
+        begin, last, needed = seqno, seqno if last is None else last, seqno if counts else needed
+        counts, maybe, orphans = False, None, False
+
     for manifest in newest_first:
         for event in reversed(list(known_events(table, [manifest], after, target))):
             if isinstance(event, Unknown):
-                if dropped and not every_life:
-                    return Origin(None, dropped=True)  # whatever it was, nothing of it is left
-                raise event.error
+                if every_life or not (dropped or needed is not None):
+                    raise event.error
+                return Origin(needed, bool(dropped), last)  # whatever it was, nothing of it is left
             if dropped is None and isinstance(event, Left | Came | Made):
                 dropped = isinstance(event, Left)
             if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
-                begin, maybe, ends, orphans = event.seqno - 1, None, 0, False
+                begun(event.seqno - 1)
+                ends, counts = 0, isinstance(event, Came)  # the same statement gave its rows away, if it was there
             elif isinstance(event, Made):
                 maybe = event.seqno - 1
             elif isinstance(event, Left):
-                begin, orphans = (begin, orphans) if maybe is None else (maybe, False)
-                maybe, ends = None, event.seqno
-            if begin is not None and not every_life:
-                return Origin(begin, dropped=bool(dropped))
+                if maybe is not None:
+                    begun(maybe)
+                ends, counts = event.seqno, event.renamed or needed is None
         orphans = orphans or (begin is not None and _has_records(manifest, table, after, ends))
     if made == 0:
         dropped = True if dropped is None else dropped
-        begin, orphans = (begin, orphans) if maybe is None else (maybe, False)
+        if maybe is not None:
+            begun(maybe)
     elif made is not None:
-        begin, orphans = made, False
-    return Origin(None if orphans else begin, dropped=bool(dropped))
+        begun(made)
+    if every_life:
+        return Origin(None if orphans else begin, bool(dropped), last)
+    return Origin(needed, bool(dropped), last)
 
 
 def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:

@@ -82,7 +82,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     changed |= failed
     done: list[TableResult] = []
     todo: list[tuple[int, TableName]] = []
-    for table in sorted(changed | known_tables(chain, record) | set(before)):
+    for table in sorted(changed | known_tables(chain, record) | _named(chain, record, stop)):
         if not chain.captures(last.start_seqno, table):
             _LOG.warning("%s is not captured any more; it stays as it is", table)
             continue
@@ -95,7 +95,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     biggest_first = [table for _, table in sorted(todo, reverse=True)]
     count = tables_at_once(spark)
     done += _all(biggest_first, lambda table: bring(table, stop), count)
-    done = _waited(done, stop, partial(bring, last=True), count, passed)
+    done = _waited(done, lambda table, last: bring(table, stop, last=last), stop, count, passed)
     earlier = {str(table): result for table, result in before.items()}
     done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
     done = sorted(isolation.judged(done), key=lambda result: result.table)
@@ -205,22 +205,38 @@ def _later_life(
 
 def _waited(
     done: Sequence[TableResult],
+    bring: Callable[[TableName, bool], TableResult],
     stop: int,
-    bring: Callable[[TableName, int], TableResult],
     count: int,
     passed: Mapping[TableName, LoaderError],
 ) -> list[TableResult]:
     """Bring the tables that waited for another one to the stop, now that the others are there.
 
-    One that was dropped since goes on behind that, also where the other one has stopped.
+    One that was dropped since goes on behind that, also where the other one has stopped, but not where a retry may
+    bring the other one: another table may have to take the rows that it had until then.
     A table that waits again, for one that did not fail, makes no progress: another run would not help it either. Unless
     the other one is among those that `passed` over what they could not apply: its rows are not known then.
     """
-    second = {one.table: one for one in _all(_waiting(done), lambda table: bring(table, stop), count)}
+    first = {one.table: one for one in done}
+    second = {
+        one.table: one
+        for one in _all(_waiting(done), lambda table: bring(table, not _may_come(str(table), first)), count)
+    }
     found = [second.get(one.table, one) for one in done]
     failed = {one.table for one in found if one.error}
     stalled = {str(table) for table in _waiting(found) if _awaited(second[str(table)]) not in failed}
     return [_stalled(one, stop, passed) if one.table in stalled else one for one in found]
+
+
+def _may_come(table: str, results: Mapping[str, TableResult]) -> bool:
+    """Return whether a table waits, at last, for one that failed in a way that a retry can help."""
+    seen: set[str] = set()
+    while (found := results.get(table)) and found.error and found.error["error"] == WaitingForTable.__name__:
+        if table in seen:
+            return False
+        seen.add(table)
+        table = _awaited(found)
+    return bool(found and found.error and found.error["retryable"])
 
 
 def _waiting(results: Sequence[TableResult]) -> list[TableName]:
@@ -289,6 +305,13 @@ def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName
     behind = map(TableName.parse, record.behind) if record else ()
     staged = {file.name for manifest in chain.between(low, stop) for file in manifest.files if file.rows}
     return staged | {table for _, table in chain.left_out(low, stop)} | set(behind)
+
+
+def _named(chain: Chain, record: Published | None, stop: int) -> set[TableName]:
+    """Tables that statements are about that no published record has: one without records is found by them alone."""
+    low = record.stop_seqno if record else 0
+    named = {name for manifest in chain.between(low, stop) for one in manifest.barriers for name in one.tables}
+    return set(map(TableName.parse, named))
 
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:

@@ -120,13 +120,8 @@ def copy_of(
     history = warehouse.history(table)
     applied = history.applied_before(seqno) if history else None
     since = applied.seqno if applied else chain.origin_of(table, seqno - 1).seqno
-    if since is None or (applied and applied.state == "gone"):
-        raise UnsupportedError(
-            f"table {table} got the name of a captured table, and is not in the warehouse itself",
-            why="its rows were never read, so nobody knows which ones it brought",
-            hint=taker.load_again,
-            table=table,
-        )
+    if since is None:
+        raise _never_read(table, taker)
     newest = history.applied if history else None
     beyond = newest is not None and newest.seqno >= seqno
     low = known_through(record, table, applied) if applied else since
@@ -149,9 +144,20 @@ def copy_of(
             table=table,
             seqno=seqno,
         )
+    if applied and applied.state == "gone":
+        raise _never_read(table, taker)
     if history is None or applied is None or applied.state == "fresh":
         return None
     return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
+
+
+def _never_read(table: TableName, taker: TableName) -> UnsupportedError:
+    return UnsupportedError(
+        f"table {table} got the name of a captured table, and is not in the warehouse itself",
+        why="its rows were never read, so nobody knows which ones it brought",
+        hint=taker.load_again,
+        table=table,
+    )
 
 
 def not_taken(table: TableName, taker: TableName, error: LoaderError) -> UnsupportedError:

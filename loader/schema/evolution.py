@@ -10,7 +10,7 @@ from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
 from loader.schema.alteration import Altering, Key, alter_columns, alter_key
 from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, cure_of
 from loader.schema.constants import UntoldError, constant
-from loader.schema.preserving import CHANGES_CHARACTERS, as_column, dates_nulls, keeps_labels, longest_kept
+from loader.schema.preserving import CHANGES_CHARACTERS, INTEGERS, as_column, dates_nulls, keeps_labels, longest_kept
 
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
@@ -157,7 +157,7 @@ def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) 
         _require_the_same(column, action)
     longest = longest_kept(column, new)
     if isinstance(origin, Added):
-        if not _same_type(column, new):
+        if not _same_type(column, new) and not {column.type, as_column(new).type} <= INTEGERS:
             raise UntoldError("its type changes after it was added")
         if origin.text is not None and longest is not None and len(origin.text) > longest:
             raise UntoldError("it becomes shorter than its default")

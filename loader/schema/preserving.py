@@ -14,7 +14,7 @@ from loader.schema.changes import ColumnDefinition
 from loader.schema.constants import UntoldError
 from loader.typemap import promoted, spark_type
 
-_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
+INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
 _TEXTS = {"tinytext": 1 << 8, "text": 1 << 16, "mediumtext": 1 << 24, "longtext": 1 << 32}
 _BLOBS = {"varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _BYTES = {"varchar": 1 << 16} | _TEXTS
@@ -67,7 +67,7 @@ def as_column(new: ColumnDefinition) -> Column:
 
 def _kept(old: Column, new: Column) -> bool:
     pair = old.type, new.type
-    if set(pair) <= _INTEGERS or pair in _NUMBERS:
+    if set(pair) <= INTEGERS or pair in _NUMBERS:
         return old.scale == new.scale and _held(old, new)
     if old.type in _BLOBS and new.type in _BLOBS:
         return True

@@ -1,0 +1,195 @@
+"""A warehouse of plain dictionaries, for merges as they are planned: each stage is done by the letter, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from loader.errors import RetryableError
+from loader.materialise import merge as merging
+from loader.materialise.chain import Chain
+from loader.materialise.history import GENERATION, SCHEMA_ID, SOURCE, Applied
+from loader.materialise.plan import Copy, Empty, Fill, Merge, Work
+from loader.materialise.rules import TableRule
+from loader.materialise.spec import CatalogSettings, TableResult
+from loader.materialise.standing import plan_merge, stands
+from loader.materialise.warehouse import recorded_schema, schema_property
+from loader.model.table import TableName, TableSchema
+from loader.schema.evolution import Added, Kept
+from tests.integration.materialise.staged_writer import GENERATION as LOG
+from tests.integration.materialise.staged_writer import SOURCE as SHOP
+from tests.integration.materialise.staged_writer import Change
+
+Rows = dict[int, dict[str, int | None]]
+
+
+class Outage(RetryableError):
+    """The catalog or its host was away for a moment."""
+
+
+@dataclass
+class PlainHistory:
+    """What TableHistory says of a table; `commits`: where it stood and its rows, oldest first."""
+
+    properties: dict[str, str]
+    commits: list[tuple[Applied, Rows]] = field(default_factory=list)
+    exact_at: int = 0
+
+    @property
+    def head(self) -> int | None:
+        return len(self.commits) or None
+
+    @property
+    def applied(self) -> Applied | None:
+        return self.commits[-1][0] if self.commits else None
+
+    @property
+    def rows(self) -> Rows:
+        return self.commits[-1][1] if self.commits else {}
+
+    def applied_before(self, seqno: int | None) -> Applied | None:
+        return next((one for one in self.stood() if seqno is None or one.seqno < seqno), None)
+
+    def stood(self) -> Iterator[Applied]:
+        return (one for one, _ in reversed(self.commits))
+
+
+class PlainWarehouse:
+    """All tables; `files`: the records of staged files by their keys."""
+
+    catalog = CatalogSettings(type="jdbc", warehouse="memory:")
+    session = None
+
+    def __init__(self, files: Mapping[str, tuple[TableSchema, list[Change]]], dice: Random) -> None:
+        self.tables: dict[TableName, PlainHistory] = {}
+        self.files = files
+        self.dice = dice
+        self.outages = 0.0
+
+    def rule(self, table: TableName) -> TableRule:
+        return TableRule(tables=("*",))
+
+    def history(self, table: TableName) -> Any:
+        found = self.tables.get(table)
+        return PlainHistory(found.properties, list(found.commits), found.exact_at) if found else None
+
+    @contextmanager
+    def one(self) -> Iterator[PlainWarehouse]:
+        yield self
+
+    def load(self, schema: TableSchema, rows: Rows, seqno: int, position: str) -> None:
+        """As an initial load."""
+        made = self._made(schema)
+        name, text = schema_property(schema)
+        made.properties[name] = text
+        self._commit(schema.name, schema, "", seqno, position, rows, loaded=True)
+
+    def attempt(self, chain: Chain, table: TableName, target: int, record: Any, **how: Any) -> TableResult:
+        """As `loader.materialise.merge._attempt`; a commit may fail, or its reply be lost."""
+        history = self.history(table)
+        merge = plan_merge(self, history, chain, table, target, record, **how)  # type: ignore[arg-type]
+        if isinstance(merge, TableResult):
+            return merge
+        rows = {key: dict(row) for key, row in history.rows.items()} if history else {}
+        touched: dict[int, Any] = {}
+        for place, stage in enumerate(merge.stages):
+            rows = self._done(table, stage, rows, touched, place)
+        applied = history.applied if history else None
+        settle = bool(how.get("settle"))
+        if applied and not settle and merge.target == target and merging._nothing(merge, touched, history, applied):
+            return stands(table, applied, "unchanged", target)
+        self._may_fail()
+        commit = self._merged(merge, rows, history)
+        self._may_fail()
+        return TableResult(
+            table=str(table), status="applied", applied_seqno=commit.seqno, position=commit.position,
+            snapshot=commit.snapshot, complete_through=commit.seqno,
+        )  # fmt: skip
+
+    def _may_fail(self) -> None:
+        if self.dice.random() < self.outages:
+            raise Outage("the catalog did not answer")
+
+    def _made(self, schema: TableSchema) -> PlainHistory:
+        name, text = schema_property(schema)
+        properties = {SOURCE: SHOP, GENERATION: LOG, name: text, SCHEMA_ID: schema.schema_id}
+        return self.tables.setdefault(schema.name, PlainHistory(properties))
+
+    def _merged(self, merge: Merge, rows: Rows, history: PlainHistory | None) -> Applied:
+        schema = merge.schema or recorded_schema(history, merge.name)  # type: ignore[arg-type]
+        made = self._made(schema)
+        name, text = schema_property(schema)
+        made.properties[name] = text
+        names = merge.names or {column.name: column.name for column in schema.columns}
+        published = {
+            key: {column.name: row.get(names[column.name]) for column in schema.columns} for key, row in rows.items()
+        }
+        return self._commit(merge.name, schema, merge.state, merge.target, merge.position, published)
+
+    def _commit(
+        self,
+        table: TableName,
+        schema: TableSchema,
+        state: str,
+        seqno: int,
+        position: str,
+        rows: Rows,
+        *,
+        loaded: bool = False,
+    ) -> Applied:
+        commits = self.tables[table].commits
+        made = Applied(seqno, position, SHOP, LOG, len(commits) + 1, schema.schema_id, state, loaded)
+        commits.append((made, rows))
+        return made
+
+    def _done(self, table: TableName, stage: Any, rows: Rows, touched: dict[int, Any], place: int) -> Rows:
+        if isinstance(stage, Empty):
+            return {}
+        if isinstance(stage, Copy):
+            _, taken = self.tables[stage.schema.name].commits[stage.snapshot - 1]
+            return {
+                key: {stage.names[column.name]: row[column.name] for column in stage.schema.columns}
+                for key, row in taken.items()
+            }
+        if isinstance(stage, Fill):
+            filled = {stage.names[column]: int(text) for column, text in stage.constants.items()}
+            return {key: row | filled for key, row in rows.items()}
+        if isinstance(stage, Work):
+            changed = list(self._changes(stage))
+            touched[place] = SimpleNamespace(keys=len(changed))
+            for op, key, row in changed:
+                if op == "D":
+                    rows.pop(key, None)
+                else:
+                    rows[key] = row
+            return rows
+        raise AssertionError(f"{table}: nothing was to be checked, but {stage} is")
+
+    def _changes(self, work: Work) -> Iterator[tuple[str, int, dict[str, int | None]]]:
+        found = []
+        for source in work.sources:
+            for file in source.files:
+                schema, changes = self.files[file.key]
+                assert schema == source.schema
+                for change in changes:
+                    values = dict(zip((column.name for column in schema.columns), change.values, strict=True))
+                    for window in source.windows:
+                        if window.after < change.seqno <= window.through:
+                            row = {
+                                work.names[column]: values[origin.old]
+                                if isinstance(origin, Kept)
+                                else _constant(origin)
+                                for column, origin in window.origins.items()
+                            }
+                            found.append((change.seqno, change.offset, change.op, int(values["id"]), row))
+        places = [(seqno, offset) for seqno, offset, *_ in found]
+        assert len(set(places)) == len(places), "a record counts twice"
+        return (tuple(rest) for _, _, *rest in sorted(found, key=lambda one: one[:2]))  # type: ignore[misc]
+
+
+def _constant(origin: Added) -> int | None:
+    return None if origin.text is None else int(origin.text)

@@ -1,0 +1,137 @@
+"""Any statements on any tables, in any intervals and runs: the planned merges come to the tables of a plain server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from loader.materialise import merge, run
+from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
+from loader.model.table import Column, TableName, TableSchema
+from loader.staging.documents import Barrier
+from tests.integration.materialise.staged_writer import Change, Staging, number, position
+from tests.unit.materialise.plain_server import PlainColumn, PlainServer, Record, Statement
+from tests.unit.materialise.plain_warehouse import PlainWarehouse
+
+SEEDS = int(os.environ.get("LOADER_STATEMENT_SEEDS", "60"))
+FIRST = int(os.environ.get("LOADER_STATEMENT_SEED", "0"))
+STEPS = 40
+BEGIN = 999
+
+
+class Shop:
+    """A plain server, its staged log, and a warehouse that follows it."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.dice = Random(seed)
+        self.server = PlainServer(self.dice)
+        self.files: dict[str, tuple[TableSchema, list[Change]]] = {}
+        self.warehouse = PlainWarehouse(self.files, self.dice)
+        self.staging = Staging(folder)
+        self.stops = [BEGIN]
+
+    def begin(self) -> None:
+        """Some tables with rows, loaded."""
+        for _ in range(12):
+            self.server.step()
+        self.server.log.clear()
+        self.server.known = set(self.server.tables)
+        self.server.at += 100
+        self.stops = [self.server.at]
+        for name, table in self.server.tables.items():
+            rows = {key: dict(row) for key, row in table.rows.items()}
+            schema = schema_of(name, table.columns)
+            self.staging.load(schema, [], self.place)
+            print("loaded", schema.name, rows)
+            self.warehouse.load(schema, rows, number(1, self.stops[-1]), self.place)
+
+    @property
+    def place(self) -> str:
+        return position(1, self.stops[-1])
+
+    def interval(self, steps: int) -> None:
+        """Let the server work, and stage what it logged."""
+        start = self.place
+        for _ in range(steps):
+            self.server.step()
+        log, self.server.log = self.server.log, []
+        print(*log, sep="\n")
+        self.stops.append(self.server.at + (self.dice.choice((0, 5)) if log else 5))
+        self.server.at = self.stops[-1]
+        self.server.states[self.server.at] = self.server.states[max(self.server.states)]
+        tables: dict[TableSchema, list[Change]] = {}
+        for entry in log:
+            if isinstance(entry, Record):
+                change = Change(entry.op, number(1, entry.at), entry.place, entry.row)
+                tables.setdefault(schema_of(entry.table, entry.columns), []).append(change)
+        barriers = [barrier(entry) for entry in log if isinstance(entry, Statement)]
+        print(f"interval up to {self.place}")
+        made = self.staging.interval(start, self.place, tables.items(), barriers, parts=self.dice.randint(1, 3))
+        for file in made.files:
+            changes = tables[made.schema_of(file.schema_id)]
+            # The writer cuts the records of a table in their order, so a file has a run of them.
+            self.files[file.key] = (made.schema_of(file.schema_id), self._of(file, changes))
+
+    def _of(self, file: Any, changes: list[Change]) -> list[Change]:
+        place = sum(len(found) for _, found in (self.files[key] for key in self.files if self._beside(key, file.key)))
+        return changes[place : place + file.rows]
+
+    @staticmethod
+    def _beside(one: str, other: str) -> bool:
+        """Whether two keys differ in the part alone."""
+        return one.rpartition("-")[0] == other.rpartition("-")[0]
+
+    def merged(self, through: int | None = None) -> MaterialiseResult:
+        spec = MaterialiseSpec(
+            source=self.staging.source, generation=self.staging.generation, staging_root=self.staging.store.root,
+            catalog=self.warehouse.catalog, through_seqno=through,
+        )  # fmt: skip
+        print(f"run through {through}")
+        return run.materialise(None, spec)  # type: ignore[arg-type]
+
+    def check(self, stop: int) -> None:
+        """Every table is as it was on the server at that stop."""
+        for name, table in self.server.states[stop].items():
+            history = self.warehouse.history(TableName("shop", name))
+            assert (history.rows if history else {}) == table.rows, name
+
+
+def schema_of(name: str, columns: tuple[PlainColumn, ...]) -> TableSchema:
+    return TableSchema(TableName("shop", name), tuple(Column(one.name, one.type) for one in columns), ("id",))
+
+
+def barrier(entry: Statement) -> Barrier:
+    return Barrier(
+        seqno=number(1, entry.at), position=position(1, entry.at - 5), statement=entry.text, database="shop",
+        sql_mode=1 << 21, mariadb=False, tables=tuple(f"shop.{name}" for name in entry.tables),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+def test_planned_merges_come_to_what_a_plain_server_has(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(seed, tmp_path)
+    monkeypatch.setattr(run, "Warehouse", lambda *_: shop.warehouse)
+    monkeypatch.setattr(run, "Warehouses", lambda *_: shop.warehouse)
+    monkeypatch.setattr(run, "tables_at_once", lambda _: 1)
+    monkeypatch.setattr(merge, "_attempt", lambda warehouse, *rest, **how: warehouse.attempt(*rest, **how))
+    shop.begin()
+    for _ in range(shop.dice.randint(2, 5)):
+        for _ in range(shop.dice.randint(1, 4)):
+            shop.interval(shop.dice.randint(0, STEPS // 4))
+        shop.warehouse.outages = shop.dice.choice((0, 0, 0.1, 0.3))
+        for _ in range(shop.dice.randint(0, 2)):
+            through = shop.dice.choice((None, number(1, shop.dice.choice(shop.stops[1:]))))
+            shop.merged(through)
+        shop.warehouse.outages = 0
+        result = shop.merged()
+        assert [one.error for one in result.tables if one.error] == []
+        shop.check(shop.stops[-1])
+        again = shop.merged()
+        assert {one.status for one in again.tables} <= {"already", "unchanged"}
+        shop.check(shop.stops[-1])
