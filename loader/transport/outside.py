@@ -23,6 +23,7 @@ from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Events, command,
 
 _GTIDS = (33, 34, 42, 162)
 _BEYOND = 2**32  # from there on the 32-bit end of an event does not tell its place
+_NOT_ON = "cannot start in AUTO_POSITION mode"  # what MySQL says with LOG_ERROR while gtid_mode is not ON
 _SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS
 
 
@@ -43,6 +44,8 @@ def first_outside(address: ServerAddress, gtids: GtidSet) -> Position | None:
             if error.args[0] != LOG_ERROR:
                 raise
             why = str(error.args[1])
+            if _NOT_ON in why:
+                raise NoPlace("GTIDs are not on for all transactions of the server", why=why, source=address) from error
             raise ServerCannotTell("the server refuses the GTID set", why=why, source=address) from error
     if found is None:
         return None

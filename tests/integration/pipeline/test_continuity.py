@@ -440,6 +440,20 @@ def test_a_replica_that_has_purged_what_was_not_read_is_refused(pair: tuple[Shop
     refused(shop.at(replica), LogPurged, "no longer has transactions in its log that were not read yet")
 
 
+@pytest.mark.parametrize("pair", ["mysql"], indirect=True)
+def test_a_replica_whose_gtids_are_not_on_is_followed_by_hand(pair: tuple[Shop, Server]) -> None:
+    shop, replica = pair
+    shop.delta()
+    caught_up(shop.server, replica)
+    stop_replica(replica)
+    there = shop.at(replica)
+    run(replica, "SET GLOBAL gtid_mode = ON_PERMISSIVE", "SET GLOBAL gtid_mode = OFF_PERMISSIVE")
+    refused(there, AnotherServer, "without GTIDs the place in its log is not known")
+    pipeline.follow_to(there.settings, Position.at(*list(sizes(replica).items())[-1]))
+    there.insert(3)
+    assert sum(file.rows for file in there.delta().files) == 1
+
+
 def test_a_position_given_by_hand_must_not_skip_transactions(pair: tuple[Shop, Server]) -> None:
     shop, replica = pair
     shop.delta()

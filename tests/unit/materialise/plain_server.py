@@ -74,6 +74,7 @@ class PlainServer:
     def __init__(self, dice: Random) -> None:
         self.dice = dice
         self.at = 1000
+        self.untold = 0
         self.tables: dict[str, PlainTable] = {}
         self.log: list[Record | Statement] = []
         self.states: dict[int, dict[str, PlainTable]] = {}
@@ -87,6 +88,7 @@ class PlainServer:
             (self.create_like, 1), (self.create_select, 1), (self.drop, 2), (self.truncate, 1), (self.rename, 2),
             (self.swap, 2), (self.replace, 2), (self.add_column, 2), (self.drop_column, 1), (self.rename_column, 1),
             (self.swap_columns, 1), (self.make_column_anew, 1), (self.widen, 1), (self.alter_nothing, 1),
+            (self.alter_untold, self.untold),
         ]  # fmt: skip
         (work,) = self.dice.choices([work for work, _ in kinds], [weight for _, weight in kinds])
         work()
@@ -237,6 +239,15 @@ class PlainServer:
     def alter_nothing(self) -> None:
         if (name := self._any()) is not None:
             self._say(f"ALTER TABLE {name} COMMENT 'again'", name)
+
+    def alter_untold(self) -> None:
+        """A statement of which the log does not tell what it did to rows."""
+        if (name := self._any()) is not None and self.tables[name].spare:
+            column = PlainColumn(self.dice.choice(self.tables[name].spare))
+            self._insert_column(name, 1, column)
+            for row in self.tables[name].rows.values():
+                row[column.name] = self.dice.randint(0, 99)
+            self._say(f"ALTER TABLE {name} ADD COLUMN {column.name} INT DEFAULT (RAND() * 100) AFTER id", name)
 
     # Parts of them
 
