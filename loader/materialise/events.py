@@ -60,22 +60,31 @@ class Came(Event):
 
 @dataclass(frozen=True)
 class Unknown(Event):
-    """What a statement did to the table is not known; `error` says why."""
+    """What a statement did to the table is not known; `error` says why. `rows`: it can only have changed rows."""
 
     error: UnsupportedError
+    rows: bool = False
 
 
-def events_of(name: TableName, manifests: Sequence[Manifest], applied: int, target: int) -> list[Event]:
+def events_of(
+    name: TableName, manifests: Sequence[Manifest], applied: int, target: int, *, gone: bool = False
+) -> list[Event]:
     """What the barriers with `applied` < seqno <= `target` do to a table, in their order.
+
+    While the table does not exist, which is so at `applied` if it is `gone`, no statement changes rows of it.
 
     Raises:
         UnsupportedError: a statement that may concern the table and cannot be read, or that changed rows which the log
             does not have.
     """
-    found = list(known_events(name, manifests, applied, target))
-    for event in found:
+    found: list[Event] = []
+    for event in known_events(name, manifests, applied, target):
         if isinstance(event, Unknown):
+            if gone and event.rows:
+                continue
             raise event.error
+        gone = isinstance(event, Left) or (gone and not isinstance(event, Made | Came))
+        found.append(event)
     return found
 
 
@@ -88,7 +97,7 @@ def known_events(name: TableName, manifests: Iterable[Manifest], applied: int, t
                 try:
                     yield from _events_of(name, barrier)
                 except UnsupportedError as error:
-                    yield Unknown(barrier.seqno, barrier.position, error)
+                    yield Unknown(barrier.seqno, barrier.position, error, writes_rows(barrier))
 
 
 def _events_of(name: TableName, barrier: Barrier) -> list[Event]:

@@ -44,7 +44,11 @@ def plan_forward(
     if load := next((one for one in later if one.loaded), None):
         raise _inexact(table, "the table was loaded anew since", _from(chain, table, load))
     manifests = chain.covering(root.seqno, applied.seqno)
-    events = [one for one in events_of(table, manifests, root.seqno, applied.seqno) if not _idle(one)]
+    events = [
+        one
+        for one in events_of(table, manifests, root.seqno, applied.seqno, gone=root.state == "gone")
+        if not _idle(one)
+    ]
     check_told(table, manifests, root.seqno, applied.seqno)
     if any(seqno <= since for seqno in _earliest(manifests, events, table, root.seqno)):
         raise _no_snapshot(table, since, _from(chain, table, root))

@@ -42,8 +42,12 @@ class Isolation:
 
         One that has moved since the run looked at it was overtaken by another run, and so is only failed: the files
         it missed may have been purged because the other one had done with them. One that waits for a quarantined table,
-        whose rows it is to take, waits as long as that.
+        whose rows it is to take, waits as long as that. The quarantine of one that got over it ends.
         """
+        for result in results:
+            over = self._known.get(TableName.parse(result.table))
+            if over and not result.error and (result.complete_through or 0) >= self._last.stop_seqno:
+                self._quarantines.end(over)
         first = [self._quarantined(one) if hopeless(one) else one for one in results]
         stopped = {one.table for one in first if one.status == "quarantined"}
         return [self._quarantined(waiting) if (waiting := _waiting(one, stopped)) else one for one in first]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from loader.errors import UnsupportedError
 from loader.materialise.events import Came, Left, Made, Unknown, known_events
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
@@ -61,6 +62,7 @@ def origin_of(
     ends = 0  # of the life that is looked at, whose beginning was not found yet
     orphans = False  # records of that life
     dropped: bool | None = None
+    doubt: UnsupportedError | None = None  # what is not known of the life that is looked at
 
     def begun(seqno: int) -> None:
         nonlocal begin, last, needed, counts, maybe, orphans
@@ -69,10 +71,13 @@ def origin_of(
 
     for manifest in newest_first:
         for event in reversed(list(known_events(table, [manifest], after, target))):
+            # Rows that a statement may have changed while there was no table are none.
             if isinstance(event, Unknown):
-                if every_life or not (dropped or needed is not None):
-                    raise event.error
-                return Origin(needed, bool(dropped), last)  # whatever it was, nothing of it is left
+                doubt = doubt or event.error
+            elif isinstance(event, Left):
+                doubt = None
+            if doubt and not (isinstance(event, Unknown) and event.rows):
+                return _doubtful(doubt, needed, last, dropped=bool(dropped), every_life=every_life)
             if dropped is None and isinstance(event, Left | Came | Made):
                 dropped = isinstance(event, Left)
             if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
@@ -85,6 +90,8 @@ def origin_of(
                     begun(maybe)
                 ends, counts = event.seqno, event.renamed or needed is None
         orphans = orphans or (begin is not None and _has_records(manifest, table, after, ends))
+    if doubt and made != 0:
+        return _doubtful(doubt, needed, last, dropped=bool(dropped), every_life=every_life)
     if made == 0:
         dropped = True if dropped is None else dropped
         if maybe is not None:
@@ -94,6 +101,15 @@ def origin_of(
     if every_life:
         return Origin(None if orphans else begin, bool(dropped), last)
     return Origin(needed, bool(dropped), last)
+
+
+def _doubtful(
+    doubt: UnsupportedError, needed: int | None, last: int | None, *, dropped: bool, every_life: bool
+) -> Origin:
+    """Return what is known of a table of which something is not known, unless nothing of that is left."""
+    if every_life or not (dropped or needed is not None):
+        raise doubt
+    return Origin(needed, dropped, last)
 
 
 def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:

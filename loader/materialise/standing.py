@@ -10,7 +10,7 @@ from typing import Literal
 
 from loader.errors import DataError, GapError, LoaderError, RetryableError, UnsupportedError
 from loader.materialise.chain import Chain
-from loader.materialise.events import check_load, events_of
+from loader.materialise.events import Came, check_load, events_of
 from loader.materialise.history import Applied, TableHistory
 from loader.materialise.lifetimes import new_life
 from loader.materialise.plan import Merge, plan_table
@@ -99,7 +99,7 @@ def _timeline(
     history: TableHistory | None,
 ) -> Timeline:
     _check_captured(chain, manifests, table)
-    events = events_of(table, manifests, standing.applied, target)
+    events = events_of(table, manifests, standing.applied, target, gone=standing.state == "gone")
     check_load(table, events, lambda: history.exact_at if history else 0)
     check_told(table, manifests, standing.applied, target)
     timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
@@ -119,7 +119,10 @@ def copy_of(
     """
     history = warehouse.history(table)
     applied = history.applied_before(seqno) if history else None
-    since = applied.seqno if applied else chain.origin_of(table, seqno - 1).seqno
+    try:
+        since = applied.seqno if applied else chain.origin_of(table, seqno - 1).seqno
+    except UnsupportedError as error:
+        raise not_taken(table, taker, error) from error
     if since is None:
         raise _never_read(table, taker)
     newest = history.applied if history else None
@@ -127,6 +130,8 @@ def copy_of(
     low = known_through(record, table, applied) if applied else since
     try:
         lacks = beyond and _changed(chain, table, low, seqno - 1, with_statements=applied is not None)
+        if beyond and not lacks and applied is None:
+            lacks = _took_rows(warehouse, chain, record, taker, table, low, seqno - 1)
         ready = beyond or not isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge)
     except (UnsupportedError, GapError) as error:
         raise not_taken(table, taker, error) from error
@@ -149,6 +154,21 @@ def copy_of(
     if history is None or applied is None or applied.state == "fresh":
         return None
     return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
+
+
+def _took_rows(
+    warehouse: Warehouse,
+    chain: Chain,
+    record: Published | None,
+    taker: TableName,
+    table: TableName,
+    after: int,
+    upto: int,
+) -> bool:
+    """Return whether a table took rows of another one by a statement with `after` < seqno <= `upto`."""
+    events = events_of(table, tuple(chain.between(after, upto)), after, upto) if after < upto else []
+    came = (event for event in events if isinstance(event, Came))
+    return any(copy_of(warehouse, chain, record, taker, event.other, event.seqno) for event in came)
 
 
 def _never_read(table: TableName, taker: TableName) -> UnsupportedError:

@@ -88,7 +88,7 @@ class PlainServer:
             (self.create_like, 1), (self.create_select, 1), (self.drop, 2), (self.truncate, 1), (self.rename, 2),
             (self.swap, 2), (self.replace, 2), (self.add_column, 2), (self.drop_column, 1), (self.rename_column, 1),
             (self.swap_columns, 1), (self.make_column_anew, 1), (self.widen, 1), (self.alter_nothing, 1),
-            (self.alter_untold, self.untold),
+            (self.alter_untold, self.untold), (self.write_unlogged, self.untold // 2),
         ]  # fmt: skip
         (work,) = self.dice.choices([work for work, _ in kinds], [weight for _, weight in kinds])
         work()
@@ -248,6 +248,14 @@ class PlainServer:
             for row in self.tables[name].rows.values():
                 row[column.name] = self.dice.randint(0, 99)
             self._say(f"ALTER TABLE {name} ADD COLUMN {column.name} INT DEFAULT (RAND() * 100) AFTER id", name)
+
+    def write_unlogged(self) -> None:
+        """A statement that may have changed rows of any table."""
+        name = self._any()
+        if name is not None:
+            for row in self.tables[name].rows.values():
+                row.update({column: 100 for column in self.tables[name].values})
+        self._say("UPDATE elsewhere SET n = 1")
 
     # Parts of them
 
