@@ -15,6 +15,7 @@ from loader.materialise.chain import Chain
 from loader.materialise.events import Altered, Emptied, Event, Made, events_of
 from loader.materialise.history import Applied, TableHistory
 from loader.materialise.plan import Merge, plan_table
+from loader.materialise.presence import has_records
 from loader.materialise.rules import TableRule
 from loader.materialise.standing import copy_of
 from loader.materialise.timeline import Standing, Timeline, unfold
@@ -58,7 +59,7 @@ def plan_forward(
         raise _inexact(table, "the table was made, dropped, renamed or emptied since", after)
     then = Standing(recorded_schema(history, table, root.schema_id), root.seqno)
     copies = partial(copy_of, warehouse, chain, chain.newest_published(), table)
-    timeline = unfold(table, then, applied.seqno, manifests, events, copies)
+    timeline = unfold(table, then, applied.seqno, manifests, events, copies, partial(has_records, chain.store))
     passed = rule.on_drop == "keep" and events  # columns that came and went are kept, and would not be again
     if root.state or passed or not _of_one_schema(timeline, schema):
         raise _inexact(table, "the table was altered since", after)

@@ -22,6 +22,7 @@ from loader.materialise.events import events_of
 from loader.materialise.history import Applied, TableHistory
 from loader.materialise.lock import table_lock
 from loader.materialise.plan import Merge, Work, plan_table
+from loader.materialise.presence import has_records
 from loader.materialise.rolling import roll_table
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableReplay
@@ -97,7 +98,8 @@ def _work(
     # What the columns were then is told by the first records; what they are now, by all.
     then = Standing(schema, since, "fresh")
     copies = partial(copy_of, warehouse, chain, chain.newest_published(), table)
-    timeline = unfold(table, then, applied.seqno, manifests, events, copies, over_renames=True)
+    holds = partial(has_records, chain.store)
+    timeline = unfold(table, then, applied.seqno, manifests, events, copies, holds, over_renames=True)
     if timeline.rows and rule.mode == "soft_delete":
         raise UnsupportedError(
             "the table was emptied since, and keeps its deleted rows",

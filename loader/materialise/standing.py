@@ -14,6 +14,7 @@ from loader.materialise.events import Came, check_load, events_of
 from loader.materialise.history import Applied, TableHistory
 from loader.materialise.lifetimes import new_life
 from loader.materialise.plan import Merge, plan_table
+from loader.materialise.presence import has_records
 from loader.materialise.published import known_through
 from loader.materialise.rules import TableRule, check_rule
 from loader.materialise.spec import TableResult
@@ -102,7 +103,8 @@ def _timeline(
     events = events_of(table, manifests, standing.applied, target, gone=standing.state == "gone")
     check_load(table, events, lambda: history.exact_at if history else 0)
     check_told(table, manifests, standing.applied, target)
-    timeline = unfold(table, standing, target, manifests, events, copies, apart=rule.on_drop == "keep")
+    holds = partial(has_records, chain.store)
+    timeline = unfold(table, standing, target, manifests, events, copies, holds, apart=rule.on_drop == "keep")
     if timeline.target <= standing.applied:
         raise no_progress(table, target, f"its next step ends at seqno {timeline.target}")
     return timeline

@@ -72,6 +72,7 @@ class Timeline:
 
 
 CopyOf = Callable[[TableName, int], Copied | None]
+Holds = Callable[[StagedFile, int, int], bool]
 
 
 class _Fold:
@@ -115,6 +116,7 @@ def unfold(
     manifests: Sequence[Manifest],
     events: Iterable[Event],
     copy_of: CopyOf,
+    holds: Holds,
     *,
     apart: bool = False,
     over_renames: bool = False,
@@ -128,6 +130,7 @@ def unfold(
         manifests: the unbroken run of intervals from `standing.applied` to `target`.
         events: what befell the table there, in order.
         copy_of: a table as it was just before a seqno.
+        holds: whether a file has records that are newer than a seqno, up to another one.
         apart: it also ends before each event, so that what comes and goes between two of them is seen.
         over_renames: it goes on where the table gets another name, as no other table will take its rows.
 
@@ -138,7 +141,7 @@ def unfold(
     fold = _Fold(standing)
     for event in events:
         before = event.seqno - 1  # rows of CREATE TABLE ... SELECT have the seqno of the statement
-        _stretch(fold, name, files, before, manifests)
+        _stretch(fold, name, files, before, manifests, holds)
         # Another table's rows are taken as they were right before; so each is brought there first, on its own.
         # A statement may be several events, of which only the first one can be stopped at.
         alone = apart and fold.schema is not None and before > standing.applied
@@ -146,7 +149,7 @@ def unfold(
             return _told(fold, before)
         fold.low = before
         _befall(fold, event, copy_of)
-    _stretch(fold, name, files, target, manifests)
+    _stretch(fold, name, files, target, manifests, holds)
     return _told(fold, target)
 
 
@@ -198,13 +201,20 @@ def _take(fold: _Fold, event: Came, copied: Copied | None) -> None:
 
 
 def _stretch(
-    fold: _Fold, name: TableName, files: Sequence[StagedFile], through: int, manifests: Sequence[Manifest]
+    fold: _Fold,
+    name: TableName,
+    files: Sequence[StagedFile],
+    through: int,
+    manifests: Sequence[Manifest],
+    holds: Holds,
 ) -> None:
     """The records after the last event up to `through`, which have one schema."""
     if through <= fold.low:
         return  # no position lies there: a file that begins before it and ends after it has no record in it
     here = [file for file in files if file.min_seqno <= through and file.max_seqno > fold.low]
     inside = [f for f in here if fold.low < f.min_seqno <= through or fold.low < f.max_seqno <= through]
+    if fold.state == "fresh" and not inside:  # a record would tell the columns of the table, so a guess will not do
+        inside = here = [file for file in here if holds(file, fold.low, through)]
     ids = dict.fromkeys(file.schema_id for file in inside or here)
     schemas = [_staged(manifests, schema_id) for schema_id in ids]
     evolution = _surely(fold, name, schemas) if inside else _perhaps(fold, schemas)

@@ -124,7 +124,7 @@ def _timeline(standing: Standing, manifests: Sequence[Manifest]) -> Timeline:
         raise ValueError("the table is known")
     name, target = standing.schema.name, manifests[-1].stop_seqno
     events = events_of(name, manifests, standing.applied, target)
-    return unfold(name, standing, target, manifests, events, lambda *_: None)
+    return unfold(name, standing, target, manifests, events, lambda *_: None, lambda *_: False)
 
 
 def _ends(plan: Plan) -> tuple[Position, Position]:

@@ -254,7 +254,7 @@ class PlainServer:
         name = self._any()
         if name is not None:
             for row in self.tables[name].rows.values():
-                row.update({column: 100 for column in self.tables[name].values})
+                row.update(dict.fromkeys(self.tables[name].values, 100))
         self._say("UPDATE elsewhere SET n = 1")
 
     # Parts of them

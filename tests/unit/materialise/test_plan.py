@@ -165,7 +165,7 @@ def planned(applied: int, *manifests: Manifest, standing: Standing | None = None
     stands = standing or Standing(SCHEMA, seqno(applied))
     target = manifests[-1].stop_seqno
     events = events_of(NAME, manifests, stands.applied, target)
-    timeline = unfold(NAME, stands, target, manifests, events, lambda name, at: None)
+    timeline = unfold(NAME, stands, target, manifests, events, lambda name, at: None, lambda *_: False)
     return plan_table(NAME, timeline, manifests, DEFAULT, new=stands.schema is None)
 
 
@@ -176,7 +176,9 @@ def test_a_table_can_be_brought_to_right_before_each_statement() -> None:
     stands, stops = Standing(SCHEMA, seqno(10)), []
     while stands.applied < one.stop_seqno:
         events = events_of(NAME, [one], stands.applied, one.stop_seqno)
-        timeline = unfold(NAME, stands, one.stop_seqno, [one], events, lambda name, at: None, apart=True)
+        timeline = unfold(
+            NAME, stands, one.stop_seqno, [one], events, lambda name, at: None, lambda *_: False, apart=True
+        )
         assert timeline.target > stands.applied
         stops.append(timeline.target - seqno(0))
         stands = Standing(timeline.epochs[-1].schema, timeline.target)
@@ -185,7 +187,16 @@ def test_a_table_can_be_brought_to_right_before_each_statement() -> None:
     # Nothing is known of a new table before its first record.
     new = manifest(10, 20, barriers=(barrier(11, statement="CREATE TABLE orders (x INT)"), *barriers))
     events = events_of(NAME, [new], seqno(10), seqno(20))
-    fresh = unfold(NAME, Standing(None, seqno(10), "gone"), seqno(20), [new], events, lambda name, at: None, apart=True)
+    fresh = unfold(
+        NAME,
+        Standing(None, seqno(10), "gone"),
+        seqno(20),
+        [new],
+        events,
+        lambda name, at: None,
+        lambda *_: False,
+        apart=True,
+    )
     assert (fresh.target, fresh.state) == (seqno(20), "fresh")
 
 

@@ -95,7 +95,7 @@ class World:
         start = max(applied, self.site.generation.start_position.seqno())
         manifests = chain.covering(start, target)
         schema = self._schema(chain, table)
-        timeline = unfold(table, Standing(schema, applied), target, manifests, (), lambda *_: None)
+        timeline = unfold(table, Standing(schema, applied), target, manifests, (), lambda *_: None, lambda *_: False)
         works = plan_table(table, timeline, manifests, DEFAULT, new=False).works if schema else ()
         rows = self.rows[table]
         for work, file in ((each, file) for each in works for file in each.files):
