@@ -70,8 +70,10 @@ def plan_merge(
     try:
         timeline = _timeline(chain, table, standing, target, manifests, copies, rule, history)
     except (UnsupportedError, GapError) as error:
-        life = new_life(table, manifests, standing.applied, target) if rule.mode == "mirror" else None
-        if life is None:
+        life = new_life(table, manifests, standing.applied, target)
+        if life is not None and rule.mode != "mirror" and chain.origin_of(table, target).dropped:
+            error.hint = _excluding(table)  # it cannot be loaded any more, and its past is not to be left out
+        if life is None or rule.mode != "mirror":
             raise
         _LOG.warning("%s: %s; the table was dropped, renamed or made again since, and goes on there", table, error.what)
         later = replace(standing, applied=life - 1)
@@ -262,11 +264,13 @@ def _standing(
     raise DataError(
         f"changes of table {table} are staged, but it was never loaded",
         why="the table was dropped since, so it cannot be loaded any more" if origin.dropped else "",
-        hint=f"add {str(table)!r} to tables.exclude of the source, then: loader run"
-        if origin.dropped
-        else f"loader initial-load --table {table.argument}",
+        hint=_excluding(table) if origin.dropped else f"loader initial-load --table {table.argument}",
         table=table,
     )
+
+
+def _excluding(table: TableName) -> str:
+    return f"add {str(table)!r} to tables.exclude of the source, then: loader run"
 
 
 def replaced(table: TableName) -> DataError:

@@ -11,13 +11,14 @@ import pytest
 from loader.errors import DataError, StagedDataError
 from loader.materialise import run
 from loader.materialise.merge import merge_table
+from loader.materialise.rules import TableRule
 from loader.materialise.snapshots_job import require_snapshots
 from loader.materialise.spec import MaterialiseResult
 from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column
 from loader.pipeline import intervals, purge, snapshots_job, view
 from loader.pipeline.releasing import quarantines_of, release
-from loader.staging.documents import Barrier, Manifest, Published
+from loader.staging.documents import Barrier, Manifest, Published, TableFilter
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
@@ -213,3 +214,26 @@ def test_a_table_that_takes_the_rows_of_a_quarantined_one_waits_for_it(lake: Lak
         assert lake.merged().exit_code == 0
         assert set(lake.rows(moved)) == {(1,), (1100,), (1600,)}
         assert quarantines_of(settings(lake)).all() == {}
+
+
+def test_one_that_keeps_its_past_and_is_dropped_is_cured_by_excluding_it(lake: Lake) -> None:
+    lake.rules = (TableRule(tables=("*.orders",), mode="soft_delete"),)
+    lake.staging.interval(position(1, 4), P0)
+    assert lake.loaded(lake.staging.load(ORDERS, [(1, "one")], P0)).exit_code == 0
+    untold = "ALTER TABLE orders ADD n INT DEFAULT (RAND())"
+    statements = [
+        Barrier(
+            seqno=number(1, at), position=position(1, at - 5), statement=text, database="shop", sql_mode=1 << 21,
+            mariadb=False, tables=("shop.orders",),
+        )
+        for at, text in ((1500, untold), (1600, "DROP TABLE orders"))
+    ]  # fmt: skip
+    lake.staging.interval(P0, position(1, 2000), [(ORDERS, [insert(1100)])], statements)
+    (stopped,) = lake.merged().tables
+    assert stopped.error is not None
+    assert stopped.status == "quarantined"
+    assert "add 'shop.orders' to tables.exclude of the source, then: loader run" in stopped.error["hint"]
+    without = TableFilter(include=("*",), exclude=("shop.orders",))
+    lake.staging.interval(position(1, 2000), position(1, 3000), captured=without)
+    assert (lake.merged().tables, lake.merged().exit_code) == ((), 0)
+    assert len(lake.rows(ORDERS)) == 1
