@@ -110,6 +110,7 @@ class Events:
 
         Raises:
             OperationalError: the server ended the dump with an error, or the connection broke.
+            BinlogFormatError: a packet that no server sends.
         """
         size = self._kept
         while True:
@@ -127,6 +128,12 @@ class Events:
                 return b""
             if status == packets.REPLY:
                 return self._end()
+            if status == packets.DAMAGED:
+                raise BinlogFormatError(
+                    "the server sent an empty packet in a dump",
+                    why="only the end of an event of 16 MiB or more is sent so",
+                    hint="look for a proxy between the loader and the server that changes what passes through it",
+                )
             got = self._file.readinto1(self._block.data[self._kept :])
             if not got:
                 raise OperationalError(2013, "Lost connection to the server during the dump")
