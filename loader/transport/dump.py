@@ -10,6 +10,7 @@ import secrets
 import struct
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -148,8 +149,25 @@ class Events:
 
 def raise_error(reply: bytes) -> NoReturn:
     """Raise the driver's exception for an error packet."""
-    raise_mysql_exception(reply)
+    with suppress(struct.error, UnicodeDecodeError):
+        raise_mysql_exception(reply)
     raise OperationalError(2013, "the server sent an error that cannot be read")
+
+
+def event_size(header: bytes) -> int:
+    """Return the bytes of the event that begins with that header.
+
+    Raises:
+        BinlogFormatError: fewer than the header itself.
+    """
+    size = int.from_bytes(header[9:13], "little")
+    if size < HEADER:
+        raise BinlogFormatError(
+            f"the server sent an event of {size} bytes",
+            why=f"its header alone has {HEADER}",
+            hint="compare with mysqlbinlog --read-from-remote-server; look for a proxy that changes what passes",
+        )
+    return size
 
 
 def prepare(connection: Connection[Any]) -> None:
@@ -201,7 +219,7 @@ def _events_of(head: bytes) -> Iterator[tuple[int, int, int]]:
     """Type, start and end of each event at the start of a dump whose header is there; the last one may be cut."""
     at = 0
     while at + HEADER <= len(head):
-        end = at + int.from_bytes(head[at + 9 : at + 13], "little")
+        end = at + event_size(head[at : at + HEADER])
         yield head[at + 4], at, end
         at = end
 
