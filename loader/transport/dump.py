@@ -149,7 +149,7 @@ class Events:
 
 def raise_error(reply: bytes) -> NoReturn:
     """Raise the driver's exception for an error packet."""
-    with suppress(struct.error, UnicodeDecodeError):
+    with suppress(struct.error, IndexError, UnicodeDecodeError):
         raise_mysql_exception(reply)
     raise OperationalError(2013, "the server sent an error that cannot be read")
 
