@@ -112,6 +112,23 @@ def server_errors(address: ServerAddress) -> Iterator[None]:
         raise _translated(error, address) from error
     except OSError as error:
         raise _unavailable(address, str(error)) from error
+    except Exception as error:
+        if not _raised_in_driver(error):
+            raise
+        raise LoaderError(
+            "the server sent what the driver cannot take",
+            why=f"{type(error).__name__}: {error}",
+            hint="check that the address is that of a MySQL or MariaDB server, with nothing between that changes bytes",
+            source=address,
+        ) from error
+
+
+def _raised_in_driver(error: Exception) -> bool:
+    """Whether the driver itself fell over a packet: it checks few of them."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == "pymysql"
 
 
 def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> LoaderError:
