@@ -10,7 +10,7 @@ import pytest
 from loader.errors import DataError, LoaderError
 from loader.model.table import Column, TableName, TableSchema
 from loader.snapshot.reader import ResultReader
-from loader.transport.connection import connected
+from loader.transport.connection import connected, log_sizes
 from tests.unit.snapshot.packets import packed, packet, row
 from tests.unit.transport.hostile import EOF, Wire, any_one, described, hostile
 
@@ -99,7 +99,6 @@ def test_a_request_for_a_local_file_is_refused() -> None:
 
     with hostile(any_one(answer)) as source:
         with pytest.raises(LoaderError, match="the server sent") as caught, connected(source.address) as connection:
-            with connection.cursor() as cursor:
-                cursor.execute("SHOW BINARY LOGS")
+            log_sizes(connection)
         assert "LOAD_LOCAL" in caught.value.why
         assert b"root:" not in source.heard
