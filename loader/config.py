@@ -25,7 +25,7 @@ from loader.staging.layout import encode
 from loader.store.address import HdfsOptions, S3Options
 from loader.store.hadoop import hadoop_user, spark_conf
 from loader.submit import SparkSettings
-from loader.transport.address import ServerAddress
+from loader.transport.address import ServerAddress, check_tls
 from loader.transport.keys import KeyFiles
 
 VARIABLE = "LOADER_CONFIG"
@@ -168,7 +168,11 @@ class Source(_Section):
     port: int = 3306
     user: str
     password: Annotated[str, AfterValidator(_reference)] = ""
+    tls: Literal["", "required", "off"] = ""
     tls_ca: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    server_public_key: str = ""
     tables: Tables
     rules: tuple[Rule, ...] = ()
     skip: Skip = Skip()
@@ -192,6 +196,7 @@ class Source(_Section):
             raise ValueError('transport = "file" needs log_files: their folder, their index file, or the my.cnf')
         if self.transport == "network" and (self.keyring or self.keys) and not self.log_archive:
             raise ValueError('keyring and keys are of transport = "file" and log_archive: a server sends plain logs')
+        check_tls(self.tls, self.tls_ca, self.tls_cert, self.tls_key)
         return self
 
 
@@ -251,7 +256,11 @@ def _server(source: Source) -> ServerAddress:
         port=source.port,
         user=source.user,
         password=source.password,
+        tls=source.tls,
         tls_ca=source.tls_ca,
+        tls_cert=source.tls_cert,
+        tls_key=source.tls_key,
+        server_public_key=source.server_public_key,
         read_timeout_seconds=source.read_timeout_seconds,
     )
 

@@ -6,6 +6,7 @@ Bounds are checked only in kernels that are compiled with checks; see `loader.bi
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,16 @@ def check_bytes(context: Any, builder: Any, array: Any, start: Any, size: Any) -
     """Emit code that ends a kernel with checks unless `size` bytes from `start` on are inside the array.
 
     Args:
-        context, builder: of numba and llvmlite, for the function that is compiled.
+        context: numba's, for the function that is compiled.
+        builder: llvmlite's, for the same.
         array: the structure of a one-dimensional array of bytes.
-        start, size: 64-bit integers of LLVM; size is at least 1.
+        start: a 64-bit integer of LLVM.
+        size: the same, at least 1.
     """
     if not context.enable_boundscheck:
         return
-    from numba.core import cgutils
-
-    (length,) = cgutils.unpack_tuple(builder, array.shape, 1)
+    cgutils: Any = import_module("numba.core.cgutils")
+    length = builder.extract_value(array.shape, 0)
     last = builder.add(start, builder.sub(size, size.type(1)))
     for index in (start, last):
         cgutils.do_boundscheck(context, builder, index, length)
