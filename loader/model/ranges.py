@@ -6,6 +6,7 @@ MySQL manual, "Data Types"; MariaDB manual, "DECIMAL", whose scale may be as lar
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from loader.errors import DataError
@@ -26,6 +27,7 @@ _SIZES = {
 }
 """The least and the greatest `Column.size`; 0 for all other types."""
 
+_WORD = re.compile(r"[a-z0-9_ ]*")
 _LABELS = {"enum": 65535, "set": 64}
 
 
@@ -58,6 +60,8 @@ def fault_of(schema: TableSchema) -> str:
 
 
 def _fault(column: Column) -> str:
+    if not _WORD.fullmatch(column.type) or not _WORD.fullmatch(column.charset):
+        return f"{column.type!r} or {column.charset!r} is no name of a type or of a character set"
     least, most = _SIZES.get(column.type, (0, 0))
     if not least <= column.size <= most:
         return f"its size can be {least} to {most}"

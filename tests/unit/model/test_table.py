@@ -14,10 +14,11 @@ from loader.model.identity import Identity
 from loader.model.table import Column, TableName, TableSchema
 
 TEXT = st.text(max_size=20)
+WORD = st.sampled_from(["int", "varchar", "utf8mb4", "latin1", "a b", "x", ""])
 LABELS = st.lists(TEXT, max_size=4).map(tuple)
 COLUMNS = st.one_of(
-    st.builds(Column, name=TEXT, type=TEXT, unsigned=st.booleans(), charset=TEXT),
-    st.builds(Column, name=TEXT, type=st.sampled_from(["enum", "set"]), charset=TEXT, labels=LABELS),
+    st.builds(Column, name=TEXT, type=WORD, unsigned=st.booleans(), charset=WORD),
+    st.builds(Column, name=TEXT, type=st.sampled_from(["enum", "set"]), charset=WORD, labels=LABELS),
     st.builds(Column, name=TEXT, type=st.just("decimal"), size=st.integers(30, 65), scale=st.integers(0, 30)),
     st.builds(Column, name=TEXT, type=st.sampled_from(["datetime", "timestamp", "time"]), size=st.integers(0, 6)),
     st.builds(Column, name=TEXT, type=st.just("binary"), size=st.integers(0, 255)),
