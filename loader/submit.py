@@ -137,6 +137,8 @@ def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
     return ours | {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # Else any user of the machine may speak to the driver. With a local master Spark makes the secret itself.
+        "spark.authenticate": "true",
         "spark.driver.memory": "2g",  # the driver is the executor too
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         # A delta is small: 200 partitions of nothing cost more than its work. AQE joins what is too small, and cuts

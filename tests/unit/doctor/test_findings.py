@@ -7,10 +7,12 @@ import pytest
 from loader.doctor.finding import Finding, error, examine, exit_code, ok, warning
 from loader.doctor.grants import Grant, parse
 from loader.doctor.here import java, packages
+from loader.doctor.lake import between_executors
 from loader.doctor.server import clock, tls
 from loader.doctor.variables import log_bin
 from loader.errors import RetryableError
 from loader.model.table import TableName
+from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 
 
@@ -111,3 +113,19 @@ def test_a_log_inside_innodb() -> None:
     assert log_bin({"log_bin": "ON", "binlog_storage_engine": ""}).severity == "ok"
     found = log_bin({"log_bin": "ON", "binlog_storage_engine": "innodb"})
     assert (found.severity, found.what) == ("error", "the server keeps its log inside innodb, not in files of events")
+
+
+def test_secrets_between_driver_and_executors() -> None:
+    both = {"spark.authenticate": "true", "spark.network.crypto.enabled": "TRUE"}
+    cases = {
+        ("local[*]", (), True): "ok",
+        ("yarn", (), False): "ok",
+        ("yarn", (), True): "warning",
+        ("spark://host:7077", ("spark.authenticate",), True): "warning",
+        ("yarn", tuple(both), True): "ok",
+    }
+    for (master, names, secrets), severity in cases.items():
+        settings = SparkSettings(master=master, jars="/j", conf={name: both[name] for name in names})
+        found = between_executors(settings, secrets=secrets)
+        assert found.severity == severity, (master, names)
+        assert (severity == "ok") or all((name in found.what) != (name in names) for name in both)
