@@ -97,9 +97,10 @@ wheel: ## build the wheel into dist/
 	@infra/uv.sh build --wheel --out-dir dist
 
 .PHONY: constraints
-constraints: ## write constraints.txt, the locked versions for installations with pip
+constraints: ## write constraints.txt and requirements.txt, the locked versions for pip, without and with digests
 	@infra/uv.sh export --frozen --all-extras --no-dev --no-emit-project --no-hashes --quiet \
 		--output-file constraints.txt
+	@infra/uv.sh export --frozen --all-extras --no-dev --no-emit-project --quiet --output-file requirements.txt
 
 .PHONY: clean
 clean: ## delete what was made in the checkout; what was fetched stays in the cache folder
