@@ -42,6 +42,15 @@ test-whole:
 .PHONY: test-parts
 test-parts:
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -p no:cacheprovider $(PARTS)
+	@$(MAKE) test-checked
+
+# Kernels that check every index: they are compiled on the first run after a change, for half a minute.
+CHECKED := tests/unit/kernels tests/unit/snapshot tests/unit/latest $(addprefix tests/unit/binlog/test_,fuzz.py compressed.py \
+	compressed_columns.py json.py packets.py)
+
+.PHONY: test-checked
+test-checked:
+	@LOADER_CHECK_KERNELS=1 .venv/bin/pytest -p no:cacheprovider -q $(CHECKED)
 
 .PHONY: test-fast
 test-fast: $(SYNCED) ## run the unit tests only
@@ -52,10 +61,11 @@ sweep: setup ## the long tests: a delta killed at every point, on every store, l
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_SWEEP=1 .venv/bin/pytest $(SWEEP)
 
 .PHONY: fuzz
-fuzz: setup ## decode random tables, altered ones and damaged logs for minutes; SECONDS=300 of each, SEED=... to see a run again
+fuzz: setup ## random tables, altered ones, damaged logs and servers, with checks in all kernels; SECONDS=300 of each, SEED=...
 	@seed="$(or $(SEED),$$RANDOM)"; echo "seed $$seed"; PATH="$(CURDIR)/.venv/bin:$$PATH" LOADER_FUZZ_SEED="$$seed" \
-		LOADER_FUZZ_SECONDS="$(or $(SECONDS),300)" .venv/bin/pytest tests/integration/types/test_random.py \
-		tests/integration/binlog/test_mutations.py tests/integration/schema
+		LOADER_FUZZ_SECONDS="$(or $(SECONDS),300)" LOADER_CHECK_KERNELS=1 .venv/bin/pytest --hypothesis-seed="$$seed" \
+		$(CHECKED) tests/unit/binlog tests/integration/types/test_random.py tests/integration/binlog/test_mutations.py \
+		tests/integration/schema
 
 .PHONY: chaos
 chaos: setup ## random writes, statements and faults, compared from outside; MINUTES=10, SEED=... to run one again, ARGS=...
@@ -87,9 +97,10 @@ wheel: ## build the wheel into dist/
 	@infra/uv.sh build --wheel --out-dir dist
 
 .PHONY: constraints
-constraints: ## write constraints.txt, the locked versions for installations with pip
+constraints: ## write constraints.txt and requirements.txt, the locked versions for pip, without and with digests
 	@infra/uv.sh export --frozen --all-extras --no-dev --no-emit-project --no-hashes --quiet \
 		--output-file constraints.txt
+	@infra/uv.sh export --frozen --all-extras --no-dev --no-emit-project --quiet --output-file requirements.txt
 
 .PHONY: clean
 clean: ## delete what was made in the checkout; what was fetched stays in the cache folder

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Run uv in the version this project is built with; it is fetched with pip into the cache folder at the first use.
+# Run uv in the version this project is built with; it is fetched with pip into the cache folder at the first use, and
+# must have one of the digests in uv.txt.
 set -euo pipefail
 
-version=0.13.8
+infra=$(dirname "$0")
+version=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' "$infra/uv.txt")
 cache=${LOADER_CACHE:-$HOME/.cache/binlog-loader}
 uv=$cache/bin/uv-$version
-infra=$(dirname "$0")
 
 # Some distributions ship Python without what makes virtual environments, in a package of its own.
 need_venv() {
@@ -29,7 +30,8 @@ fetch() {
     # shellcheck disable=SC2064  # the folder of now
     trap "rm -rf '$temporary'" EXIT
     "$python" -m venv "$temporary/venv"
-    "$temporary/venv/bin/pip" install --disable-pip-version-check "uv==$version"
+    "$temporary/venv/bin/pip" install --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
+        -r "$infra/uv.txt"
     mv "$temporary/venv/bin/uv" "$uv"
 }
 

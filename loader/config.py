@@ -19,13 +19,14 @@ from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
+from loader.secret import holds_secret, names_secret
 from loader.settings import IntervalLimits, Maintain, Retention, SourceSettings, parse_keep
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
-from loader.store.address import HdfsOptions, S3Options
+from loader.store.address import HdfsOptions, LocalOptions, S3Options
 from loader.store.hadoop import hadoop_user, spark_conf
 from loader.submit import SparkSettings
-from loader.transport.address import ServerAddress
+from loader.transport.address import ServerAddress, check_tls
 from loader.transport.keys import KeyFiles
 
 VARIABLE = "LOADER_CONFIG"
@@ -39,9 +40,17 @@ class _Section(BaseModel):
 def _root(value: str) -> str:
     if not value.startswith(("file:///", "s3://", "hdfs://")):
         raise ValueError("write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder")
+    if "@" in value.partition("://")[2].partition("/")[0]:
+        raise ValueError("the address of a store has no user: credentials come from the environment, see S3 and HDFS")
     if "?" in value:
         raise ValueError("options of the store are keys of their own: staging.s3 or staging.hdfs")
     return value.rstrip("/")
+
+
+def _host(value: str) -> str:
+    if not value or re.search(r"[@/?#\s]", value):
+        raise ValueError("write the name or address of a host; user and password are keys of their own")
+    return value
 
 
 def _prefix(value: str) -> str:
@@ -67,7 +76,7 @@ _Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
 class Staging(_Section):
-    """Where staged files and plans live, and the options of that store: see S3Options, HdfsOptions.
+    """Where staged files and plans live, and the options of that store: see LocalOptions, S3Options, HdfsOptions.
 
     Attributes:
         keep: `forever`, or for how long the files of an interval stay once every table has it: `30d`, `12h`.
@@ -77,31 +86,28 @@ class Staging(_Section):
     root: Annotated[str, AfterValidator(_root)]
     keep: Annotated[timedelta | None, BeforeValidator(parse_keep)] = None
     archive: Annotated[str, AfterValidator(_prefix)] = ""
+    local: LocalOptions = LocalOptions()
     s3: S3Options = S3Options()
     hdfs: HdfsOptions = HdfsOptions()
 
     @model_validator(mode="after")
     def _options_of_the_root(self) -> Staging:
-        for name in self.model_fields_set & {"s3", "hdfs"}:
-            if not self.root.startswith(f"{name}://"):
-                raise ValueError(f"{name} has options of a root {name}://")
+        for name in self.model_fields_set & {"local", "s3", "hdfs"}:
+            scheme = "file" if name == "local" else name
+            if not self.root.startswith(f"{scheme}://"):
+                raise ValueError(f"{name} has options of a root {scheme}://")
         return self
 
     @property
     def address(self) -> str:
         """The root with its options, as open_store takes it."""
-        options = self.hdfs if self.root.startswith("hdfs://") else self.s3
+        kinds = {"file": self.local, "hdfs": self.hdfs, "s3": self.s3}
+        options = kinds[self.root.partition("://")[0]]
         return options.address(self.root)
 
 
 _SECRET = re.compile(r"\b(password|secret|credential|authorization|sas-token|shared-key)\b|\btoken$", re.IGNORECASE)
 """In the names of a catalog's properties that are secrets, as those of Iceberg, Hadoop and clouds are called."""
-_PASSWORD_IN_URI = re.compile(
-    r"(?:^|[?&;,(\s])(?:password|pwd)\s*="  # jdbc:...?password=x, and (password=x) of MySQL's driver
-    r"|//[^/?#@]*:[^/?#]*@|^jdbc:[^?#]*//[^/?#@]*:[^?#]*@"  # scheme://user:password@host
-    r"|^jdbc:oracle:\w+:[^@/]+/[^@]+@",  # jdbc:oracle:thin:user/password@host
-    re.IGNORECASE,
-)
 
 
 class Warehouse(_Section):
@@ -119,9 +125,9 @@ class Warehouse(_Section):
         if open_ones := sorted(filter(_SECRET.search, self.properties)):
             raise ValueError(f"a secret; give a reference to it in warehouse.secrets: {', '.join(open_ones)}")
         cure = "give a reference to it in warehouse.secrets: jdbc.password"
-        if _PASSWORD_IN_URI.search(self.uri):
-            raise ValueError(f"uri has a password; {cure}")
-        if inside := sorted(name for name, value in self.properties.items() if _PASSWORD_IN_URI.search(value)):
+        if holds_secret(self.uri) or holds_secret(self.path):
+            raise ValueError(f"{'uri' if holds_secret(self.uri) else 'path'} has a password; {cure}")
+        if inside := sorted(name for name, value in self.properties.items() if holds_secret(value)):
             raise ValueError(f"a password in {', '.join(inside)}; {cure}")
         if twice := sorted(self.properties.keys() & self.secrets.keys()):
             raise ValueError(f"both in properties and in secrets: {', '.join(twice)}")
@@ -134,6 +140,18 @@ class Spark(_Section):
     master: str = "local[*]"
     jars: str
     conf: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _no_secrets(self) -> Spark:
+        """They would be arguments of spark-submit, which every user of the machine sees."""
+        open_ones = sorted(name for name, value in self.conf.items() if names_secret(name) or holds_secret(value))
+        if open_ones:
+            raise ValueError(
+                f"conf has secrets: {', '.join(open_ones)}; give those of catalogs by reference in warehouse.secrets,"
+                " and others by the environment (AWS_ACCESS_KEY_ID), in a keystore that"
+                " spark.hadoop.hadoop.security.credential.provider.path names, or in spark-defaults.conf with mode 0600"
+            )
+        return self
 
 
 class Tables(_Section):
@@ -165,11 +183,15 @@ class Source(_Section):
         min_runway_hours: the DAG fails when the server keeps what is not staged for less than that; 0 for never.
     """
 
-    host: str
+    host: Annotated[str, AfterValidator(_host)]
     port: int = 3306
     user: str
     password: Annotated[str, AfterValidator(_reference)] = ""
+    tls: Literal["", "required", "off"] = ""
     tls_ca: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    server_public_key: str = ""
     tables: Tables
     rules: tuple[Rule, ...] = ()
     skip: Skip = Skip()
@@ -194,6 +216,7 @@ class Source(_Section):
             raise ValueError('transport = "file" needs log_files: their folder, their index file, or the my.cnf')
         if self.transport == "network" and (self.keyring or self.keys) and not self.log_archive:
             raise ValueError('keyring and keys are of transport = "file" and log_archive: a server sends plain logs')
+        check_tls(self.tls, self.tls_ca, self.tls_cert, self.tls_key)
         return self
 
 
@@ -253,7 +276,11 @@ def _server(source: Source) -> ServerAddress:
         port=source.port,
         user=source.user,
         password=source.password,
+        tls=source.tls,
         tls_ca=source.tls_ca,
+        tls_cert=source.tls_cert,
+        tls_key=source.tls_key,
+        server_public_key=source.server_public_key,
         read_timeout_seconds=source.read_timeout_seconds,
     )
 

@@ -5,6 +5,8 @@ Exit codes of the command: 0 done, 1 error, 2 usage, 3 a retry can help, 4 data 
 
 from __future__ import annotations
 
+from loader.visible import continued, visible
+
 LOAD_ALL_AGAIN = "load all tables again: loader initial-load --again"
 """The part of a hint that gets past a log that cannot be read on."""
 
@@ -31,9 +33,9 @@ class LoaderError(Exception):
 
     def __str__(self) -> str:
         place = ", ".join(f"{name} {value}" for name, value in self.where.items())
-        lines = [f"{self.what} ({place})" if place else self.what]
-        lines += [f"  why: {self.why}"] if self.why else []
-        lines += [f"  what to do: {self.hint}"] if self.hint else []
+        lines = [visible(f"{self.what} ({place})" if place else self.what)]
+        lines += [f"  why: {continued(self.why)}"] if self.why else []
+        lines += [f"  what to do: {visible(self.hint)}"] if self.hint else []
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, object]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError, UsageError
+from loader.log_format import VisibleFormatter
 from loader.outages import outage
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def starting_main(imported: Callable[[], tuple[Starting[Spec], type[Spec]]]) -> 
     parser.add_argument("--spec", type=Path, required=True)
     parser.add_argument("--result", type=Path, required=True)
     arguments = parser.parse_args()
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     for name in ("py4j", "hdfs"):  # they tell of every connection and of every file
         logging.getLogger(name).setLevel(logging.WARNING)
     result = _outcome(imported, arguments.spec)

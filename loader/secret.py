@@ -9,6 +9,30 @@ from pathlib import Path
 
 from loader.errors import UsageError
 
+_OF_SPARK = re.compile(
+    r"(secret|passw(or)?d|passphrase|token|(secret[.-])?access[.-]?key([.-]id)?|secret[.-]?key|credential|authorization|shared-key)$"
+    r"|account\.key\b|\bsas\b(?!.*\.class$)",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(r"-D\S*(password|secret|token|credential)\S*=", re.IGNORECASE)
+_PASSWORD_IN_URI = re.compile(
+    r"(?:^|[?&;,(\s])(?:password|pwd)\s*="  # jdbc:...?password=x, and (password=x) of MySQL's driver
+    r"|//[^/?#@]*:[^/?#]*@|^jdbc:[^?#]*//[^/?#@]*:[^?#]*@"  # scheme://user:password@host
+    r"|^jdbc:oracle:\w+:[^@/]+/[^@]+@"  # jdbc:oracle:thin:user/password@host
+    r"|^(?:https?|s3[an]?)://[^/?#]*@",  # a token, or a key, in place of a user
+    re.IGNORECASE,
+)
+
+
+def names_secret(name: str) -> bool:
+    """Return whether a property of Spark or Hadoop with that name is a secret, not the place or the class of one."""
+    return bool(_OF_SPARK.search(name))
+
+
+def holds_secret(value: str) -> bool:
+    """Return whether an address or a list of Java options has a password, or user information that may be one."""
+    return bool(_PASSWORD_IN_URI.search(value) or _OPTION.search(value))
+
 
 def secret_variable(connection: str) -> str:
     """Name of the environment variable that carries the password of an Airflow connection to a job: its alone."""

@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.errors import RetryableError, UsageError
 from loader.job import rebuild
+from loader.private import is_private, private_folder
 
 _LOG = logging.getLogger(__name__)
 _TAIL = 60  # lines of a job's output that an error shows
@@ -119,11 +120,11 @@ _JOINED = {"spark.driver.extraJavaOptions": " ", "spark.driver.extraClassPath": 
 
 
 def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
-    scratch = Path(tempfile.gettempdir()) / "loader-spark"
+    scratch = _cache() / "spark"  # not in a folder where anybody could have made it before
     options = [f"-Dlog4j2.configurationFile={_log_settings().as_uri()}", f"-Dderby.system.home={scratch}"]
     options += _for_few_cores(settings, short=short)
     archive = _archive(settings)
-    if archive is not None and archive.exists():
+    if archive is not None and _usable(archive):
         # One that does not fit after all, or is damaged, costs a warning: the JVM then reads the classes itself.
         options.append(f"-XX:SharedArchiveFile={archive}")
     ours = {
@@ -136,6 +137,8 @@ def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
     return ours | {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # Else any user of the machine may speak to the driver. With a local master Spark makes the secret itself.
+        "spark.authenticate": "true",
         "spark.driver.memory": "2g",  # the driver is the executor too
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         # A delta is small: 200 partitions of nothing cost more than its work. AQE joins what is too small, and cuts
@@ -192,9 +195,18 @@ def _archive(settings: SparkSettings) -> Path | None:
     parts += [str(_spark_home()), settings.conf.get("spark.driver.extraClassPath", "")]
     parts += [f"{jar} {Path(jar).stat().st_size}" for jar in _jars(settings)]
     name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-    cache = os.environ.get("LOADER_CACHE")
-    folder = Path(cache) if cache else Path.home() / ".cache" / "binlog-loader"
-    return folder.absolute() / "classes" / f"{name}.jsa"
+    return _cache() / "classes" / f"{name}.jsa"
+
+
+def _cache() -> Path:
+    """The folder of what is made once for this user."""
+    folder = os.environ.get("LOADER_CACHE")
+    return (Path(folder) if folder else Path.home() / ".cache" / "binlog-loader").absolute()
+
+
+def _usable(archive: Path) -> bool:
+    """Whether it is there, and nobody else can have written what the JVM would run."""
+    return archive.exists() and is_private(archive.stat())
 
 
 def warm(settings: SparkSettings) -> Path | None:
@@ -210,15 +222,16 @@ def warm(settings: SparkSettings) -> Path | None:
         LoaderError: the run failed.
     """
     archive = _archive(settings) if settings.local else None
-    if archive is None or archive.exists():
+    if archive is None or _usable(archive):
         return archive
-    archive.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(archive.parent)
     unfinished = archive.with_suffix(f".{uuid.uuid4().hex}")
     ours = settings.conf.get("spark.driver.extraJavaOptions", "")
     options = {"spark.driver.extraJavaOptions": f"{ours} -XX:ArchiveClassesAtExit={unfinished}".strip()}
     try:
         with tempfile.TemporaryDirectory(prefix="loader-warm-") as folder:
             run(_WARM_JOB, WarmSpec(folder=folder), settings.model_copy(update={"conf": settings.conf | options}))
+        unfinished.chmod(0o600)
         unfinished.replace(archive)
     finally:
         unfinished.unlink(missing_ok=True)

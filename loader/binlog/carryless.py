@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.jit import builtin
+from loader.binlog.memory import check_bytes
 
 FEWEST = 64
 """Bytes that `fold` takes at least."""
@@ -107,9 +108,11 @@ def _make(numba: Any) -> Any:
     @numba.extending.intrinsic
     def fold(_context: Any, array: Any, _start: Any, _end: Any, _crc: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            emit = _Emitter(builder, data)
+            made = context.make_array(signature.args[0])(context, builder, args[0])
+            emit = _Emitter(builder, made.data)
             start, end = args[1], args[2]
+            check_bytes(context, builder, made, start, emit.number(FEWEST))
+            check_bytes(context, builder, made, start, builder.sub(end, start))
             at = numba.core.cgutils.alloca_once_value(builder, builder.add(start, emit.number(64)))
             first = builder.insert_element(emit.constant((0, 0)), builder.zext(args[3], emit.word), emit.number(0))
             values = [emit.load(start, 16 * n) for n in range(4)]

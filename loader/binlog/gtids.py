@@ -28,6 +28,7 @@ KNOWN, NEXT, RUNS = range(3)
 R_SOURCE, R_FIRST, R_LAST = range(3)
 """Of a run: its source, and its numbers."""
 _GTID, _TAGGED, _MARIADB = np.uint8(33), np.uint8(42), np.uint8(162)
+_ASCII = np.uint8(127)
 _OTHERS = 11  # of the fields of a tagged GTID, as far as they are known
 
 
@@ -57,10 +58,12 @@ def _tagged(buf: Bytes, at: int, end: int, source: Bytes) -> np.int64:
             number = np.int64(value >> np.uint64(1))  # signed numbers have their sign in the lowest bit
         elif field == np.uint64(3):
             size = np.int64(value)
-            if size > TAG_END - TAG or size > end - pos:
+            if size < 0 or size > TAG_END - TAG or size > end - pos:
                 return np.int64(-1)
             source[TAG - 1] = np.uint8(size)
             for i in range(size):
+                if buf[pos + i] > _ASCII:
+                    return np.int64(-1)
                 source[TAG + i] = buf[pos + i]
             break  # the fields come in order, and these are all that is asked for
     return number

@@ -8,16 +8,19 @@ its owner, parent, length, size of an element, data, shape and strides; it retur
 from __future__ import annotations
 
 import ctypes
-import os
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
+
+from loader.private import private_folder, read_private
 
 _SCALARS = {
     "int64": ctypes.c_int64,
@@ -36,20 +39,31 @@ class Image:
     code: bytes
 
     def write(self, file: Path) -> None:
-        """Keep it; whole or not at all, whoever else writes the same."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(f"{file.name}.{os.getpid()}")
-        unfinished.write_bytes(self.symbol.encode() + b"\n" + self.code)
-        unfinished.replace(file)
+        """Keep it; whole or not at all, whoever else writes the same.
+
+        Raises:
+            UsageError: the folder is of another user.
+        """
+        folder = private_folder(file.parent)
+        content = self.symbol.encode() + b"\n" + self.code
+        with NamedTemporaryFile(dir=folder, prefix=".", delete=False) as unfinished:  # mode 0600
+            unfinished.write(_digest(file, content) + b"\n" + content)
+        Path(unfinished.name).replace(file)
 
 
 def read_image(file: Path) -> Image | None:
-    """The image in a file; None when there is none."""
-    try:
-        symbol, _, code = file.read_bytes().partition(b"\n")
-    except FileNotFoundError:
+    """The image in a file; None when there is none, or when it is not as `write` left it for that very place."""
+    digest, _, content = (read_private(file) or b"").partition(b"\n")
+    if digest != _digest(file, content):
         return None
+    symbol, _, code = content.partition(b"\n")
     return Image(symbol.decode(), code)
+
+
+def _digest(file: Path, content: bytes) -> bytes:
+    """Of the code and of the names of its file and folder, which are digests of its sources."""
+    place = f"{file.parent.name}/{file.name}\n".encode()
+    return hashlib.sha256(place + content).hexdigest().encode()
 
 
 @cache

@@ -4,6 +4,9 @@ A kernel and the pieces it is made of are written as Python functions with `kern
 not there yet, numba compiles them into one function; `loader.binlog.image` loads it in this and every later process,
 which then have no need of numba, whose import takes longer than decoding a hundred megabytes. The folder of the files
 carries a hash of all that shapes them: a change to any kernel source, to numba, or to the processor compiles afresh.
+
+In a process with LOADER_CHECK_KERNELS=1 every index of a kernel is checked, and the words of `loader.binlog.memory`
+too: a kernel that would read or write beyond an array ends with a RuntimeError. Tests and `make fuzz` run so.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ _compiled: dict[Callable[..., Any], Any] = {}
 
 # Without `_nrt` no array is counted in and out of every call, which would take a third of the time; in turn a kernel
 # makes no arrays, and is given its scratch space.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_CHECKED = os.environ.get("LOADER_CHECK_KERNELS") == "1"
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": _CHECKED}
 
 
 def kernel(signature: str) -> Callable[[_Function], _Function]:
@@ -54,7 +58,7 @@ def part(function: _Function) -> _Function:
 
     Always inlined: to numba an array is seven words, and a call that passes a few costs more than most pieces do.
     """
-    setattr(function, _PART, lambda numba: numba.njit(**_OPTIONS, forceinline=True)(_ready(function, numba)))
+    setattr(function, _PART, lambda numba: numba.njit(**_OPTIONS, forceinline=not _CHECKED)(_ready(function, numba)))
     return function
 
 
@@ -77,6 +81,7 @@ def _folder() -> Path:
     parts = [path.read_bytes() for name in _KERNELS_IN for path in sorted((packages / name).glob("*.py"))]
     parts += [importlib.metadata.version(name).encode() for name in ("numba", "llvmlite", "numpy")]
     parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]
+    parts += [b"checked"] if _CHECKED else []
     return base / "kernels" / _digest(b"\n".join(parts))
 
 
@@ -85,6 +90,8 @@ def _digest(data: bytes) -> str:
 
 
 def _compile(function: Callable[..., Any], signature: str) -> Image:
+    if _CHECKED:
+        os.environ.setdefault("NUMBA_OPT", "0")  # tests wait for the compiler, not for kernels
     numba: Any = import_module("numba")
     arguments, result = import_module("numba.core.sigutils").normalize_signature(signature)
     bare = numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(_ready(function, numba))

@@ -1,8 +1,12 @@
-"""Words of memory: what an array's elements one by one would be too slow for. Nothing here checks its bounds."""
+"""Words of memory: what an array's elements one by one would be too slow for.
+
+Bounds are checked only in kernels that are compiled with checks; see `loader.binlog.jit`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,11 +17,31 @@ from loader.binlog.jit import builtin
 _Bytes = NDArray[np.uint8]
 
 
+def check_bytes(context: Any, builder: Any, array: Any, start: Any, size: Any) -> None:
+    """Emit code that ends a kernel with checks unless `size` bytes from `start` on are inside the array.
+
+    Args:
+        context: numba's, for the function that is compiled.
+        builder: llvmlite's, for the same.
+        array: the structure of a one-dimensional array of bytes.
+        start: a 64-bit integer of LLVM.
+        size: the same, at least 1.
+    """
+    if not context.enable_boundscheck:
+        return
+    cgutils: Any = import_module("numba.core.cgutils")
+    length = builder.extract_value(array.shape, 0)
+    last = builder.add(start, builder.sub(size, size.type(1)))
+    for index in (start, last):
+        cgutils.do_boundscheck(context, builder, index, length)
+
+
 def _place(context: Any, builder: Any, array_type: Any, array: Any, index: Any, bits: int) -> Any:
     from llvmlite import ir
 
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), ir.IntType(bits).as_pointer())
+    made = context.make_array(array_type)(context, builder, array)
+    check_bytes(context, builder, made, index, ir.Constant(index.type, bits // 8))
+    return builder.bitcast(builder.gep(made.data, [index]), ir.IntType(bits).as_pointer())
 
 
 def _load(kind_name: str) -> Callable[[Any], Any]:

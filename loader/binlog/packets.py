@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from loader.binlog.digits import Bytes, little
 from loader.binlog.jit import kernel
 
-MORE, REPLY, NEXT = range(3)
+MORE, REPLY, NEXT, DAMAGED = range(4)
 """MORE: the block is used up. REPLY: the packet at state[READ] is no event (end or error) and is whole. NEXT: it is the
-second FORMAT_DESCRIPTION, with which the next file begins."""
+second FORMAT_DESCRIPTION, with which the next file begins. DAMAGED: an empty packet that continues no other one, or
+events that `out` has no room for."""
 
 READ, WRITTEN, LEFT, CONTINUED, BEGUN, SKIPPED, FORMATTED = range(7)
 """State: next byte of the block; bytes of events written; payload bytes of the open packet; 1: the next packet
@@ -28,11 +29,11 @@ _TYPE = 9  # bytes from the start of a packet to the type of its event
 
 @kernel("int64(uint8[::1], int64, uint8[::1], int64[::1])")
 def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int:
-    """Copy the event bytes in block[state[READ]:size] to `out`, which is at least as long; MORE, REPLY or NEXT."""
+    """Copy the event bytes in block[state[READ]:size] to `out`, which is at least as long; a status."""
     while True:
         at = state[READ]
         if state[LEFT] == 0:
-            if at + 5 > size:
+            if at + 4 > size:
                 return MORE
             length = np.int64(little(block, at, 3))
             if state[CONTINUED]:
@@ -42,6 +43,10 @@ def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int
                 if length == 0:
                     continue
             else:
+                if length == 0:
+                    return DAMAGED  # its first byte would be the next packet's, and LEFT would be negative
+                if at + 5 > size:
+                    return MORE
                 if block[at + 4] != 0:
                     return REPLY if at + 4 + length <= size else MORE
                 if length > _TYPE - 4:
@@ -66,6 +71,8 @@ def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int
             return MORE
         if not state[SKIPPED]:
             written = state[WRITTEN]
+            if written + take > len(out):
+                return DAMAGED
             for i in range(take):
                 out[written + i] = block[at + i]
             state[WRITTEN] += take

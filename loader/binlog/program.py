@@ -14,6 +14,7 @@ from loader.binlog.oldtimes import SIZES
 from loader.binlog.values import BYTES_OF_DIGITS
 from loader.binlog.vectors import VECTOR_ROOM
 from loader.errors import UnsupportedError
+from loader.model.ranges import check_ranges
 from loader.model.table import ADDRESS_BYTES, Column, TableSchema
 
 (
@@ -91,7 +92,9 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bo
 
     Raises:
         UnsupportedError: a column type or character set that is not covered.
+        DataError: a size or precision that is beyond its type.
     """
+    check_ranges(schema)
     texts: list[bytes] = []
     first = table_places(schema.columns)
     rows = [

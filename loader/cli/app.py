@@ -63,7 +63,6 @@ def options(
     output = Output(as_json)
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING,
-        format="%(message)s",
         handlers=[Lines(output)],
     )
     for noisy in ("numba", "py4j"):

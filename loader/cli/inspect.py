@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ import typer
 
 from loader.cli.output import Output
 from loader.errors import UsageError
+from loader.visible import exact_json
 
 if TYPE_CHECKING:
     from loader.extract.local import Wanted
@@ -196,7 +196,7 @@ def _count(out: Output, form: Format, files: LogFiles, segments: list[Segment], 
         out.rows(columns, [[one[name] for name in columns] for one in tables])
         return
     found = {"events": events, "transactions": tally.transactions, "largest": largest, "tables": tables}
-    sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+    sys.stdout.write(exact_json(found) + "\n")
 
 
 @contextmanager

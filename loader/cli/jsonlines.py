@@ -7,7 +7,6 @@ NULL is null, and a column that the row image leaves out is left out.
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 from loader.model.gtid import MariadbGtid, MariadbGtidSet, MysqlGtid, MysqlGtidSet
@@ -16,6 +15,7 @@ from loader.model.table import TableName
 from loader.reader.events import Event, RowsEvent, Transaction
 from loader.reader.rows import Row
 from loader.reader.values import Value
+from loader.visible import exact_json
 
 _NUMBERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"}
 _SHOWN = (MysqlGtid, MariadbGtid, MysqlGtidSet, MariadbGtidSet, Position, TableName)
@@ -53,7 +53,7 @@ def json_line(event: Event, headers: bool) -> str:
         found |= {name: _plain(getattr(event, name)) for name in fields}
         if hasattr(event, "schema"):
             found["schema"] = event.schema
-    return json.dumps(found, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    return exact_json(found)
 
 
 def typed(value: Value) -> Any:

@@ -18,10 +18,10 @@ from loader.reader.events import (
 from loader.reader.rows import Row
 from loader.reader.values import Value
 from loader.typemap import Form, form
+from loader.visible import visible as hidden
 
 _ACTIONS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
 _CONTROL = {"BEGIN", "COMMIT", "ROLLBACK"}
-_HIDDEN = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160))}
 
 
 class Listing:
@@ -39,6 +39,9 @@ class Listing:
         Raises:
             StagedDataError: see RowsEvent.
         """
+        yield from map(hidden, self._lines(event))
+
+    def _lines(self, event: Event) -> Iterator[str]:
         if isinstance(event, FormatDescriptionEvent):
             self._server = event.server_version
         transaction = event.transaction
@@ -99,7 +102,7 @@ def details(event: Event) -> Iterator[tuple[str, str]]:
 
 def visible(text: str) -> str:
     """Text without characters that would act on a terminal, those of a line feed and a tab among them."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").translate(_HIDDEN)
+    return hidden(text.replace("\\", "\\\\"))
 
 
 def literal(value: Value) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from loader.errors import LoaderError
+from loader.log_format import VisibleFormatter
+from loader.visible import exact_json, visible
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -64,12 +65,12 @@ class Output:
             data = [item.model_dump(mode="json") for item in result]
         elif not isinstance(result, dict):
             data = result.model_dump(mode="json")
-        typer.echo(json.dumps(data, ensure_ascii=False))
+        typer.echo(exact_json(data))
 
     def line(self, text: str) -> None:
         """A sentence for people."""
         if not self.as_json:
-            self.console.print(text, markup=False)
+            self.console.print(visible(text), markup=False)
 
     def rows(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """A table for people."""
@@ -84,13 +85,13 @@ class Output:
             column.no_wrap = str(column.header) in _NUMBERS
             column.justify = "right" if str(column.header) in _NUMBERS else "left"
         for row in rows:
-            table.add_row(*(escape(f"{value:,}" if isinstance(value, int) else str(value)) for value in row))
+            table.add_row(*(escape(f"{value:,}" if isinstance(value, int) else visible(str(value))) for value in row))
         self.console.print(table)
 
     def error(self, error: LoaderError) -> None:
         """An error, with its place, cause and cure."""
         if self.as_json:
-            typer.echo(json.dumps(error.as_dict(), ensure_ascii=False))
+            typer.echo(exact_json(error.as_dict()))
         else:
             self.errors.print("error:", style="red", end=" ")
             self.errors.print(str(error), markup=False)
@@ -101,6 +102,7 @@ class Lines(logging.Handler):
 
     def __init__(self, output: Output) -> None:
         super().__init__()
+        self.setFormatter(VisibleFormatter("%(message)s"))
         self._output = output
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +16,8 @@ from loader.staging.documents import Manifest, StagedFile
 from loader.staging.verifying import fault
 from loader.store.base import Store
 from loader.store.opening import open_store
+from loader.visible import exact_json
+from loader.visible import visible as hidden
 
 
 def lines(settings: SourceSettings, interval: int, table: str, *, as_json: bool) -> Iterator[str]:
@@ -43,10 +44,10 @@ def _records(store: Store, manifest: Manifest, file: StagedFile) -> Iterator[Rec
 
 def _text(record: Record) -> str:
     values = ", ".join(f"{visible(value.column.name)} = {literal(value)}" for value in record.row)
-    return f"{record.op} {record.seqno}+{record.row_offset} {record.committed_at}  {values}"
+    return hidden(f"{record.op} {record.seqno}+{record.row_offset} {record.committed_at}  {values}")
 
 
 def _json(record: Record) -> str:
     found: dict[str, Any] = {name: getattr(record, name) for name in ("op", "seqno", "row_offset", "committed_at")}
     found["row"] = {value.column.name: typed(value) for value in record.row if not value.is_absent}
-    return json.dumps(found, ensure_ascii=False)
+    return exact_json(found)

@@ -48,4 +48,5 @@ def _tables(out: Output, found: pipeline.SourceStatus) -> None:
     rows += [(name, "", "", "released") for name in found.released]
     out.rows(("table", "applied_seqno", "snapshot", "state"), sorted(rows))
     for one in found.quarantined:
-        out.line(str(job.rebuild(one.told())))
+        for line in str(job.rebuild(one.told())).split("\n"):
+            out.line(line)

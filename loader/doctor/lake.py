@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from loader.doctor.finding import Finding, error, findings_of, ok
+from loader.doctor.finding import Finding, error, findings_of, ok, warning
 from loader.doctor.spec import DoctorSpec
 from loader.materialise.spec import CatalogSettings
 from loader.store.base import Store
@@ -36,6 +36,27 @@ def store_works(store: Store) -> Finding:
     finally:
         store.delete(key)
     return ok("store", f"{store.root.partition('?')[0]}: creates once, reads, lists, deletes")
+
+
+_ON_CLUSTERS = ("spark.authenticate", "spark.network.crypto.enabled")
+
+
+def between_executors(spark: SparkSettings, *, secrets: bool) -> Finding:
+    """Whether others in the network of a cluster can read or take part in what driver and executors say.
+
+    `secrets`: references are followed on the driver, or passwords are read by executors.
+    """
+    if spark.local:
+        return ok("spark_network", "driver and executors are one process; other users of the machine are kept out")
+    missing = [name for name in _ON_CLUSTERS if spark.conf.get(name, "").lower() != "true"]
+    if not missing or not secrets:
+        return ok("spark_network", "authenticated and encrypted" if not missing else "no secret goes over it")
+    return warning(
+        "spark_network",
+        f"secrets and rows go between driver and executors, and the configuration lacks {' and '.join(missing)}",
+        f"set {' and '.join(missing)} to true in [spark.conf], and the secret as the cluster's manager has it;"
+        " where spark-defaults.conf sets them, repeat them here",
+    )
 
 
 def by_spark(store: Store, catalog: CatalogSettings, spark: SparkSettings, run: RunJob) -> list[Finding]:

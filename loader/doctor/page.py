@@ -40,9 +40,14 @@ def of_source(settings: SourceSettings) -> list[Finding]:
             *here.checks(),
             ("quarantine", lambda: quarantined(settings)),
             ("store", lambda: lake.store_works(open_store(settings.staging_root))),
+            ("spark_network", lambda: lake.between_executors(settings.spark, secrets=_has_secrets(settings))),
             ("spark", lambda: lake.by_spark(open_store(settings.staging_root), settings.catalog, settings.spark, run)),
         ]
     )
+
+
+def _has_secrets(settings: SourceSettings) -> bool:
+    return bool(settings.catalog.secrets or (settings.server.password and settings.transport.kind == "network"))
 
 
 def of_address(uri: str) -> list[Finding]:

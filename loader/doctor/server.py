@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -118,16 +117,11 @@ def tls(address: ServerAddress, found: str) -> Finding:
     """Whether others can read along."""
     if found:
         return ok("tls", f"{found}, the server's certificate is verified")
-    if _loopback(address.host):
+    if address.on_loopback:
         return ok("tls", "none, and none is needed on one machine")
-    return warning("tls", "none: passwords and rows go over the network in clear", "name the authority: tls_ca")
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return warning(
+        "tls", "none: rows go over the network in clear", 'remove tls = "off", and name the authority: tls_ca'
+    )
 
 
 def _now(connection: Connection[Any]) -> float:

@@ -83,6 +83,8 @@ class Latest:
         """
         lines = self._read(file) if self._held is None else self._held.pop(file.key)
         size = keep(lines, self._chosen[file.key])
+        if size < 0:
+            raise Unusual(f"{file.key} was changed while it was read")
         try:
             return read_columns(lines[:size], self._schema)
         except pa.ArrowInvalid as error:

@@ -103,12 +103,17 @@ def scan(buf: Bytes, keys: Bytes, secret: Words, records: Ints, hashes: Words) -
 
 @kernel("int64(uint8[::1], uint8[::1])")
 def keep(buf: Bytes, wanted: Bytes) -> int:
-    """Move the lines that are wanted to the front, one flag for each line; the number of their bytes."""
+    """Move the lines that are wanted to the front, one flag for each line; the number of their bytes.
+
+    -1 where there are fewer lines than flags: the file was changed since its lines were counted.
+    """
     begin, size = 0, 0
     for line in range(len(wanted)):
         at = begin
-        while buf[at] != _NEWLINE:
+        while at < len(buf) and buf[at] != _NEWLINE:
             at += 1
+        if at == len(buf):
+            return -1
         at += 1
         if wanted[line]:
             for place in range(begin, at):

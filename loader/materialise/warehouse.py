@@ -195,7 +195,15 @@ def recorded_schema(history: TableHistory, table: TableName, schema_id: str = ""
     text = history.properties.get(SCHEMA + known)
     if text is None:
         raise DataError("the warehouse's table was not made by the loader", hint=_foreign(table), table=table)
-    return TableSchema.from_dict(json.loads(text))
+    schema = TableSchema.from_dict(json.loads(text))
+    if schema.schema_id != known:
+        raise DataError(
+            "a property of the warehouse's table is not what the loader wrote",
+            why=f"the schema under {SCHEMA}{known} has the id {schema.schema_id}",
+            hint=f"roll the table's metadata back to a version before the change, or {table.load_again}",
+            table=table,
+        )
+    return schema
 
 
 def schema_property(schema: TableSchema) -> tuple[str, str]:

@@ -11,6 +11,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from loader.errors import StagedDataError
+from loader.model.ranges import fault_of
+
 ADDRESS_BYTES = {"uuid": 16, "inet4": 4, "inet6": 16}
 """Types of MariaDB that its log does not tell from BINARY of so many bytes."""
 _BYTES_OF = {**{name: f"binary({size})" for name, size in ADDRESS_BYTES.items()}, "vector": "varbinary"}
@@ -20,6 +23,7 @@ TEXTS = frozenset({"char", "varchar", *GROWING_TEXTS})
 """Types of text; ENUM and SET have a character set too."""
 
 
+_SHOWN = 200  # characters of a value in an error
 _QUOTED = re.compile(r"`(?P<schema>(?:[^`]|``)+)`\.(?P<table>.*)", re.DOTALL)
 
 
@@ -136,10 +140,61 @@ class TableSchema:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> TableSchema:
-        """The inverse of `as_dict`."""
-        columns = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in data["columns"])
-        return cls(TableName(data["schema"], data["table"]), columns, tuple(data["key"]))
+    def from_dict(cls, data: object) -> TableSchema:
+        """Read what `as_dict` wrote; a document in the store may hold anything else.
+
+        Raises:
+            StagedDataError: a field is missing, unknown, of another type or beyond its range.
+        """
+        try:
+            found = _read_schema(data)
+            why = fault_of(found)
+        except (TypeError, ValueError) as error:
+            why = str(error)
+        if why:
+            raise StagedDataError(
+                "the schema of a table in a document is not one that the loader writes",
+                why=why,
+                hint="restore the object from a version that the loader wrote, and see who else can write to the store",
+            )
+        return found
+
+
+_COLUMN_FIELDS = {"name": str, "type": str, "unsigned": bool, "size": int, "scale": int, "charset": str}
+
+
+def _read_schema(data: object) -> TableSchema:
+    """Raises TypeError or ValueError for other types of fields than `as_dict` writes."""
+    fields = _fields(data, {"schema": str, "table": str, "columns": list, "key": list})
+    columns = tuple(map(_read_column, fields["columns"]))
+    return TableSchema(TableName(fields["schema"], fields["table"]), columns, _texts(fields["key"], "key"))
+
+
+def _read_column(data: object) -> Column:
+    fields = _fields(data, {**_COLUMN_FIELDS, "labels": list})
+    return Column(**{**fields, "labels": _texts(fields["labels"], "labels")})
+
+
+def _fields(data: object, kinds: Mapping[str, type]) -> dict[str, Any]:
+    """An object with exactly these fields, of exactly these types."""
+    if type(data) is not dict or set(data) != set(kinds):
+        raise ValueError(f"{_shown(data)} is not an object with the fields {', '.join(kinds)}")
+    for name, kind in kinds.items():
+        if type(data[name]) is not kind:
+            raise TypeError(f"{name} is {_shown(data[name])} and not of type {kind.__name__}")
+    return data
+
+
+def _texts(data: list[object], name: str) -> tuple[str, ...]:
+    found = tuple(one for one in data if isinstance(one, str))
+    if len(found) < len(data):
+        raise TypeError(f"{name} has an element that is no text: {_shown(data)}")
+    return found
+
+
+def _shown(data: object) -> str:
+    text = repr(data)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 @dataclass(frozen=True)

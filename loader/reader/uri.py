@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from pydantic import PrivateAttr
+from pydantic import PrivateAttr, ValidationError
 
 from loader.errors import UsageError
 from loader.reader.files import ArchivedFiles, IndexedFiles, LogFiles, OneFile, in_folder, is_log
@@ -20,6 +20,7 @@ from loader.transport.address import ServerAddress
 from loader.transport.keys import KeyFiles
 
 _SERVERS = {"mysql", "mariadb"}
+_TLS_OPTIONS = ("tls", "tls_ca", "tls_cert", "tls_key", "server_public_key")
 _REFERENCES = ("env:", "file:", "airflow:")
 _HINT = (
     "write file:///folder, file:///folder/binlog.000054, file:///etc/mysql/my.cnf, s3://bucket/folder or"
@@ -154,7 +155,7 @@ def _keys(parts: SplitResult) -> KeyFiles:
 
 def _address(parts: SplitResult) -> ServerAddress:
     options = dict(parse_qsl(parts.query))
-    unknown = set(options) - {"password", "tls_ca"}
+    unknown = set(options) - {"password", *_TLS_OPTIONS}
     port = _port(parts)
     if unknown or not parts.hostname or not parts.username:
         why = f"unknown: {', '.join(sorted(unknown))}" if unknown else "it must name user and host"
@@ -163,12 +164,16 @@ def _address(parts: SplitResult) -> ServerAddress:
     reference = password.startswith(_REFERENCES)
     if "password" in options and not reference:
         raise UsageError("a password behind ?password= must be a reference", hint=_HINT)
-    address = UriAddress(
-        host=parts.hostname,
-        port=port,
-        user=unquote(parts.username),
-        password=password if reference else "",
-        tls_ca=options.get("tls_ca", ""),
-    )
+    try:
+        address = UriAddress(
+            host=parts.hostname,
+            port=port,
+            user=unquote(parts.username),
+            password=password if reference else "",
+            **{name: options[name] for name in _TLS_OPTIONS if name in options},
+        )
+    except ValidationError as error:
+        why = "; ".join(str(found["msg"]) for found in error.errors())
+        raise UsageError("the server's address cannot be read", why=why, hint=_HINT) from error
     address._plain = "" if reference else password
     return address

@@ -43,6 +43,14 @@ _CHANGES_ROWS = {"INSERT", "REPLACE", "UPDATE", "DELETE", "CALL", "DO", "WITH", 
 """SELECT and DO stand in a log for the functions that they call."""
 
 _VERB = re.compile(r"(?:\s|/\*(?!M?!).*?\*/|--\s[^\n]*|#[^\n]*)*(\w+)", re.DOTALL)
+_LITERAL = r"(?:'(?:[^'\\]|''|\\.)*+'|(?<![\w$.`\"])-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$.])|NULL\b)"
+_OPAQUE = r"`(?:[^`]|``)*`|\"(?:[^\"\\]|\"\"|\\.)*\"|/\*.*?\*/|--\s[^\n]*|\#[^\n]*"
+_LISTS = re.compile(rf"(?P<opaque>{_OPAQUE})|(?P<first>{_LITERAL})(?:\s*+,\s*+{_LITERAL})*+", re.DOTALL | re.IGNORECASE)
+_ROWS = re.compile(
+    rf"(?P<opaque>{_OPAQUE})|(?P<first>\(\s*{_LITERAL}\s*\))(?:\s*+,\s*+\(\s*{_LITERAL}\s*\))*+", re.DOTALL
+)
+_PARSED_MOST = 16 * 1024
+"""Characters of a statement that are given to the parser, which takes half a minute for a million."""
 _REPLACE = re.compile(r"^\s*REPLACE\b", re.IGNORECASE)  # sqlglot does not parse it
 
 
@@ -113,10 +121,14 @@ def _loaded(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:
 
 
 def _written(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
-    """The tables that a statement may write to; none when it cannot be parsed.
+    """The tables that a statement may write to; none when it cannot be parsed, or is too long for that.
 
     INSERT and REPLACE only read the tables of their query. UPDATE and DELETE count as writing to all that they name.
     """
+    if len(text) > _PARSED_MOST:
+        text = without_lists(text)
+    if len(text) > _PARSED_MOST:
+        return ()
     # Imported here: it takes a tenth of a second, which jobs without such statements do without.
     import sqlglot
     from sqlglot import exp
@@ -129,3 +141,12 @@ def _written(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
     found = parsed.this if isinstance(parsed, exp.Insert) else parsed
     names = dict.fromkeys((one.db or database, one.name) for one in found.find_all(exp.Table))
     return tuple(TableName(*(map(str.lower, name) if folds else name)) for name in names)
+
+
+def without_lists(text: str) -> str:
+    """The statement with one value in place of each list of literals, and one row of each list of such rows.
+
+    It names the same tables. A statement of a megabyte is one of few words with a long list.
+    """
+    text = _LISTS.sub(lambda found: found["opaque"] or ("''" if found["first"][0] == "'" else found["first"]), text)
+    return _ROWS.sub(lambda found: found["opaque"] or found["first"], text)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
+from loader.errors import StagedDataError
 from loader.model.table import ADDRESS_BYTES, Column
 from loader.resources import sql
 from loader.snapshot.documents import Bound, LoadPlan
@@ -56,7 +57,18 @@ def selected(column: Column) -> str:
 
 
 def chunk_query(plan: LoadPlan, number: int) -> str:
-    """The statement that reads a chunk."""
+    """The statement that reads a chunk.
+
+    Raises:
+        StagedDataError: the plan is not one that the loader made.
+    """
+    if plan.select != tuple(map(selected, plan.definition.columns)):
+        raise StagedDataError(
+            "the plan of a load reads other expressions than the columns of its table",
+            why=", ".join(plan.select),
+            hint=f"see who else can write to the store, then {plan.name.load_again}",
+            table=plan.name,
+        )
     return sql("snapshot/chunk").format(
         columns=", ".join(plan.select),
         table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",

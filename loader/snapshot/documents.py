@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
+from loader.staging.checks import check_files
 from loader.staging.documents import Document, StagedFile
 from loader.staging.layout import load_folder
 
@@ -97,3 +98,7 @@ class LoadedChunk(Document):
 
     number: int
     file: StagedFile | None
+
+    def check(self, key: str) -> None:
+        """See Document: its file lies in the folder of the load."""
+        check_files([self.file] if self.file else [], {}, key.rsplit("/", 2)[0], key)

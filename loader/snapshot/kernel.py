@@ -74,6 +74,7 @@ _COMMA = np.uint8(44)
 _MINUS = np.uint8(45)
 _DOT = np.uint8(46)
 _ZERO = np.uint8(48)
+_NINE = np.uint8(57)
 _NEWLINE = np.uint8(10)
 _N = np.frombuffer(b"\\N", np.uint8).copy()
 
@@ -109,17 +110,24 @@ def _join(block: Bytes, at: int, end: int) -> None:
 
 @part
 def _put_decimal(out: Bytes, at: int, block: Bytes, pos: int, end: int) -> int:
-    """The server's text without the leading zeros that ZEROFILL adds."""
+    """The server's text without the leading zeros that ZEROFILL adds; BAD for what is no number."""
     if pos < end and block[pos] == _MINUS:
         out[at] = _MINUS
         at += 1
         pos += 1
     while pos + 1 < end and block[pos] == _ZERO and block[pos + 1] != _DOT:
         pos += 1
+    size = point = 0  # bytes written, and how many of them are a point
     for i in range(pos, end):
-        out[at] = block[i]
+        byte = block[i]
+        if byte == _DOT and size and not point and i + 1 < end:
+            point = 1
+        elif byte < _ZERO or byte > _NINE:
+            return BAD
+        size += 1
+        out[at] = byte
         at += 1
-    return at
+    return at if size else BAD
 
 
 @part

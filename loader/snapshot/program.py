@@ -14,6 +14,7 @@ from loader.binlog.charsets import charset_of
 from loader.binlog.program import joined_tables, table_places, text_operation
 from loader.binlog.vectors import VECTOR_ROOM
 from loader.errors import DataError
+from loader.model.ranges import check_ranges
 from loader.model.table import Column, TableSchema
 from loader.snapshot.kernel import (
     BIT,
@@ -62,8 +63,10 @@ def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPack
     """For the binary result rows of the table, with text in the character sets of its columns; see HEXED for `hexed`.
 
     Raises:
-        DataError: the server describes other columns than the schema has: the table was altered.
+        DataError: the server describes other columns than the schema has: the table was altered. Or the schema is not
+            one that a table can have.
     """
+    check_ranges(schema)
     if len(described) != len(schema.columns):
         raise _altered(schema, "another number of columns")
     first = table_places(schema.columns)

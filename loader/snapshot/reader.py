@@ -28,6 +28,8 @@ from loader.transport.dump import raise_error
 _PREPARE, _EXECUTE, _CLOSE = 0x16, 0x17, 0x19
 _BLOCK = 1024 * 1024
 _OUT_BYTES = 4 * 1024 * 1024
+_PREPARED = struct.Struct("<xIHH")
+_EOF_MOST = 8  # bytes of an EOF packet; a longer one that begins so is a value
 _MOST = 8 * 1024 * 1024 * 1024
 
 Write = Callable[[memoryview], object]
@@ -84,19 +86,25 @@ class ResultReader:
     def _prepare(self, statement: str) -> int:
         connection = self._connection
         send_command(connection, _PREPARE, statement)
-        number, columns, _ = struct.unpack_from("<IHH", read_packet(connection).get_all_data(), 1)
+        reply = read_packet(connection).get_all_data()
+        if reply[0] != 0 or len(reply) < _PREPARED.size:
+            raise self._no_result("the answer to a prepared statement is none")
+        number, columns, _ = _PREPARED.unpack_from(reply)
         self._described(columns)
         return int(number)
 
     def _execute(self, number: int) -> list[FieldDescriptorPacket]:
         connection = self._connection
         send_command(connection, _EXECUTE, struct.pack("<IBI", number, 0, 1))
-        return self._described(read_packet(connection).read_length_encoded_integer())
+        columns = read_packet(connection).read_length_encoded_integer()
+        if columns is None:  # 0xfb: a file of this machine is asked for
+            raise self._no_result("the server asks for a file instead of sending rows")
+        return self._described(columns)
 
     def _described(self, columns: int) -> list[FieldDescriptorPacket]:
         connection = self._connection
         found = [read_packet(connection, FieldDescriptorPacket) for _ in range(columns)]
-        if not connection.client_flag & connection.server_capabilities & CLIENT.DEPRECATE_EOF:
+        if not self._ends_with_ok:
             read_packet(connection)
         return found
 
@@ -137,9 +145,26 @@ class ResultReader:
         return len(block)
 
     def _end(self, size: int) -> None:
-        reply = self._block[4:size].tobytes()
+        """Check that the packet behind the rows ends them, so that none are missing."""
+        reply = self._block[4:size].tobytes()[: int.from_bytes(self._block[:3].tobytes(), "little")]
         if reply[:1] == b"\xff":
             raise_error(reply)
+        if reply[:1] != b"\xfe" or (len(reply) > _EOF_MOST and not self._ends_with_ok):
+            raise self._no_result("the result does not end where its rows do")
+
+    @property
+    def _ends_with_ok(self) -> bool:
+        """Whether rows end with an OK packet instead of an EOF packet."""
+        connection = self._connection
+        return bool(connection.client_flag & connection.server_capabilities & CLIENT.DEPRECATE_EOF)
+
+    def _no_result(self, why: str) -> DataError:
+        return DataError(
+            "the server does not answer a statement as the protocol has it",
+            why=why,
+            hint="look for a proxy between the loader and the server that changes what passes through it",
+            table=self._schema.name,
+        )
 
     def _refuse(self, status: int, state: k.Ints) -> NoReturn:
         if status == k.BAD_VALUE:

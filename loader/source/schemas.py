@@ -16,6 +16,7 @@ from pymysql.connections import Connection
 
 from loader.binlog.codepages import covered
 from loader.errors import UnsupportedError, UsageError
+from loader.model.ranges import check_ranges
 from loader.model.table import SEQUENCE, Column, TableName, TableSchema
 from loader.resources import sql
 from loader.typemap import spark_type
@@ -137,6 +138,7 @@ def read_untold(connection: Connection[Any], captured: Callable[[TableName], boo
         for name, columns in (described(connection, schema, tables) if tables else {}).items():
             _check_whole(name, columns)
             found.append(TableSchema(name, tuple(map(_plain, columns)), ()))
+            check_ranges(found[-1])
     return found
 
 
@@ -225,11 +227,14 @@ def schema_of(name: TableName, columns: list[Described], key: tuple[str, ...]) -
     Raises:
         UsageError: the user may not see all of them.
         UnsupportedError: a type that is not covered, by table and column.
+        DataError: a size or precision that is beyond its type.
     """
     _check_whole(name, columns)
     if tuple(column.name for column in columns) == SEQUENCE:
         raise _refused(name, "the table has the columns of a sequence", "the log of MariaDB does not tell one from it")
-    return TableSchema(name, tuple(_column(name, column) for column in columns), key)
+    schema = TableSchema(name, tuple(_column(name, column) for column in columns), key)
+    check_ranges(schema)
+    return schema
 
 
 def _read(row: tuple[Any, ...]) -> Described:

@@ -23,8 +23,11 @@ from loader.errors import StagedDataError
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
+from loader.staging.checks import check_files, check_schemas
+from loader.staging.layout import interval_folder
 
 FORMAT = 1
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Document(BaseModel):
@@ -52,10 +55,10 @@ class Document(BaseModel):
         """Parse stored bytes.
 
         Raises:
-            StagedDataError: not such a document, or of a format this version does not know.
+            StagedDataError: not such a document, of a format this version does not know, or what `check` refuses.
         """
         try:
-            return cls.model_validate_json(data)
+            found = cls.model_validate_json(data, strict=True)
         except ValidationError as error:
             raise StagedDataError(
                 f"this is no {cls.__name__.lower()} of staging format {FORMAT}",
@@ -63,6 +66,15 @@ class Document(BaseModel):
                 hint="read it with the loader version that wrote it, or restore the object",
                 key=key,
             ) from error
+        found.check(key)
+        return found
+
+    def check(self, key: str) -> None:
+        """Refuse what the loader would not have written under that key.
+
+        Raises:
+            StagedDataError: naming the field.
+        """
 
 
 class Mark(BaseModel):
@@ -216,6 +228,10 @@ class Plan(Document):
     read_before: str = ""
     folds: bool = False
 
+    def check(self, key: str) -> None:
+        """See Document: what the log does not tell of tables can be so."""
+        self.known()
+
     def known(self) -> dict[TableName, TableSchema]:
         """The tables of `untold` by name."""
         schemas = map(TableSchema.from_dict, self.untold)
@@ -246,13 +262,13 @@ class StagedFile(BaseModel):
     schema_name: str
     table: str
     schema_id: str
-    inserts: int
-    updates: int
-    deletes: int
-    bytes: int
+    inserts: _Count
+    updates: _Count
+    deletes: _Count
+    bytes: _Count
     sha256: str
-    min_seqno: int
-    max_seqno: int
+    min_seqno: _Count
+    max_seqno: _Count
 
     @property
     def name(self) -> TableName:
@@ -380,6 +396,13 @@ class Manifest(Document):
     given: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     loader_version: str
+
+    def check(self, key: str) -> None:
+        """See Document: schemas are of their ids, and files lie in the folder of the interval or load."""
+        folder, _, name = key.rpartition("/")
+        if name != "manifest.json":  # of a table that was staged later, whose files lie beside those of the others
+            folder = interval_folder(self.source, self.generation, self.start_seqno)
+        check_files(self.files, check_schemas(self.schemas, key), folder, key)
 
     def schema_of(self, schema_id: str) -> TableSchema:
         """The table schema that files of this id were staged with."""

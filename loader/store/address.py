@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import Literal, Self, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
 from loader.errors import UsageError
+
+
+def without_user(value: str) -> str:
+    """Return the addresses. Raises ValueError if one has user information, which would be seen where it is logged."""
+    if "@" in value:
+        raise ValueError("an address of a server has no user: credentials come from the environment")
+    return value
 
 
 class StoreOptions(BaseModel):
@@ -19,6 +26,17 @@ class StoreOptions(BaseModel):
         """The root with these options."""
         query = urlencode(self.model_dump(exclude_defaults=True))
         return f"{root}?{query}" if query else root
+
+
+class LocalOptions(StoreOptions):
+    """Options of a local folder.
+
+    Attributes:
+        shared: files and folders get the modes that the umask of the process leaves, for a cluster whose executors run
+            as another user; else they are for the user of the process alone.
+    """
+
+    shared: bool = False
 
 
 class S3Options(StoreOptions):
@@ -39,6 +57,11 @@ class S3Options(StoreOptions):
     kms_key: str = ""
     requester_pays: bool = False
 
+    @field_validator("endpoint")
+    @classmethod
+    def _endpoint_without_user(cls, value: str) -> str:
+        return without_user(value)
+
     @model_validator(mode="after")
     def _key_of_kms(self) -> Self:
         if self.kms_key and self.sse != "kms":
@@ -56,6 +79,11 @@ class HdfsOptions(StoreOptions):
 
     webhdfs: str = ""
     user: str = ""
+
+    @field_validator("webhdfs")
+    @classmethod
+    def _webhdfs_without_user(cls, value: str) -> str:
+        return without_user(value)
 
 
 _Options = TypeVar("_Options", bound=StoreOptions)

@@ -12,19 +12,26 @@ from pathlib import Path
 from typing import BinaryIO
 
 from loader.errors import StoreUnavailable, UsageError
+from loader.store.address import LocalOptions, split_address
 from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, Page, page_of, require_key
+
+_OPTIONS = "?shared="
 
 
 class LocalStore:
     """Objects as files. A file is written beside its place, synced, and linked or renamed into it.
 
-    Without `durable` it is not synced: a crash of the machine may then leave less than was written.
+    Without `durable` it is not synced: a crash of the machine may then leave less than was written. What is
+    written is for its user alone, unless the root has `?shared=True`: see LocalOptions.
     """
 
     def __init__(self, root: str, *, durable: bool = True) -> None:
         self._durable = durable
         self.root = root.rstrip("/")
-        self._folder = Path(self.root.removeprefix("file://"))
+        plain = (self.root, LocalOptions())  # a path may have a question mark
+        address, options = split_address(self.root, LocalOptions) if _OPTIONS in self.root else plain
+        self._file_mode, self._folder_mode = (0o666, 0o777) if options.shared else (0o600, 0o700)
+        self._folder = Path(address.removeprefix("file://"))
         if not self._folder.is_absolute():
             raise UsageError(f"{root!r} is no local store", hint="write it like file:///data/staging")
 
@@ -112,10 +119,12 @@ class LocalStore:
 
     @contextmanager
     def _unfinished(self, path: Path) -> Iterator[tuple[Path, BinaryIO]]:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for missing in reversed([folder for folder in path.parents if not folder.exists()]):
+            missing.mkdir(self._folder_mode, exist_ok=True)
         temporary = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._file_mode)
         try:
-            with temporary.open("xb") as file:
+            with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
                 yield temporary, file
         finally:
             temporary.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from pymysql.constants import CR, ER
 from loader.binlog.encryption import MYSQL_HEADER
 from loader.errors import LoaderError, RetryableError, SourceUnavailable, UsageError
 from loader.transport.address import ServerAddress
+from loader.transport.authentication import GuardedConnection
 from loader.transport.driver import check_driver
 from loader.transport.session import first_statement, set_variables
 
@@ -46,18 +47,14 @@ def connected(address: ServerAddress, read_timeout: float | None = None) -> Iter
         AccessDenied, SourceUnavailable, UsageError, RetryableError: also for statements run inside the block.
     """
     with server_errors(address):
-        connection = pymysql.connect(
+        connection = GuardedConnection(
+            address,
+            _tls(address),
             defer_connect=True,
-            host=address.host,
-            port=address.port,
-            user=address.user,
-            password=address.secret(),
             charset="utf8mb4",
             autocommit=True,
             local_infile=False,
             read_timeout=read_timeout or address.read_timeout_seconds,
-            ssl=_tls(address),
-            ssl_disabled=not address.tls_ca,
             init_command=first_statement(),
         )
         try:
@@ -94,13 +91,24 @@ def log_sizes(connection: Connection[Any]) -> dict[str, int]:
 
 
 def _tls(address: ServerAddress) -> ssl.SSLContext | None:
-    """One context that verifies; PyMySQL's own TLS options do not."""
-    if not address.tls_ca:
+    """One context that verifies; PyMySQL's own TLS options do not. None without TLS."""
+    if not address.encrypted:
         return None
     try:
-        return ssl.create_default_context(cafile=address.tls_ca)
+        context = ssl.create_default_context(cafile=address.tls_ca or None)
     except OSError as error:
         raise UsageError("the TLS authority cannot be read", why=str(error), key=address.tls_ca) from error
+    try:
+        if address.tls_cert:
+            context.load_cert_chain(address.tls_cert, address.tls_key or None, password=_no_passphrase)
+    except (OSError, ValueError) as error:
+        raise UsageError("the TLS certificate cannot be used", why=str(error), key=address.tls_cert) from error
+    return context
+
+
+def _no_passphrase() -> str:
+    """Instead of a question on the terminal."""
+    raise ValueError("its key is encrypted: give one that is not, readable by the loader's user alone")
 
 
 @contextmanager
@@ -112,6 +120,23 @@ def server_errors(address: ServerAddress) -> Iterator[None]:
         raise _translated(error, address) from error
     except OSError as error:
         raise _unavailable(address, str(error)) from error
+    except Exception as error:
+        if not _raised_in_driver(error):
+            raise
+        raise LoaderError(
+            "the server sent what the driver cannot take",
+            why=f"{type(error).__name__}: {error}",
+            hint="check that the address is that of a MySQL or MariaDB server, with nothing between that changes bytes",
+            source=address,
+        ) from error
+
+
+def _raised_in_driver(error: Exception) -> bool:
+    """Whether the driver itself fell over a packet: it checks few of them."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == "pymysql"
 
 
 def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> LoaderError:

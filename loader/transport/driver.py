@@ -7,6 +7,7 @@ private name of the driver, and every connection is checked for these.
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from io import BufferedReader
 from typing import Any, cast
 
@@ -18,14 +19,19 @@ from loader.errors import UsageError
 _PRIVATE = ("_execute_command", "_read_packet", "_rfile", "_sock", "_read_timeout")
 
 
-def check_driver(connection: Connection[Any]) -> None:
-    """Raise UsageError if a connection lacks a private name that the loader uses."""
-    if missing := [name for name in _PRIVATE if not hasattr(connection, name)]:
+def check_driver(connection: Connection[Any] | type[Connection[Any]], names: Sequence[str] = _PRIVATE) -> None:
+    """Raise UsageError if a connection, or its class, lacks a private name that the loader uses."""
+    if missing := [name for name in names if not hasattr(connection, name)]:
         raise UsageError(
             f"PyMySQL {VERSION_STRING} is not supported",
             why=f"it has no {', '.join(missing)}",
             hint="install the version in constraints.txt: pip install -c constraints.txt pymysql",
         )
+
+
+def check_authentication() -> None:
+    """Raise UsageError if the driver lacks what loader.transport.authentication stands in front of."""
+    check_driver(Connection, ("_request_authentication",))
 
 
 def send_command(connection: Connection[Any], command: int, payload: bytes | str) -> None:

@@ -10,6 +10,7 @@ import secrets
 import struct
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -110,6 +111,7 @@ class Events:
 
         Raises:
             OperationalError: the server ended the dump with an error, or the connection broke.
+            BinlogFormatError: a packet that no server sends.
         """
         size = self._kept
         while True:
@@ -127,6 +129,12 @@ class Events:
                 return b""
             if status == packets.REPLY:
                 return self._end()
+            if status == packets.DAMAGED:
+                raise BinlogFormatError(
+                    "the server sent an empty packet in a dump",
+                    why="only the end of an event of 16 MiB or more is sent so",
+                    hint="look for a proxy between the loader and the server that changes what passes through it",
+                )
             got = self._file.readinto1(self._block.data[self._kept :])
             if not got:
                 raise OperationalError(2013, "Lost connection to the server during the dump")
@@ -141,8 +149,25 @@ class Events:
 
 def raise_error(reply: bytes) -> NoReturn:
     """Raise the driver's exception for an error packet."""
-    raise_mysql_exception(reply)
+    with suppress(struct.error, IndexError, UnicodeDecodeError):
+        raise_mysql_exception(reply)
     raise OperationalError(2013, "the server sent an error that cannot be read")
+
+
+def event_size(header: bytes) -> int:
+    """Return the bytes of the event that begins with that header.
+
+    Raises:
+        BinlogFormatError: fewer than the header itself.
+    """
+    size = int.from_bytes(header[9:13], "little")
+    if size < HEADER:
+        raise BinlogFormatError(
+            f"the server sent an event of {size} bytes",
+            why=f"its header alone has {HEADER}",
+            hint="compare with mysqlbinlog --read-from-remote-server; look for a proxy that changes what passes",
+        )
+    return size
 
 
 def prepare(connection: Connection[Any]) -> None:
@@ -194,7 +219,7 @@ def _events_of(head: bytes) -> Iterator[tuple[int, int, int]]:
     """Type, start and end of each event at the start of a dump whose header is there; the last one may be cut."""
     at = 0
     while at + HEADER <= len(head):
-        end = at + int.from_bytes(head[at + 9 : at + 13], "little")
+        end = at + event_size(head[at : at + HEADER])
         yield head[at + 4], at, end
         at = end
 

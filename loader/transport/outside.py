@@ -14,12 +14,13 @@ from pymysql.connections import Connection
 from pymysql.err import OperationalError
 
 from loader.binlog.constants import HEADER, MAGIC, ROTATE
+from loader.errors import BinlogFormatError
 from loader.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from loader.model.position import Position
 from loader.transport.address import ServerAddress
 from loader.transport.base import NoPlace, ServerCannotTell
 from loader.transport.connection import connected, log_sizes
-from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Events, command, gtid_command, prepare
+from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Events, command, event_size, gtid_command, prepare
 
 _GTIDS = (33, 34, 42, 162)
 _BEYOND = 2**32  # from there on the 32-bit end of an event does not tell its place
@@ -81,7 +82,7 @@ def _first(events: Events) -> tuple[str, int] | None:
     while piece := events.read():
         data += piece
         while len(data) >= HEADER:
-            kind, size = data[4], int.from_bytes(data[9:13], "little")
+            kind, size = data[4], event_size(data[:HEADER])
             if kind in _GTIDS:
                 return file, int.from_bytes(data[13:17], "little") - size
             if size > len(data):
@@ -95,4 +96,10 @@ def _first(events: Events) -> tuple[str, int] | None:
 def _next_file(event: bytes) -> str:
     """The file that a ROTATE names, behind the place in it; some have a checksum, as the session asked for."""
     summed = zlib.crc32(event[:-4]) == int.from_bytes(event[-4:], "little")
-    return event[HEADER + 8 : -4 if summed else None].decode()
+    name = event[HEADER + 8 : -4 if summed else None]
+    try:
+        if name:
+            return name.decode()
+    except UnicodeDecodeError:
+        pass
+    raise BinlogFormatError("the server sent a ROTATE event that names no file", why=f"the name is {name!r}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,7 @@ def _rendered(argv: list[str], site: Site) -> str:
         Path(argv[0]).parents[1]: "$SPARK_HOME",
         Path(loader.__file__).parent: "$LOADER",
         sys.executable: "$PYTHON",
-        Path(tempfile.gettempdir()): "$TMP",
+        os.environ.get("LOADER_CACHE", Path.home() / ".cache" / "binlog-loader"): "$CACHE",
     }
     for place, name in places.items():
         text = text.replace(str(place), name)

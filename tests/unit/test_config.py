@@ -460,3 +460,57 @@ def test_an_address_of_several_sources_or_of_none_that_can_be_read(write: Path) 
 def test_an_archive_by_its_address(write: Path) -> None:
     config = loaded(write, TWO.replace('"/etc/mysql/my.cnf"', '"s3://logs/shop"'))
     assert config.at("s3://logs/shop/") == ["crm"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.hadoop.fs.s3a.access.key", "spark.hadoop.fs.s3a.secret.key", "spark.hadoop.fs.s3a.session.token",
+        "spark.hadoop.fs.azure.account.key.me.dfs.core.windows.net", "spark.sql.catalog.lake.jdbc.password",
+        "spark.sql.catalog.lake.token", "spark.sql.catalog.lake.credential", "spark.ssl.keyPassword",
+        "spark.authenticate.secret", "spark.hadoop.javax.jdo.option.ConnectionPassword",
+        "spark.sql.catalog.lake.s3.secret-access-key", "spark.sql.catalog.lake.s3.access-key-id",
+    ],
+)  # fmt: skip
+def test_secrets_in_the_configuration_of_spark_would_be_seen_by_every_user(name: str, write: Path) -> None:
+    text = complaint(write, GOOD.replace("[sources.shop]", f'[spark.conf]\n"{name}" = "hunter2"\n[sources.shop]', 1))
+    assert text.startswith(f"spark: conf has secrets: {name}; give")
+    assert "hunter2" not in text
+
+
+@pytest.mark.parametrize("value", ["-Dx.password=hunter2", "jdbc:mysql://u:hunter2@db/x", "https://hunter2@catalog/"])
+def test_secrets_inside_of_values_of_the_configuration_of_spark(value: str, write: Path) -> None:
+    text = complaint(write, GOOD.replace("[sources.shop]", f'[spark.conf]\n"spark.x" = "{value}"\n[sources.shop]', 1))
+    assert text.startswith("spark: conf has secrets: spark.x; give")
+    assert "hunter2" not in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"spark.hadoop.fs.s3a.aws.credentials.provider" = "x.Y"', '"spark.authenticate.secret.file" = "/run/secret"',
+        '"spark.hadoop.hadoop.security.credential.provider.path" = "jceks://file/x"', '"spark.authenticate" = "true"',
+        '"spark.security.credentials.hadoopfs.enabled" = "false"', '"spark.redaction.regex" = "(?i)secret|password"',
+        '"spark.driver.extraJavaOptions" = "-Xmx1g -Da=b"', '"spark.kerberos.keytab" = "/etc/x.keytab"',
+    ],
+)  # fmt: skip
+def test_places_and_classes_of_secrets_are_none(line: str, write: Path) -> None:
+    loaded(write, GOOD.replace("[sources.shop]", f"[spark.conf]\n{line}\n[sources.shop]", 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('host = "db.example.org"', 'host = "loader:hunter2@db.example.org"', "sources.shop.host"),
+        ('host = "db.example.org"', 'host = "mysql://db.example.org"', "sources.shop.host"),
+        ("file:///data/staging", "s3://key:hunter2@bucket/x", "staging.root"),
+        ("file:///data/staging", "hdfs://hunter2@name:8020/x", "staging.root"),
+        ('"file:///data/staging/"', '"s3://b/x"\ns3 = { endpoint = "https://key:hunter2@s3.local" }', "staging.s3.endpoint"),
+        ('"file:///data/staging/"', '"hdfs://n/x"\nhdfs = { webhdfs = "http://hunter2@n:9870" }', "staging.hdfs.webhdfs"),
+    ],
+)  # fmt: skip
+def test_user_information_in_an_address_is_refused(old: str, new: str, key: str, write: Path) -> None:
+    assert old in GOOD
+    text = complaint(write, GOOD.replace(old, new))
+    assert text.startswith(key)
+    assert "hunter2" not in text

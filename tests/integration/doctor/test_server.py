@@ -72,9 +72,12 @@ def findings(
     min_hours: float = 0,
     marker: str = "",
     host: str = "",
+    tls: str = "",
 ) -> list[Finding]:
     """What is not well."""
-    address = ServerAddress(host=host or server.host, port=server.port, user=user, tls_ca=tls_ca)
+    address = ServerAddress.model_validate(
+        {"host": host or server.host, "port": server.port, "user": user, "tls": tls, "tls_ca": tls_ca}
+    )
     found = server_findings(
         address,
         TableFilter(include=include or ("shop.*",)),
@@ -264,8 +267,10 @@ def test_a_server_that_is_too_old() -> None:
 
 def test_rows_that_go_over_the_network_in_clear(mysql: Server) -> None:
     # Another name of this machine, which nothing but its resolver knows to be one.
-    text = only(findings(mysql, host="127.1"), "warning", "tls")
-    assert text == "none: passwords and rows go over the network in clear"
+    text = only(findings(mysql, host="127.1", tls="off"), "warning", "tls")
+    assert text == "none: rows go over the network in clear"
+    refused = only(findings(mysql, host="127.1"), "error", "server")
+    assert "certificate verify failed" in refused
 
 
 def test_no_log_at_all() -> None:

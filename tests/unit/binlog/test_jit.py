@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 import zlib
@@ -14,7 +15,9 @@ import pytest
 from numba.np import arrayobj
 
 from loader.binlog.crc import crc32
+from loader.binlog.image import Image, read_image
 from loader.binlog.jit import kernel
+from loader.errors import UsageError
 
 
 def test_only_kernels_lose_the_test_of_indexes() -> None:
@@ -79,3 +82,53 @@ def test_arguments_are_checked_against_the_signature() -> None:
     ):  # fmt: skip
         with pytest.raises(TypeError, match="total takes"):
             total(*wrong)
+
+
+def image_in(folder: Path, name: str = "module.function.o") -> tuple[Image, Path]:
+    image, file = Image("symbol", b"code\nwith lines"), folder / "kernels" / "source" / name
+    image.write(file)
+    return image, file
+
+
+def test_compiled_code_is_for_its_user_alone(tmp_path: Path) -> None:
+    image, file = image_in(tmp_path)
+    assert read_image(file) == image
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, file.parent.parent)] == [
+        0o600,
+        0o700,
+        0o700,
+    ]
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_compiled_code_that_was_changed_moved_or_is_of_others_is_compiled_again(tmp_path: Path) -> None:
+    _, file = image_in(tmp_path)
+    whole = file.read_bytes()
+    for damaged in (whole[:-1], whole.replace(b"lines", b"other"), b"symbol\ncode", b"", whole + b"x"):
+        file.write_bytes(damaged)
+        assert read_image(file) is None
+    file.write_bytes(whole)
+    for mode in (0o620, 0o602):
+        file.chmod(mode)
+        assert read_image(file) is None
+    file.chmod(0o600)
+    assert read_image(file) is not None
+    assert read_image(file.rename(file.with_name("module.another.o"))) is None
+    assert read_image(tmp_path / "none") is None
+
+
+def test_a_folder_that_others_may_write_to_is_closed(tmp_path: Path) -> None:
+    _, file = image_in(tmp_path)
+    file.parent.chmod(0o777)
+    image_in(tmp_path)
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_another_user_owns_is_neither_read_nor_written(tmp_path: Path) -> None:
+    image, file = image_in(tmp_path)
+    os.chown(file, 12345, 12345)
+    assert read_image(file) is None
+    os.chown(file.parent, 12345, 12345)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        image.write(file)

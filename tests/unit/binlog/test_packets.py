@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pymysql.err import OperationalError
 
-from loader.binlog.packets import BEGUN, LEFT, MORE, READ, REPLY, WRITTEN, unpack
+from loader.binlog.packets import BEGUN, DAMAGED, LEFT, MORE, READ, REPLY, WRITTEN, unpack
+from loader.errors import BinlogFormatError
 from loader.transport.dump import Events
 
 LONGEST = 0xFFFFFF
@@ -157,3 +158,35 @@ def test_a_second_format_event_is_the_next_file() -> None:
     events = dump(stream)
     assert events.read() == this
     assert events.read() == events.read() == b""
+
+
+EMPTY = b"\0\0\0\1"
+"""A packet without a payload, which a server sends only behind one of 2^24-1 bytes."""
+
+
+def test_an_empty_packet_is_damage_and_writes_nothing_in_front_of_the_output() -> None:
+    stream = (EMPTY + b"\0") * 100 + b"written in front of the output"
+    around = np.full(2000, 0xA5, np.uint8)
+    state = np.zeros(7, np.int64)
+    assert unpack(np.frombuffer(stream, np.uint8).copy(), len(stream), around[1000:], state) == DAMAGED
+    assert (around == 0xA5).all()
+    assert state[WRITTEN] == 0
+
+
+@pytest.mark.parametrize("before", [b"", packets(b"\0" + b"event"), packets(b"\0" + b"e" * (LONGEST - 1))])
+@pytest.mark.parametrize("behind", [b"", b"\0", b"\xff"])
+def test_an_empty_packet_that_continues_nothing_ends_the_dump(before: bytes, behind: bytes) -> None:
+    events = dump(before + EMPTY + behind)
+    with pytest.raises(BinlogFormatError, match="an empty packet"):
+        while events.read():
+            pass
+
+
+def test_no_more_is_written_than_the_output_has_room_for() -> None:
+    stream = packets(b"\0" + b"an event") + packets(b"\0" + b"another event")
+    around = np.full(100, 0xA5, np.uint8)
+    for room in range(20):
+        state = np.zeros(7, np.int64)
+        assert unpack(np.frombuffer(stream, np.uint8).copy(), len(stream), around[:room], state) == DAMAGED
+        assert (around[room:] == 0xA5).all()
+        assert state[WRITTEN] <= room

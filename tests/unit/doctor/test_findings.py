@@ -7,10 +7,12 @@ import pytest
 from loader.doctor.finding import Finding, error, examine, exit_code, ok, warning
 from loader.doctor.grants import Grant, parse
 from loader.doctor.here import java, packages
+from loader.doctor.lake import between_executors
 from loader.doctor.server import clock, tls
 from loader.doctor.variables import log_bin
 from loader.errors import RetryableError
 from loader.model.table import TableName
+from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 
 
@@ -100,7 +102,7 @@ def test_which_tables_a_grant_lets_read(schema: str, table: str, readable: bool)
 
 
 def test_tls_and_clock() -> None:
-    far, near = (ServerAddress(host=host, user="u") for host in ("db.example.org", "127.0.0.9"))
+    far, near = (ServerAddress(host=host, user="u", tls="off") for host in ("db.example.org", "127.0.0.9"))
     assert [tls(far, "").severity, tls(far, "TLS_AES").severity, tls(near, "").severity] == ["warning", "ok", "ok"]
     assert [clock(100.0, here).severity for here in (96, 104, 94, 106)] == ["ok", "ok", "warning", "warning"]
     assert clock(100, 200).what.startswith("the server is 100 seconds behind this machine")
@@ -111,3 +113,19 @@ def test_a_log_inside_innodb() -> None:
     assert log_bin({"log_bin": "ON", "binlog_storage_engine": ""}).severity == "ok"
     found = log_bin({"log_bin": "ON", "binlog_storage_engine": "innodb"})
     assert (found.severity, found.what) == ("error", "the server keeps its log inside innodb, not in files of events")
+
+
+def test_secrets_between_driver_and_executors() -> None:
+    both = {"spark.authenticate": "true", "spark.network.crypto.enabled": "TRUE"}
+    cases = {
+        ("local[*]", (), True): "ok",
+        ("yarn", (), False): "ok",
+        ("yarn", (), True): "warning",
+        ("spark://host:7077", ("spark.authenticate",), True): "warning",
+        ("yarn", tuple(both), True): "ok",
+    }
+    for (master, names, secrets), severity in cases.items():
+        settings = SparkSettings(master=master, jars="/j", conf={name: both[name] for name in names})
+        found = between_executors(settings, secrets=secrets)
+        assert found.severity == severity, (master, names)
+        assert (severity == "ok") or all((name in found.what) != (name in names) for name in both)

@@ -14,16 +14,26 @@ from loader.model.identity import Identity
 from loader.model.table import Column, TableName, TableSchema
 
 TEXT = st.text(max_size=20)
-COLUMNS = st.builds(
-    Column, name=TEXT, type=TEXT, unsigned=st.booleans(), size=st.integers(0, 99), scale=st.integers(0, 30),
-    charset=TEXT, labels=st.lists(TEXT, max_size=4).map(tuple),
-)  # fmt: skip
-SCHEMAS = st.builds(
-    TableSchema,
-    name=st.builds(TableName, TEXT, TEXT),
-    columns=st.lists(COLUMNS, max_size=5).map(tuple),
-    key=st.lists(TEXT, max_size=3).map(tuple),
+WORD = st.sampled_from(["int", "varchar", "utf8mb4", "latin1", "a b", "x", ""])
+LABELS = st.lists(TEXT, max_size=4).map(tuple)
+COLUMNS = st.one_of(
+    st.builds(Column, name=TEXT, type=WORD, unsigned=st.booleans(), charset=WORD),
+    st.builds(Column, name=TEXT, type=st.sampled_from(["enum", "set"]), charset=WORD, labels=LABELS),
+    st.builds(Column, name=TEXT, type=st.just("decimal"), size=st.integers(30, 65), scale=st.integers(0, 30)),
+    st.builds(Column, name=TEXT, type=st.sampled_from(["datetime", "timestamp", "time"]), size=st.integers(0, 6)),
+    st.builds(Column, name=TEXT, type=st.just("binary"), size=st.integers(0, 255)),
 )
+
+
+@st.composite
+def schemas(draw: st.DrawFn) -> TableSchema:
+    columns = draw(st.lists(COLUMNS, max_size=5, unique_by=lambda column: column.name))
+    names = [column.name for column in columns]
+    key = draw(st.lists(st.sampled_from(names), max_size=3, unique=True)) if names else []
+    return TableSchema(draw(st.builds(TableName, TEXT, TEXT)), tuple(columns), tuple(key))
+
+
+SCHEMAS = schemas()
 KIND = Column("kind", "enum", charset="utf8mb4", labels=("a", "b"))
 ORDERS = TableSchema(TableName("shop", "orders"), (Column("id", "int"), KIND), ("id",))
 

@@ -158,3 +158,38 @@ def test_statements_that_change_rows(text: str) -> None:
 
 def test_a_statement_that_takes_back_rows_logged_before() -> None:
     assert judged("ROLLBACK TO `a`").kind is Kind.UNDO
+
+
+VALUES = {
+    "numbers": ", ".join(map(str, range(20_000))),
+    "texts": ",".join(f"'it''s \\' {n} \"x`'" for n in range(5_000)),
+    "mixed": ", ".join(["NULL", "-1.5e3", "'a,b'", "'('"] * 3_000),
+    "one text": "'" + "x, `a`, (" * 50_000 + "'",
+}
+
+
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize("values", list(VALUES))
+@pytest.mark.parametrize(
+    ("text", "tables"),
+    [
+        ("DELETE FROM shop.orders WHERE id IN ({})", ("shop.orders",)),
+        ("DELETE orders FROM orders JOIN items USING (id) WHERE orders.id NOT IN ( {} )", ("orders", "items")),
+        ("UPDATE `a,1,2` SET v = 1 WHERE `1,2` IN ({}) AND \"1,2,3\" = '1'", ("a,1,2",)),
+        ("INSERT INTO orders VALUES ({})", ("orders",)),
+        ("REPLACE INTO orders (a, b) VALUES ({0}), ({0})", ("orders",)),
+    ],
+)
+def test_a_long_list_of_values_takes_no_time(text: str, tables: tuple[str, ...], values: str) -> None:
+    assert judged(text.format(VALUES[values])) == Effect(Kind.ROWS, named(*tables))
+
+
+@pytest.mark.timeout(10)
+def test_a_statement_that_is_long_without_a_list_touches_any_table() -> None:
+    text = "UPDATE orders SET " + ", ".join(f"c{n} = c{n} + LENGTH(v{n})" for n in range(3_000))
+    assert judged(text) == Effect(Kind.ROWS)
+
+
+def test_many_rows_of_values_are_one() -> None:
+    rows = ", ".join(f"({n}, 'text {n}', NULL)" for n in range(3_000))
+    assert judged(f"INSERT INTO orders (a, b, c) VALUES {rows}") == Effect(Kind.ROWS, named("orders"))

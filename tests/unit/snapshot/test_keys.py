@@ -7,7 +7,7 @@ import pytest
 from loader.errors import StagedDataError, UnsupportedError
 from loader.model.identity import Identity
 from loader.model.table import Column, TableName, TableSchema
-from loader.snapshot.chunks import chunk_query
+from loader.snapshot.chunks import chunk_query, selected
 from loader.snapshot.documents import Bound, KeyColumn, LoadPlan
 from loader.snapshot.keys import between, fetched, literal, refuse_inexact
 
@@ -35,7 +35,7 @@ def plan(*names: str, bounds: tuple[Bound, ...] = (), falling: str = "") -> Load
         index="PRIMARY",
         key=tuple(KeyColumn(name=name, descending=name == falling) for name in names),
         bounds=bounds,
-        select=("`i`",),
+        select=tuple(map(selected, COLUMNS)),
     )
 
 
@@ -100,9 +100,17 @@ def test_what_is_fetched() -> None:
 def test_the_statement_of_a_chunk() -> None:
     made = plan("i", bounds=(("5",), ("9",)))
     assert [chunk_query(made, number).splitlines() for number in range(made.chunks)] == [
-        ["SELECT `i`", "FROM `sh``op`.`t` FORCE INDEX (`PRIMARY`)", f"WHERE {condition}"]
+        ["SELECT `i`, `a``b`, `e`, `d`, `x`, `s`", "FROM `sh``op`.`t` FORCE INDEX (`PRIMARY`)", f"WHERE {condition}"]
         for condition in ("(`i` <= 5)", "(`i` > 5) AND (`i` <= 9)", "(`i` > 9)")
     ]
+
+
+@pytest.mark.parametrize(
+    "select", [("`i`",), ("`i`", "`a``b`", "`e`", "`d`", "`x`", "(SELECT authentication_string FROM mysql.user)")]
+)
+def test_a_plan_in_the_store_reads_nothing_but_its_columns(select: tuple[str, ...]) -> None:
+    with pytest.raises(StagedDataError, match="reads other expressions"):
+        chunk_query(plan("i").model_copy(update={"select": select}), 0)
 
 
 def test_keys_that_cannot_be_compared() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -24,20 +25,16 @@ from loader.staging.documents import (
     StagedFile,
     TableFilter,
 )
+from loader.staging.layout import interval_folder, part_key
+from tests.unit.model.test_table import SCHEMAS
 
 IDENTITY = Identity(kind="mariadb", version="10.11.19-MariaDB", server_id=7)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 NUMBER = st.integers(0, 2**63 - 1)
 POSITIONS = st.tuples(st.integers(1, 10**7), st.integers(4, 10**12 - 1)).map(lambda p: f"binlog.{p[0]:06d}:{p[1]}")
-FILES = st.builds(
-    StagedFile,
-    **dict.fromkeys(("key", "schema_name", "table", "schema_id", "sha256"), TEXT),
-    **dict.fromkeys(("inserts", "updates", "deletes", "bytes", "min_seqno", "max_seqno"), NUMBER),
-)
-COLUMNS = st.builds(Column, TEXT, TEXT, st.booleans(), NUMBER, NUMBER, TEXT, st.lists(TEXT, max_size=3).map(tuple))
-NAMES = st.builds(TableName, TEXT, TEXT)
-KEYS = st.lists(TEXT, max_size=2).map(tuple)
-SCHEMAS = st.builds(TableSchema, NAMES, st.lists(COLUMNS, max_size=4).map(tuple), KEYS)
+COUNTS = ("inserts", "updates", "deletes", "bytes", "min_seqno", "max_seqno")
+
+
 BARRIERS = st.builds(
     Barrier, seqno=NUMBER, position=POSITIONS, statement=TEXT, database=TEXT, sql_mode=NUMBER, mariadb=st.booleans(),
     tables=st.lists(TEXT, max_size=3).map(tuple),
@@ -46,6 +43,33 @@ BALANCES = st.builds(
     Balance, events=NUMBER, bytes=NUMBER, transactions=NUMBER, event_types=st.dictionaries(TEXT, NUMBER, max_size=3),
     row_events_staged=NUMBER, skipped=st.dictionaries(TEXT, NUMBER, max_size=3),
 )  # fmt: skip
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> Manifest:
+    """Of one interval, with files of its schemas in its folder."""
+    source, generation, start = draw(TEXT), draw(TEXT), draw(NUMBER)
+    schemas = draw(st.lists(SCHEMAS, max_size=3, unique_by=lambda schema: schema.schema_id))
+    files = []
+    for number, schema in enumerate(schemas):
+        key = part_key(interval_folder(source, generation, start), "a1", schema.name, schema.schema_id, f"1-{number}")
+        names = {"schema_name": schema.name.schema, "table": schema.name.table, "schema_id": schema.schema_id}
+        files.append(StagedFile(key=key, sha256="", **names, **{name: draw(NUMBER) for name in COUNTS}))
+    return Manifest(
+        source=source, generation=generation, identity=IDENTITY, start=draw(POSITIONS), stop=draw(POSITIONS),
+        start_seqno=start, stop_seqno=draw(NUMBER), files=tuple(files),
+        schemas={schema.schema_id: schema.as_dict() for schema in schemas},
+        barriers=draw(st.lists(BARRIERS, max_size=2).map(tuple)), balance=draw(st.none() | BALANCES), loader_version="1",
+    )  # fmt: skip
+
+
+def key_of(document: Document) -> str:
+    """Where the document lies; of all but manifests it does not matter."""
+    if not isinstance(document, Manifest):
+        return "key"
+    return f"{interval_folder(document.source, document.generation, document.start_seqno)}/manifest.json"
+
+
 DOCUMENTS: dict[type[Document], st.SearchStrategy[Document]] = {
     Generation: st.builds(
         Generation, source=TEXT, name=TEXT, identity=st.just(IDENTITY), start=POSITIONS, shift=NUMBER
@@ -54,12 +78,7 @@ DOCUMENTS: dict[type[Document], st.SearchStrategy[Document]] = {
         Plan, source=TEXT, generation=TEXT, identity=st.just(IDENTITY), start=POSITIONS, stop=POSITIONS, shift=NUMBER,
         tables=st.builds(TableFilter, include=st.lists(TEXT, max_size=3).map(tuple), exclude=st.just(())),
     ),
-    Manifest: st.builds(
-        Manifest, source=TEXT, generation=TEXT, identity=st.just(IDENTITY), start=POSITIONS, stop=POSITIONS,
-        start_seqno=NUMBER, stop_seqno=NUMBER, files=st.lists(FILES, max_size=3).map(tuple),
-        schemas=st.dictionaries(TEXT, SCHEMAS.map(TableSchema.as_dict), max_size=2),
-        barriers=st.lists(BARRIERS, max_size=2).map(tuple), balance=st.none() | BALANCES, loader_version=TEXT,
-    ),
+    Manifest: manifests(),
     Published: st.builds(
         Published, source=TEXT, generation=TEXT, stop=POSITIONS, stop_seqno=NUMBER,
         tables=st.dictionaries(TEXT, st.builds(PublishedTable, snapshot=NUMBER, applied=NUMBER), max_size=3),
@@ -74,7 +93,7 @@ DOCUMENTS: dict[type[Document], st.SearchStrategy[Document]] = {
 def test_what_is_written_is_read_back_and_written_the_same(kind: type[Document], data: st.DataObject) -> None:
     document = data.draw(DOCUMENTS[kind])
     stored = document.canonical()
-    again = kind.read(stored, "key")
+    again = kind.read(stored, key_of(document))
     assert again == document
     assert again.canonical() == stored
 
@@ -134,3 +153,102 @@ def test_documents_do_not_change() -> None:
     record = RunRecord(start_seqno=5)
     with pytest.raises(ValueError, match="frozen"):
         record.start_seqno = 6  # type: ignore[misc]
+
+
+NAME = TableName("shop", "or*ders")
+SCHEMA = TableSchema(NAME, (Column("id", "int"), Column("price", "decimal", size=10, scale=2)), ("id",))
+FOLDER = interval_folder("shop", "0001", 54)
+PART = part_key(FOLDER, "a1", NAME, SCHEMA.schema_id, "000054-0001")
+OTHER = TableName("shop", "other")
+
+
+def manifest(key: str = PART, schemas: object = None, **changed: object) -> bytes:
+    file = {
+        "key": key, "schema_name": "shop", "table": "or*ders", "schema_id": SCHEMA.schema_id, "inserts": 1, "updates": 0,
+        "deletes": 0, "bytes": 10, "sha256": "ab", "min_seqno": 55, "max_seqno": 56,
+    }  # fmt: skip
+    whole = {
+        "source": "shop", "generation": "0001", "identity": IDENTITY.model_dump(mode="json"), "start": "binlog.000001:4",
+        "stop": "binlog.000001:99", "start_seqno": 54, "stop_seqno": 99, "loader_version": "1", "files": [file | changed],
+        "schemas": {SCHEMA.schema_id: SCHEMA.as_dict()} if schemas is None else schemas,
+    }  # fmt: skip
+    return json.dumps(whole).encode()
+
+
+def test_a_manifest_as_the_loader_writes_it() -> None:
+    found = Manifest.read(manifest(), f"{FOLDER}/manifest.json")
+    assert Manifest.read(found.canonical(), f"{FOLDER}/manifest.json") == found
+    assert found.files[0].name == NAME
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        PART.replace("0001/", "0002/", 1),
+        part_key(interval_folder("shop", "0001", 55), "a1", NAME, SCHEMA.schema_id, "000054-0001"),
+        part_key(FOLDER, "a1", OTHER, SCHEMA.schema_id, "000054-0001"),
+        part_key(FOLDER, "a1", NAME, "0" * 16, "000054-0001"),
+        part_key(FOLDER, "*", NAME, SCHEMA.schema_id, "000054-0001"),
+        part_key(FOLDER, "a1", NAME, SCHEMA.schema_id, "{000054,000055}-0001"),
+        PART.replace("or!2aders", "or*ders"),
+        PART.replace("a1/", "a1/../a1/"),
+        PART.replace("a1/", ""),
+        f"x{PART}",
+        f"{PART}x",
+        "",
+        "/etc/passwd",
+        f"{FOLDER}/plan.json",
+    ],
+)
+def test_a_file_that_is_not_in_its_place_is_refused(key: str) -> None:
+    with pytest.raises(StagedDataError, match="not one that the loader wrote"):
+        Manifest.read(manifest(key), f"{FOLDER}/manifest.json")
+
+
+def test_a_manifest_that_was_moved_is_refused() -> None:
+    with pytest.raises(StagedDataError, match="not one that the loader wrote"):
+        Manifest.read(manifest(), f"{interval_folder('shop', '0001', 55)}/manifest.json")
+
+
+def test_a_file_that_is_named_twice_would_be_applied_twice() -> None:
+    data = json.loads(manifest())
+    data["files"] *= 2
+    with pytest.raises(StagedDataError, match="not one that the loader wrote") as caught:
+        Manifest.read(json.dumps(data).encode(), f"{FOLDER}/manifest.json")
+    assert "twice" in caught.value.why
+
+
+INJECTED = SCHEMA.as_dict()
+INJECTED["columns"][1]["scale"] = "0) LOCATION 's3a://elsewhere/' -- "
+
+
+@pytest.mark.parametrize(
+    "schemas",
+    [
+        {SCHEMA.schema_id: INJECTED},
+        {SCHEMA.schema_id: replace(SCHEMA, key=()).as_dict()},
+        {"0" * 16: SCHEMA.as_dict()},
+        {SCHEMA.schema_id: replace(SCHEMA, name=OTHER).as_dict()},
+        {SCHEMA.schema_id: {}},
+    ],
+)
+def test_schemas_that_are_not_of_their_ids_are_refused(schemas: object) -> None:
+    with pytest.raises(StagedDataError):
+        Manifest.read(manifest(schemas=schemas), f"{FOLDER}/manifest.json")
+
+
+@pytest.mark.parametrize(
+    "changed", [{"inserts": "1"}, {"inserts": -1}, {"bytes": 1.5}, {"bytes": True}, {"max_seqno": 2**63}]
+)
+def test_numbers_are_numbers_in_their_range(changed: dict[str, object]) -> None:
+    with pytest.raises(StagedDataError, match="this is no manifest"):
+        Manifest.read(manifest(**changed), f"{FOLDER}/manifest.json")
+
+
+def test_the_schemas_in_a_plan_are_checked_too() -> None:
+    plan = Plan(
+        source="s", generation="0001", identity=IDENTITY, start="binlog.000054:123", stop="binlog.000055:4", shift=2,
+        tables=TableFilter(include=("*.*",)), untold=(INJECTED,),
+    )  # fmt: skip
+    with pytest.raises(StagedDataError, match="not one that the loader writes"):
+        Plan.read(plan.canonical(), "plan.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,3 +104,22 @@ def test_a_file_where_a_folder_should_be_is_an_error(tmp_path: Path) -> None:
         store.create("a/one", b"x")
     with pytest.raises(StoreUnavailable), store.writing("a/one"):
         pass
+
+
+@pytest.mark.parametrize(("options", "modes"), [("", (0o600, 0o700)), ("?shared=True", (0o640, 0o750))])
+def test_files_are_for_their_user_unless_the_store_is_shared(
+    options: str, modes: tuple[int, int], tmp_path: Path
+) -> None:
+    before = os.umask(0o027)
+    try:
+        store = open_store(f"file://{tmp_path}/a/root{options}")
+        assert store.create("b/c/one", b"x")
+        with store.writing("b/d/two") as sink:
+            sink.write(b"y")
+    finally:
+        os.umask(before)
+    files, folders = ["a/root/b/c/one", "a/root/b/d/two"], ["a", "a/root", "a/root/b", "a/root/b/c", "a/root/b/d"]
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in files} == {modes[0]}
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in folders} == {modes[1]}
+    assert open_store(store.root).get("b/d/two") == b"y"
+    assert store.uri("b/c/one") == f"file://{tmp_path}/a/root/b/c/one"

@@ -1,0 +1,72 @@
+"""The sizes that columns can have, by type.
+
+Kernels write as many digits as a column says to have, so a size beyond its type would write behind a buffer. Sources:
+MySQL manual, "Data Types"; MariaDB manual, "DECIMAL", whose scale may be as large as its precision here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from loader.errors import DataError
+
+if TYPE_CHECKING:
+    from loader.model.table import Column, TableSchema
+
+MOST_DIGITS = 65
+"""Digits of a DECIMAL."""
+
+_SIZES = {
+    "decimal": (1, MOST_DIGITS),
+    "bit": (1, 64),
+    "binary": (0, 255),
+    "datetime": (0, 6),
+    "timestamp": (0, 6),
+    "time": (0, 6),
+}
+"""The least and the greatest `Column.size`; 0 for all other types."""
+
+_WORD = re.compile(r"[a-z0-9_ ]*")
+_LABELS = {"enum": 65535, "set": 64}
+
+
+def check_ranges(schema: TableSchema) -> None:
+    """Refuse a table that no server can have.
+
+    Raises:
+        DataError: what a server, its log or a document says of a column is beyond its type.
+    """
+    if why := fault_of(schema):
+        raise DataError(
+            "the definition of a table is not one that a server can have",
+            why=why,
+            hint="compare with SHOW CREATE TABLE on the server itself, without a proxy; then exclude the table",
+            table=schema.name,
+        )
+
+
+def fault_of(schema: TableSchema) -> str:
+    """Say which column of the schema no table can have, and why; empty if there is none."""
+    for column in schema.columns:
+        if why := _fault(column):
+            return f"column {column.name!r} is {column.type}({column.size},{column.scale}): {why}"
+    names = {column.name for column in schema.columns}
+    if len(names) < len(schema.columns):
+        return "two columns have the same name"
+    if unknown := set(schema.key) - names:
+        return f"the key has columns that the table does not have: {', '.join(sorted(unknown))}"
+    return "" if len(set(schema.key)) == len(schema.key) else "the key has a column twice"
+
+
+def _fault(column: Column) -> str:
+    if not _WORD.fullmatch(column.type) or not _WORD.fullmatch(column.charset):
+        return f"{column.type!r} or {column.charset!r} is no name of a type or of a character set"
+    least, most = _SIZES.get(column.type, (0, 0))
+    if not least <= column.size <= most:
+        return f"its size can be {least} to {most}"
+    if not 0 <= column.scale <= (column.size if column.type == "decimal" else 0):
+        return f"its scale can be 0 to {column.size if column.type == 'decimal' else 0}"
+    if len(column.labels) > (most_labels := _LABELS.get(column.type, 0)):
+        return f"it has {len(column.labels)} labels and can have {most_labels}"
+    return ""
