@@ -28,6 +28,11 @@ class Isolation:
         self._known = quarantines.all()
         self._stood: dict[TableName, int | None] = {}
 
+    @property
+    def quarantined(self) -> set[TableName]:
+        """The tables that are quarantined as the run begins."""
+        return set(self._known)
+
     def stopped(self, table: TableName, history: TableHistory | None) -> TableResult | None:
         """The report of a table that is not to be attempted; None for one that is."""
         stands = standing(history)

@@ -82,7 +82,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     changed |= failed
     done: list[TableResult] = []
     todo: list[tuple[int, TableName]] = []
-    for table in sorted(changed | known_tables(chain, record) | _named(chain, record, stop)):
+    for table in sorted(changed | known_tables(chain, record) | _named(chain, record, stop) | isolation.quarantined):
         if not chain.captures(last.start_seqno, table):
             _LOG.warning("%s is not captured any more; it stays as it is", table)
             continue
@@ -146,12 +146,13 @@ def _survey(
 ) -> Merge | TableResult | None:
     """What a table needs, how it stands when it needs nothing, or None while it is neither loaded nor changed."""
     history = warehouse.history(table)
-    if stopped := isolation.stopped(table, history):
+    stopped = isolation.stopped(table, history)
+    if stopped:
         low = record.stop_seqno if record else 0
         # What it stopped at is of no more account once the table was dropped; it could not be loaded again then.
         if new_life(table, chain.between(low, stop), low, stop) is None:
             return stopped
-    if not changed and (history is None or history.applied is None):
+    if not changed and not stopped and (history is None or history.applied is None):
         return None
     return plan_merge(warehouse, history, chain, table, stop, record)
 
