@@ -10,7 +10,6 @@ import os
 import re
 import tomllib
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -19,6 +18,7 @@ from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
+from loader.resources import CONFIG_VARIABLE, config_file
 from loader.settings import IntervalLimits, Maintain, Retention, SourceSettings, parse_keep
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
@@ -28,8 +28,7 @@ from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress
 from loader.transport.keys import KeyFiles
 
-VARIABLE = "LOADER_CONFIG"
-_DEFAULT = "loader.toml"
+VARIABLE = CONFIG_VARIABLE
 
 
 class _Section(BaseModel):
@@ -149,6 +148,16 @@ class Rule(TableRule):
     tables: Annotated[tuple[_Pattern, ...], Field(min_length=1)]
 
 
+class Airflow(_Section):
+    """How the DAGs treat a source. DAG files read it without these models: see loader.airflow.configured.
+
+    Attributes:
+        pause_on_failure: a DAG pauses itself when a run fails, until somebody unpauses it.
+    """
+
+    pause_on_failure: bool = False
+
+
 class Source(_Section):
     """A MySQL or MariaDB server.
 
@@ -184,6 +193,7 @@ class Source(_Section):
     chunk_rows: Annotated[int, Field(ge=1)] = 100_000
     interval: IntervalLimits = IntervalLimits()
     maintain: Maintain = Maintain()
+    airflow: Airflow = Airflow()
     min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
 
     @model_validator(mode="after")
@@ -306,7 +316,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
 
 def configured(path: str | None = None) -> bool:
     """Whether there is a configuration to load, or one is asked for."""
-    return bool(path or os.environ.get(VARIABLE)) or Path(_DEFAULT).exists()
+    return bool(path or os.environ.get(VARIABLE)) or config_file().exists()
 
 
 def load_config(path: str | None = None) -> Config:
@@ -315,7 +325,7 @@ def load_config(path: str | None = None) -> Config:
     Raises:
         UsageError: no file, no TOML, or keys that are missing, unknown or wrong, all named at once.
     """
-    file = Path(path or os.environ.get(VARIABLE) or _DEFAULT)
+    file = config_file(path)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

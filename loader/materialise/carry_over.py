@@ -1,0 +1,70 @@
+"""Publishing an interval that changes no table: its record is that of the interval before, up to a later stop.
+
+No table is looked at, so no Spark is started. The newer record names the snapshots of the older one. They hold all
+there is up to the new stop, since the log between has neither a row nor a statement for them.
+"""
+
+from __future__ import annotations
+
+from loader.errors import GapError
+from loader.materialise.chain import Chain
+from loader.materialise.published import publish
+from loader.materialise.spec import MaterialiseResult, MaterialiseSpec, TableResult
+from loader.model.table import TableName
+from loader.staging.documents import Manifest, Published
+from loader.staging.quarantine import Quarantines
+from loader.store.opening import open_store
+
+
+def carried_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
+    """Publish what is staged up to the spec's stop, if it changes no table; None if a table has to be looked at.
+
+    Raises:
+        LoaderError: the store does not answer, or a document is damaged.
+    """
+    store = open_store(spec.staging_root)
+    chain = Chain(store, spec.source, spec.generation)
+    record, last = chain.newest_published(), chain.target(spec.through_seqno)
+    if record is None or last is None or not _quiet(chain, record, last):
+        return None
+    known = {TableName.parse(name) for name in (*record.tables, *record.behind)}
+    if next(chain.loaded(known), None) is not None:
+        return None  # loaded since the record
+    stopped = {str(table): found for table, found in Quarantines(store, spec.source).all().items()}
+    if stopped.keys() != record.behind.keys():
+        return None  # released or quarantined since the record
+    results = [
+        TableResult(table=name, status="quarantined", applied_seqno=seqno, error=stopped[name].told())
+        for name, seqno in record.behind.items()
+    ]
+    results += [
+        TableResult(
+            table=name,
+            status="unchanged",
+            applied_seqno=table.applied,
+            snapshot=table.snapshot,
+            complete_through=last.stop_seqno,
+        )
+        for name, table in record.tables.items()
+    ]
+    captured = [one for one in results if chain.captures(last.start_seqno, TableName.parse(one.table))]
+    return MaterialiseResult(
+        tables=tuple(sorted(captured, key=lambda one: one.table)),
+        stop=last.stop,
+        stop_seqno=last.stop_seqno,
+        published=publish(chain, last, captured),
+    )
+
+
+def _quiet(chain: Chain, record: Published, last: Manifest) -> bool:
+    """Whether the intervals from the record to `last` join up, are of one generation, and have nothing for a table."""
+    if last.stop_seqno <= record.stop_seqno or record.generation != last.generation:
+        return False
+    try:
+        between = chain.covering(record.stop_seqno, last.stop_seqno)
+    except GapError:
+        return False  # the job says which interval is missing
+    return not any(
+        one.generation != last.generation or one.barriers or one.left_out or any(file.rows for file in one.files)
+        for one in between
+    )
