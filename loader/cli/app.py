@@ -13,6 +13,7 @@ from loader import __version__
 from loader.cli.doctor import doctor
 from loader.cli.inspect import inspect
 from loader.cli.intervals import intervals, staged
+from loader.cli.jars import jars
 from loader.cli.lazy import lazily
 from loader.cli.maintain import maintain
 from loader.cli.output import Lines, Output
@@ -234,6 +235,7 @@ def warm(
 app.command()(doctor)
 app.command()(inspect)
 app.command()(intervals)
+app.command()(jars)
 app.command()(maintain)
 app.command()(purge)
 app.command()(release)

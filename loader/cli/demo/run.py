@@ -15,7 +15,7 @@ import typer
 
 from loader.cli.demo.dags import Airflow
 from loader.cli.demo.shop import TABLES, Writer, create_shop
-from loader.cli.demo.stage import DemoServer, demo_folder, jars_folder, write_configuration
+from loader.cli.demo.stage import DemoServer, demo_folder, demo_jars, write_configuration
 from loader.cli.output import Output
 from loader.config import load_config
 from loader.settings import SourceSettings
@@ -63,7 +63,7 @@ def run_demo(output: Output, kind: str | None, rows: int, deltas: int) -> None:
     home = demo_folder()
     shutil.rmtree(home / "mysql", ignore_errors=True)
     home.mkdir(parents=True, exist_ok=True)
-    jars = jars_folder()
+    jars = demo_jars()
     server = DemoServer(home, kind)
     with _step(output, "starting a server") as said:
         address = server.start()

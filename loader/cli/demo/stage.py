@@ -10,7 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from loader.errors import LoaderError, UsageError
+from loader.errors import LoaderError
+from loader.jars.resolve import spark_jars
 from loader.resources import folder
 from loader.submit import SparkSettings, configuration, environment
 from loader.transport.address import ServerAddress
@@ -63,21 +64,13 @@ class DemoServer:
         return done.stdout
 
 
-def jars_folder() -> str:
-    """The folder with Iceberg's jar: $LOADER_JARS, else resolved by the checkout's script.
+def demo_jars() -> str:
+    """The folder with Iceberg's jar: $LOADER_JARS, else fetched.
 
     Raises:
-        UsageError: neither is there.
+        LoaderError: it cannot be fetched.
     """
-    if "LOADER_JARS" in os.environ:
-        return os.environ["LOADER_JARS"]
-    script = folder("sql").parent / "infra" / "jars.py"
-    if not script.is_file():
-        raise UsageError("the folder of Iceberg's jar is not known", hint="set LOADER_JARS to it", key="LOADER_JARS")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LoaderError("the jars cannot be resolved", why=done.stderr.strip()[-2000:])
-    return done.stdout.split("\n")[-2]
+    return os.environ.get("LOADER_JARS") or str(spark_jars())
 
 
 def write_configuration(home: Path, server: ServerAddress, jars: str) -> Path:
