@@ -10,7 +10,8 @@ import os
 import re
 import tomllib
 from datetime import timedelta
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -334,6 +335,15 @@ def load_config(path: str | None = None) -> Config:
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError("the configuration cannot be read", why=str(error), file=file) from error
+    return parse_config(data, file)
+
+
+def parse_config(data: dict[str, Any], file: Path) -> Config:
+    """Validate what a file holds.
+
+    Raises:
+        UsageError: keys are missing, unknown or wrong, all named at once.
+    """
     try:
         return Config.model_validate(data)
     except ValidationError as error:

@@ -18,13 +18,13 @@ def config_file(path: str | None = None) -> Path:
 
 
 def folder(name: str) -> Path:
-    """The folder `sql`, `dags` or `servers`: inside an installed wheel, else in the checkout.
+    """The folder `sql`, `dags`, `servers` or `airflow` (pools, connections): of an installed wheel, else the checkout.
 
     Raises:
         FileNotFoundError: neither place has it.
     """
     packed = _PACKAGE / f"_{name}"
-    checkout = _PACKAGE.parent / ("infra/servers" if name == "servers" else name)
+    checkout = _PACKAGE.parent / (f"infra/{name}" if name in {"servers", "airflow"} else name)
     for candidate in (packed, checkout):
         if candidate.is_dir():
             return candidate

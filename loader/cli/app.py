@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from loader import __version__
+from loader.cli.airflow import airflow
 from loader.cli.doctor import doctor
+from loader.cli.init import init
 from loader.cli.inspect import inspect
 from loader.cli.intervals import intervals, staged
 from loader.cli.jars import jars
@@ -233,6 +235,7 @@ def warm(
 
 
 app.command()(doctor)
+app.command()(init)
 app.command()(inspect)
 app.command()(intervals)
 app.command()(jars)
@@ -242,6 +245,7 @@ app.command()(release)
 app.command()(replay)
 app.command()(status)
 app.command()(tables)
+app.add_typer(airflow, name="airflow")
 app.add_typer(schema, name="schema")
 app.add_typer(staged, name="staged")
 
