@@ -256,12 +256,16 @@ def demo(
     server: Annotated[str, typer.Option(help="mysql or mariadb; the first that can be had by default.")] = "",
     rows: Annotated[int, typer.Option(help="Rows to fill the shop with.")] = 200_000,
     deltas: Annotated[int, typer.Option(help="Delta runs while the writer writes.")] = 3,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to keep it, in place of an earlier demo; in the cache by default.")
+    ] = None,
 ) -> None:
     """Show the whole loader on a real server: load a shop, follow its changes with Airflow, compare every row."""
     from loader.cli.demo.run import run_demo
+    from loader.cli.demo.stage import demo_folder
 
     session: Session = context.obj
-    run_demo(session.output, server or None, rows, deltas)
+    run_demo(session.output, (folder or demo_folder()).absolute(), server or None, rows, deltas)
 
 
 def _report_nothing(output: Output) -> None:
