@@ -24,8 +24,9 @@ def carried_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     """
     store = open_store(spec.staging_root)
     chain = Chain(store, spec.source, spec.generation)
-    record, last = chain.newest_published(), chain.target(spec.through_seqno)
-    if record is None or last is None or not _quiet(chain, record, last):
+    record = chain.newest_published()
+    last = _quiet_until(chain, record, spec.through_seqno) if record else None
+    if record is None or last is None:
         return None
     known = {TableName.parse(name) for name in (*record.tables, *record.behind)}
     if next(chain.loaded(known), None) is not None:
@@ -56,15 +57,17 @@ def carried_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     )
 
 
-def _quiet(chain: Chain, record: Published, last: Manifest) -> bool:
-    """Whether the intervals from the record to `last` join up, are of one generation, and have nothing for a table."""
-    if last.stop_seqno <= record.stop_seqno or record.generation != last.generation:
-        return False
+def _quiet_until(chain: Chain, record: Published, through: int | None) -> Manifest | None:
+    """The interval that stops at `through`, if all from the record on have nothing for a table; None otherwise.
+
+    They have to join up, and to be of one generation. The job says which one is missing, if one is.
+    """
     try:
-        between = chain.covering(record.stop_seqno, last.stop_seqno)
+        last = chain.target(through)
+        later = last is not None and last.stop_seqno > record.stop_seqno and last.generation == record.generation
+        between = chain.covering(record.stop_seqno, last.stop_seqno) if last and later else ()
     except GapError:
-        return False  # the job says which interval is missing
-    return not any(
-        one.generation != last.generation or one.barriers or one.left_out or any(file.rows for file in one.files)
-        for one in between
-    )
+        return None
+    changed = any(one.barriers or one.left_out or any(file.rows for file in one.files) for one in between)
+    of_one_log = all(one.generation == record.generation for one in between)
+    return last if between and of_one_log and not changed else None

@@ -34,7 +34,7 @@ _USE_CASES: tuple[UseCase, ...] = ("snapshot", "load", "materialise", "replay", 
 
 def _operator(use_case: UseCase, site: Site, **arguments: object) -> LoaderSparkOperator:
     place = {"lognum": 1, "logpos": 4, "dry_run": True}
-    given = {"tables": [], "manifests": ["m.json"], **place, **site.interval, **arguments}
+    given = {"tables": [], "manifests": ["shop/0001/load/m.json"], **place, **site.interval, **arguments}
     return LoaderSparkOperator(task_id=use_case, use_case=use_case, source="", arguments=given)
 
 
@@ -85,8 +85,8 @@ def test_the_command_for_a_cluster(
 def test_arguments_reach_the_job(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
     _operator("snapshot", site, tables=["shop.orders"]).execute(running.context)
     assert spark_submit_program.spec["only"] == ["shop.orders"]
-    _operator("load", site, manifests=["a", "b"]).execute(running.context)
-    assert spark_submit_program.spec["manifests"] == ["a", "b"]
+    _operator("load", site, manifests=["load/a.json", "load/b.json"]).execute(running.context)
+    assert spark_submit_program.spec["manifests"] == ["load/a.json", "load/b.json"]
     _operator("materialise", site).execute(running.context)
     assert spark_submit_program.spec["through_seqno"] == 1_000_000_000_100
 
