@@ -80,7 +80,10 @@ def source_param(*, scheduled: bool) -> Param:
     if not scheduled:
         return Param(type="string", enum=names, title=title, description="Choose a source of the configuration.")
     help_text = "Choose a source of the configuration. LOADER_SOURCE sets the one of scheduled runs."
-    return Param(None, type=["null", "string"], enum=[None, *names], title=title, description=help_text)
+    shown = {"null": "that of LOADER_SOURCE"}
+    return Param(
+        None, type=["null", "string"], enum=[None, *names], values_display=shown, title=title, description=help_text
+    )
 
 
 def tables_param(description: str) -> Param:

@@ -50,6 +50,9 @@ class Form:
         self.field(name).fill("")
         self.field(name).blur()
 
+    def says(self, text: str) -> None:
+        expect(self._fields).to_contain_text(text)
+
     def trigger(self) -> dict[str, Any]:
         """The conf of the run, as Airflow took it from the form."""
         expect(self.button).to_be_enabled()
@@ -121,6 +124,7 @@ def test_of_several_sources_one_is_chosen_from_a_list(airflow: Airflow, form: Ca
     load.choose("crm")
     assert load.trigger() == {"source": "crm", "tables": []}
     delta = form("continuous_delta")
+    delta.says("that of LOADER_SOURCE")
     delta.choose("shop")
     assert delta.trigger() == {"source": "shop"}
 
@@ -131,6 +135,7 @@ def test_without_a_configuration_the_source_can_be_typed_or_left_empty(
     _configure(airflow, "")
     assert form("maintain_tables").trigger() == {"source": None}
     load = form("initial_load")
+    load.says("has no [sources.NAME].")
     load.type_and_clear("source", "shop")
     assert load.trigger() == {"source": None, "tables": []}
     replay = form("replay_binlog")
