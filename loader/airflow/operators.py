@@ -147,6 +147,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             LoaderError: what the job raised.
             RetryableError: it ended without a result (killed, out of memory, no Java).
         """
+        from loader.airflow.connections import lent
         from loader.airflow.spark_output import last_lines, output_log
         from loader.job import rebuild
 
@@ -157,7 +158,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
             self._prepare(job, ["--spec", str(spec_file), "--result", str(result_file)], spark)
             self.log.info("Spark runs %s; its output: %s", job.name, output)
             ended: AirflowException | None = None
-            with output_log(output, self.log) as self._output:
+            # The provider's hook gives them to a driver on Kubernetes alone, and ours is always here.
+            with output_log(output, self.log) as self._output, lent(self.env_vars or {}):
                 try:
                     super().execute(context)
                 except AirflowException as error:

@@ -134,6 +134,24 @@ def test_a_driver_elsewhere_is_refused(
     assert spark_submit_program.argv is None
 
 
+_EXAMPLES = json.loads((Path(__file__).parents[2] / "infra/examples/connections.example.json").read_text())
+
+
+@pytest.mark.parametrize("name", [name for name in _EXAMPLES if name.startswith("spark_")])
+def test_the_operator_takes_every_connection_of_the_examples(
+    name: str, site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _connect(monkeypatch, **_EXAMPLES[name])
+    if name == "spark_kubernetes":  # its provider is not among what is installed here
+        assert "pip install apache-airflow-providers-cncf-kubernetes" in str(_failed("materialise", site, running))
+        return
+    _operator("materialise", site).execute(running.context)
+    argv = spark_submit_program.argv or []
+    assert argv[argv.index("--master") + 1] == _EXAMPLES[name]["host"]
+    assert "cluster" not in argv
+    assert {"SPARK_HOME", "PYSPARK_PYTHON"} <= spark_submit_program.env.keys()
+
+
 @pytest.mark.parametrize(
     "connection",
     [
@@ -289,8 +307,10 @@ def test_a_secret_that_airflow_hides_is_hidden_in_sparks_output(
     site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.configure(password="airflow:shop-db")
-    monkeypatch.setenv("AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "hunter2-of-nobody"}))
-    spark_submit_program.output = ["jdbc:mysql://loader:hunter2-of-nobody@db"]
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "swordfish-of-the-shop"})
+    )
+    spark_submit_program.output = ["jdbc:mysql://loader:swordfish-of-the-shop@db"]
     _operator("materialise", site).execute(running.context)
     assert "jdbc:mysql://loader:***@db" in (running_log(running) / "attempt=1.details.log").read_text()
 
