@@ -10,10 +10,20 @@ import os
 import re
 import tomllib
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
@@ -66,6 +76,9 @@ def _reference(value: str) -> str:
 _Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
+_KEEP_SCHEMA = {"type": "string", "pattern": r"^(forever|\d+[dh])$"}
+
+
 class Staging(_Section):
     """Where staged files and plans live, and the options of that store: see S3Options, HdfsOptions.
 
@@ -75,7 +88,7 @@ class Staging(_Section):
     """
 
     root: Annotated[str, AfterValidator(_root)]
-    keep: Annotated[timedelta | None, BeforeValidator(parse_keep)] = None
+    keep: Annotated[timedelta | None, BeforeValidator(parse_keep), WithJsonSchema(_KEEP_SCHEMA)] = None
     archive: Annotated[str, AfterValidator(_prefix)] = ""
     s3: S3Options = S3Options()
     hdfs: HdfsOptions = HdfsOptions()
@@ -354,6 +367,28 @@ def _explained(error: ValidationError) -> str:
     lines = []
     for found in error.errors():
         key = ".".join(str(part) for part in found["loc"])
-        cure = {"missing": "this key is needed", "extra_forbidden": "there is no such key"}.get(found["type"])
+        cure = "this key is needed" if found["type"] == "missing" else ""
+        cure = _unknown(found["loc"]) if found["type"] == "extra_forbidden" else cure
         lines.append(f"{key}: {cure or found['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines)
+
+
+def _unknown(place: tuple[int | str, ...]) -> str:
+    """What to say of a key that is none: the known one that is most like it, if one is."""
+    kind: Any = Config
+    for part in place[:-1]:
+        kind = _inside(kind, str(part))
+    names = list(kind.model_fields) if _is_model(kind) else []
+    like = get_close_matches(str(place[-1]), names, n=1)
+    return f"there is no such key, did you mean {like[0]}?" if like else "there is no such key"
+
+
+def _inside(kind: Any, part: str) -> Any:
+    """The type of a field of a model, or of any entry of a table or list."""
+    if _is_model(kind):
+        return kind.model_fields[part].annotation
+    return [one for one in get_args(kind) if one is not ...][-1]
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

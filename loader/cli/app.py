@@ -11,6 +11,7 @@ import typer
 
 from loader import __version__
 from loader.cli.airflow import airflow
+from loader.cli.config import config
 from loader.cli.doctor import doctor
 from loader.cli.init import init
 from loader.cli.inspect import inspect
@@ -39,7 +40,11 @@ else:
     jobs, spec = lazily("loader.cli.jobs"), lazily("loader.materialise.spec")
 
 app = typer.Typer(
-    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    help=__doc__,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -144,11 +149,19 @@ def extract(
     interval: IntervalOption = 0,
     again: Annotated[
         int,
-        typer.Option(help="Start seqno of a staged interval to extract once more and compare."),
+        typer.Option(
+            metavar="SEQNO",
+            show_default=False,
+            help="Start seqno of a staged interval to extract once more and compare.",
+        ),
     ] = 0,
     restore: Annotated[
         int,
-        typer.Option(help="Start seqno of a staged interval whose lost or changed files are to be put back."),
+        typer.Option(
+            metavar="SEQNO",
+            show_default=False,
+            help="Start seqno of a staged interval whose lost or changed files are to be put back.",
+        ),
     ] = 0,
 ) -> None:
     """Stage a planned interval; one that is staged already is left alone."""
@@ -175,7 +188,10 @@ def extract(
 def materialise(
     context: typer.Context,
     source: SourceOption = "",
-    through: Annotated[int, typer.Option(help="Stop seqno to reach; all that is staged by default.")] = 0,
+    through: Annotated[
+        int,
+        typer.Option(metavar="SEQNO", show_default=False, help="Stop seqno to reach; all that is staged by default."),
+    ] = 0,
 ) -> None:
     """Apply what is staged to the warehouse's tables."""
     session: Session = context.obj
@@ -246,6 +262,7 @@ app.command()(replay)
 app.command()(status)
 app.command()(tables)
 app.add_typer(airflow, name="airflow")
+app.add_typer(config, name="config")
 app.add_typer(schema, name="schema")
 app.add_typer(staged, name="staged")
 

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from loader.cli.config import SCHEMA_FILE, schema_text
 from loader.cli.doctor import doctor
 from loader.cli.jars import needed
 from loader.cli.session import Session
@@ -102,6 +103,7 @@ def _write(file: Path, answers: _Answers, jars: str, mirror: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     folder = jars or str(spark_jars(tuple(needed(config)), mirror=mirror))
     file.write_text(answers.text(folder), encoding="utf-8")
+    file.with_name(SCHEMA_FILE).write_text(schema_text(), encoding="utf-8")
 
 
 def needed_on_server(user: str, patterns: tuple[str, ...]) -> list[str]:

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 def jars(
     context: typer.Context,
     store: Annotated[
-        list[str], typer.Option(help="What stages or holds tables: s3; repeat for more.", show_default=False)
+        list[str],
+        typer.Option(metavar="NAME", help="What stages or holds tables: s3; repeat for more.", show_default=False),
     ] = [],  # noqa: B006 - typer's way
     catalog: Annotated[
         list[str],
-        typer.Option(help="The database of a JDBC catalog: postgresql or sqlite; repeat for more.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="The database of a JDBC catalog: postgresql or sqlite; repeat for more.",
+            show_default=False,
+        ),
     ] = [],  # noqa: B006
     mirror: Annotated[str, typer.Option(help="A Maven repository to fetch from.", show_default=False)] = "",
 ) -> None:
