@@ -12,7 +12,7 @@ from loader.materialise.published import publish
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec, TableResult
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
-from loader.staging.quarantine import Quarantines
+from loader.staging.quarantine import Quarantine, Quarantines
 from loader.store.opening import open_store
 
 
@@ -31,7 +31,7 @@ def carried_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     known = {TableName.parse(name) for name in (*record.tables, *record.behind)}
     if next(chain.loaded(known), None) is not None:
         return None  # loaded since the record
-    stopped = {str(table): found for table, found in Quarantines(store, spec.source).all().items()}
+    stopped = _stopped(Quarantines(store, spec.source), record)
     if stopped.keys() != record.behind.keys():
         return None  # released or quarantined since the record
     results = [
@@ -55,6 +55,14 @@ def carried_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
         stop_seqno=last.stop_seqno,
         published=publish(chain, last, captured),
     )
+
+
+def _stopped(quarantines: Quarantines, record: Published) -> dict[str, Quarantine]:
+    """The tables that are quarantined where the record has them; a quarantine of a table that has moved on ends here."""
+    found = {str(table): one for table, one in quarantines.all().items()}
+    both = found.keys() & record.tables.keys()
+    ended = {name for name in both if not quarantines.still(found[name].name, record.tables[name].applied)}
+    return {name: one for name, one in found.items() if name not in ended}
 
 
 def _quiet_until(chain: Chain, record: Published, through: int | None) -> Manifest | None:

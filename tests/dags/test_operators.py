@@ -511,6 +511,20 @@ def test_a_change_of_a_table_is_merged(
     assert spark_submit_program.argv is not None
 
 
+def test_a_quarantine_that_a_table_has_left_behind_needs_no_spark(
+    site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    site.stage()
+    _publish(site, site.plan.stop)
+    site.quarantine("shop.orders")  # from when it had nothing applied; the record has it further
+    after = site.follow_up("binlog.000001:200")
+    result = _operator("materialise", site, stop_seqno=after.stop_seqno).execute(running.context)
+    assert [one["status"] for one in result["tables"]] == ["unchanged"]
+    assert spark_submit_program.argv is None
+    with pytest.raises(UsageError, match="not quarantined"):
+        site.release("shop.orders")
+
+
 def test_loads_that_are_noted_start_no_spark(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
     manifest = "shop/0001/load/shop/orders/00000001000000000004/manifest.json"
 
