@@ -58,7 +58,7 @@ def carried_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
 
 
 def _stopped(quarantines: Quarantines, record: Published) -> dict[str, Quarantine]:
-    """The tables that are quarantined where the record has them; a quarantine of a table that has moved on ends here."""
+    """The tables that are quarantined where the record has them; one that has moved on since is quarantined no more."""
     found = {str(table): one for table, one in quarantines.all().items()}
     both = found.keys() & record.tables.keys()
     ended = {name for name in both if not quarantines.still(found[name].name, record.tables[name].applied)}
