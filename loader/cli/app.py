@@ -69,11 +69,10 @@ def options(
 ) -> None:
     """Options that stand before the command."""
     output = Output(as_json)
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.WARNING,
-        format="%(message)s",
-        handlers=[Lines(output)],
-    )
+    lines = Lines(output)
+    # Its own level too: what the progress of jobs is read from is logged at debug, and is not for the terminal.
+    lines.setLevel(logging.DEBUG if verbose else logging.WARNING)
+    logging.basicConfig(level=lines.level, format="%(message)s", handlers=[lines])
     for noisy in ("numba", "py4j"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     context.obj = Session(file, output)
