@@ -133,7 +133,7 @@ class Airflow:
     def _request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, self._headers, method=method)  # noqa: S310 - ours
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
             found: dict[str, Any] = json.load(answer)
             return found
 
