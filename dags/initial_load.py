@@ -4,18 +4,20 @@
 that. Tables that are loaded already are left alone. From then on `continuous_delta` keeps them up to date: it begins at
 the log position before the first read.
 
-**How to run it.** Trigger it, by default for all captured tables, or with `tables` for a few: `["shop.orders"]`.
+**How to run it.** Trigger it, by default for all captured tables, or with `tables` for a few: `shop.orders`.
 
-**When it fails.** Read the end of the failed task's log: it says what failed, why, and what to do. Then clear the
-failed task: it goes on where it stopped. The DAG pauses itself after a failure, so unpause it as well.
+**When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. Fix the cause,
+then clear the failed task: it goes on where it stopped. `check_tables` names the tables that could not be loaded, when
+all others are: fix the causes, then trigger the DAG again.
 """
 
 from __future__ import annotations
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG
 
-from loader.airflow.defaults import SERIAL, source_param, tasks
+from loader.airflow.defaults import SOURCE, serial, source_param, tables_param, tasks
 from loader.airflow.operators import LoaderSparkOperator
+from loader.airflow.tasks import check_tables
 
 with DAG(
     dag_id="initial_load",
@@ -25,26 +27,23 @@ with DAG(
     default_args=tasks(hours=48),
     tags=["binlog-loader", "load"],
     params={
-        "source": source_param(),
-        "tables": Param(
-            [],
-            type="array",
-            items={"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
-            title="Tables",
-            description="Tables to load, as schema.table; none: all that are captured.",
-        ),
+        "source": source_param(scheduled=False),
+        "tables": tables_param("Tables to load, as schema.table, one on a line; none: all that are captured."),
     },
-    **SERIAL,
+    **serial(),
 ) as dag:
     snapshot = LoaderSparkOperator(
         task_id="snapshot",
         use_case="snapshot",
-        source="{{ params.source }}",
+        source=SOURCE,
         arguments={"tables": dag.param("tables")},
+        fail_on_tables=False,
     )
     load = LoaderSparkOperator(
         task_id="load",
         use_case="load",
-        source="{{ params.source }}",
+        source=SOURCE,
         arguments=snapshot.output,
+        fail_on_tables=False,
     )
+    check_tables(source=SOURCE, results=[snapshot.output, load.output])

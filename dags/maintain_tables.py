@@ -7,8 +7,8 @@ table has had for longer than `staging.keep` of the configuration (by default th
 `staging.archive`; and the files of attempts that lost against another. Plans and manifests stay, so the deltas go on as
 before; both may run while they do.
 
-**When it fails.** Read the end of the failed task's log: it says what failed, why, and what to do. Then clear the
-failed task and unpause the DAG. What was done already is not done again.
+**When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. Fix the cause,
+then clear the failed task. What was done already is not done again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 
 from airflow.sdk import DAG
 
-from loader.airflow.defaults import SERIAL, source_param, tasks
+from loader.airflow.defaults import SOURCE, serial, source_param, tasks
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.tasks import purge
 
@@ -29,13 +29,13 @@ with DAG(
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     default_args=tasks(hours=12),
     tags=["binlog-loader", "maintenance"],
-    params={"source": source_param()},
-    **SERIAL,
+    params={"source": source_param(scheduled=True)},
+    **serial(),
 ) as dag:
     LoaderSparkOperator(
         task_id="maintain",
         use_case="maintain",
-        source="{{ params.source }}",
+        source=SOURCE,
         arguments={},
     )
-    purge(source="{{ params.source }}")
+    purge(source=SOURCE)

@@ -15,34 +15,34 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
-from loader.airflow.defaults import SERIAL, source_param, tasks
-from loader.airflow.operators import LoaderSparkOperator
+from loader.airflow.defaults import SOURCE, serial, source_param, tables_param, tasks
+from loader.airflow.operators import FIRST_POSITION, LoaderSparkOperator
 
 with DAG(
     dag_id="replay_binlog",
-    description="Compare tables with the log, and mend them",
+    description="Compare tables with a part of the log, and correct them",
     doc_md=__doc__,
     schedule=None,
     default_args=tasks(hours=48),
     tags=["binlog-loader", "replay"],
     params={
-        "source": source_param(),
+        "source": source_param(scheduled=False),
         "lognum": Param(type="integer", minimum=1, title="Log number", description="54 of binlog.000054."),
-        "logpos": Param(4, type="integer", minimum=4, title="Position", description="Offset in that file."),
-        "tables": Param(
-            [],
-            type="array",
-            items={"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
-            title="Tables",
-            description="Tables to replay, as schema.table, or patterns of them; none: all.",
+        "logpos": Param(
+            FIRST_POSITION,
+            type=["null", "integer"],
+            minimum=FIRST_POSITION,
+            title="Position",
+            description="Offset in that file; empty: its beginning.",
         ),
+        "tables": tables_param("Tables to replay, as schema.table, or patterns of them, one on a line; none: all."),
         "dry_run": Param(True, type="boolean", title="Dry run", description="Only say what differs."),
     },
-    **SERIAL,
+    **serial(),
 ) as dag:
     LoaderSparkOperator(
         task_id="replay",
         use_case="replay",
-        source="{{ params.source }}",
+        source=SOURCE,
         arguments={name: dag.param(name) for name in ("lognum", "logpos", "tables", "dry_run")},
     )

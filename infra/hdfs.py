@@ -14,9 +14,9 @@ from pathlib import Path
 from urllib.request import urlopen
 from xml.sax.saxutils import escape
 
-from infra.jars import jars_folder, java
 from infra.servers.errors import ServerError, tail
 from infra.servers.process import HOST, free_port, wait_until
+from loader.jars.resolve import jars_folder, java
 
 _LOCK = Path(__file__).parent / "hadoop" / "jars.lock"
 _NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"

@@ -10,15 +10,26 @@ import os
 import re
 import tomllib
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
+from loader.resources import CONFIG_VARIABLE, config_file
 from loader.secret import holds_secret, names_secret
 from loader.settings import IntervalLimits, Maintain, Retention, SourceSettings, parse_keep
 from loader.staging.documents import Skip, TableFilter
@@ -29,8 +40,7 @@ from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress, check_tls
 from loader.transport.keys import KeyFiles
 
-VARIABLE = "LOADER_CONFIG"
-_DEFAULT = "loader.toml"
+VARIABLE = CONFIG_VARIABLE
 
 
 class _Section(BaseModel):
@@ -75,6 +85,9 @@ def _reference(value: str) -> str:
 _Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
+_KEEP_SCHEMA = {"type": "string", "pattern": r"^(forever|\d+[dh])$"}
+
+
 class Staging(_Section):
     """Where staged files and plans live, and the options of that store: see LocalOptions, S3Options, HdfsOptions.
 
@@ -84,7 +97,7 @@ class Staging(_Section):
     """
 
     root: Annotated[str, AfterValidator(_root)]
-    keep: Annotated[timedelta | None, BeforeValidator(parse_keep)] = None
+    keep: Annotated[timedelta | None, BeforeValidator(parse_keep), WithJsonSchema(_KEEP_SCHEMA)] = None
     archive: Annotated[str, AfterValidator(_prefix)] = ""
     local: LocalOptions = LocalOptions()
     s3: S3Options = S3Options()
@@ -167,6 +180,16 @@ class Rule(TableRule):
     tables: Annotated[tuple[_Pattern, ...], Field(min_length=1)]
 
 
+class Airflow(_Section):
+    """How the DAGs treat a source. DAG files read it without these models: see loader.airflow.configured.
+
+    Attributes:
+        pause_on_failure: a DAG pauses itself when a run fails, until somebody unpauses it.
+    """
+
+    pause_on_failure: bool = False
+
+
 class Source(_Section):
     """A MySQL or MariaDB server.
 
@@ -208,6 +231,7 @@ class Source(_Section):
     interval: IntervalLimits = IntervalLimits()
     run_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
     maintain: Maintain = Maintain()
+    airflow: Airflow = Airflow()
     min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
 
     @model_validator(mode="after")
@@ -336,7 +360,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
 
 def configured(path: str | None = None) -> bool:
     """Whether there is a configuration to load, or one is asked for."""
-    return bool(path or os.environ.get(VARIABLE)) or Path(_DEFAULT).exists()
+    return bool(path or os.environ.get(VARIABLE)) or config_file().exists()
 
 
 def load_config(path: str | None = None) -> Config:
@@ -345,7 +369,7 @@ def load_config(path: str | None = None) -> Config:
     Raises:
         UsageError: no file, no TOML, or keys that are missing, unknown or wrong, all named at once.
     """
-    file = Path(path or os.environ.get(VARIABLE) or _DEFAULT)
+    file = config_file(path)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -354,6 +378,15 @@ def load_config(path: str | None = None) -> Config:
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError("the configuration cannot be read", why=str(error), file=file) from error
+    return parse_config(data, file)
+
+
+def parse_config(data: dict[str, Any], file: Path) -> Config:
+    """Validate what a file holds.
+
+    Raises:
+        UsageError: keys are missing, unknown or wrong, all named at once.
+    """
     try:
         return Config.model_validate(data)
     except ValidationError as error:
@@ -364,6 +397,28 @@ def _explained(error: ValidationError) -> str:
     lines = []
     for found in error.errors():
         key = ".".join(str(part) for part in found["loc"])
-        cure = {"missing": "this key is needed", "extra_forbidden": "there is no such key"}.get(found["type"])
+        cure = "this key is needed" if found["type"] == "missing" else ""
+        cure = _unknown(found["loc"]) if found["type"] == "extra_forbidden" else cure
         lines.append(f"{key}: {cure or found['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines)
+
+
+def _unknown(place: tuple[int | str, ...]) -> str:
+    """What to say of a key that is none: the known one that is most like it, if one is."""
+    kind: Any = Config
+    for part in place[:-1]:
+        kind = _inside(kind, str(part))
+    names = list(kind.model_fields) if _is_model(kind) else []
+    like = get_close_matches(str(place[-1]), names, n=1)
+    return f"there is no such key, did you mean {like[0]}?" if like else "there is no such key"
+
+
+def _inside(kind: Any, part: str) -> Any:
+    """The type of a field of a model, or of any entry of a table or list."""
+    if _is_model(kind):
+        return kind.model_fields[part].annotation
+    return [one for one in get_args(kind) if one is not ...][-1]
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

@@ -1,21 +1,30 @@
-"""Files that ship with the package but live outside it in the checkout: SQL, DAGs, server scripts."""
+"""Where files are: the configuration, and what ships with the package but lives outside it in the checkout."""
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 
+CONFIG_VARIABLE = "LOADER_CONFIG"
+_CONFIG_FILE = "loader.toml"
+
+
+def config_file(path: str | None = None) -> Path:
+    """The configuration's file: `path`, else that of `$LOADER_CONFIG`, else `loader.toml` in the working directory."""
+    return Path(path or os.environ.get(CONFIG_VARIABLE) or _CONFIG_FILE)
+
 
 def folder(name: str) -> Path:
-    """The folder `sql`, `dags` or `servers`: inside an installed wheel, else in the checkout.
+    """The folder `sql`, `dags`, `servers` or `airflow` (pools, connections): of an installed wheel, else the checkout.
 
     Raises:
         FileNotFoundError: neither place has it.
     """
     packed = _PACKAGE / f"_{name}"
-    checkout = _PACKAGE.parent / ("infra/servers" if name == "servers" else name)
+    checkout = _PACKAGE.parent / (f"infra/{name}" if name in {"servers", "airflow"} else name)
     for candidate in (packed, checkout):
         if candidate.is_dir():
             return candidate

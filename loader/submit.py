@@ -32,7 +32,7 @@ from loader.private import is_private, private_folder
 _LOG = logging.getLogger(__name__)
 _TAIL = 60  # lines of a job's output that an error shows
 _WARM_JOB = Path(__file__).resolve().parent / "materialise" / "warm_job.py"
-_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 class SparkSettings(BaseModel):
@@ -104,7 +104,7 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
         "spark.speculation": "false",
         # What is hidden in logs and pages of Spark: with its own words those for secrets of catalogs.
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|authorization|shared-key",
-        "spark.sql.extensions": _EXTENSIONS,
+        "spark.sql.extensions": EXTENSIONS,
         "spark.sql.session.timeZone": "UTC",
         # What is kept is read twice and then let go: packing it takes longer than that.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
@@ -121,7 +121,7 @@ _JOINED = {"spark.driver.extraJavaOptions": " ", "spark.driver.extraClassPath": 
 
 def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
     scratch = _cache() / "spark"  # not in a folder where anybody could have made it before
-    options = [f"-Dlog4j2.configurationFile={_log_settings().as_uri()}", f"-Dderby.system.home={scratch}"]
+    options = [f"-Dlog4j2.configurationFile={log_settings().as_uri()}", f"-Dderby.system.home={scratch}"]
     options += _for_few_cores(settings, short=short)
     archive = _archive(settings)
     if archive is not None and _usable(archive):
@@ -160,7 +160,8 @@ def _for_few_cores(settings: SparkSettings, *, short: bool) -> list[str]:
     return [compiler, *([] if chosen else ["-XX:+UseSerialGC"])]
 
 
-def _log_settings() -> Path:
+def log_settings() -> Path:
+    """What Spark's driver logs on this machine, as a file of log4j2."""
     return Path(__file__).resolve().parent / "log4j2.properties"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from infra.jars import jars_folder
 from infra.postgres import PASSWORD, start_postgres
+from loader.jars.resolve import jars_folder
 from loader.materialise.spec import CatalogSettings
 from loader.submit import SparkSettings, configuration, environment
 from tests.integration.materialise.lake import Lake

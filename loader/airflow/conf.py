@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
+
+from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.errors import UsageError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+_LOG = logging.getLogger(__name__)
+
 
 def refuse_unknown_conf(context: Context) -> None:
-    """Raise UsageError when the run's conf has a key that is no param of the DAG."""
-    known = set(context["dag"].params)
+    """Let a run do nothing whose conf has a key that is no param of the DAG.
+
+    Raises:
+        UsageError: there is such a key.
+        AirflowSkipException: there is one, and a failed run would pause the DAG. A typing error in one run must not
+            stop those of the schedule, so this run is skipped.
+    """
+    dag = context["dag"]
+    known = set(dag.params)
     unknown = sorted(set(context["dag_run"].conf or {}) - known)
-    if unknown:
-        raise UsageError(
-            f"the run's conf has unknown keys: {', '.join(unknown)}",
-            hint=f"this DAG knows {', '.join(sorted(known))}; trigger a new run with these",
-            dag=context["dag"].dag_id,
-        )
+    if not unknown:
+        return
+    error = UsageError(
+        f"the run's conf has unknown keys: {', '.join(unknown)}",
+        hint=f"this DAG knows {', '.join(sorted(known))}; trigger a new run with these",
+        dag=dag.dag_id,
+    )
+    if not dag.max_consecutive_failed_dag_runs:
+        raise error
+    for line in str(error).splitlines():
+        _LOG.error("%s", line)
+    raise AirflowSkipException(error.what)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
@@ -38,7 +39,14 @@ def spark_settings(settings: SparkSettings, connection_id: str) -> SparkSettings
             hint='set "deploy-mode": "client" in its extra',
             connection=connection_id,
         )
-    return settings.model_copy(update={"master": _master(connection)})
+    master = _master(connection)
+    if master.startswith("k8s://") and not hasattr(spark_submit, "kube_client"):
+        raise UsageError(
+            "the Airflow connection names Kubernetes, whose provider is not installed",
+            hint="pip install apache-airflow-providers-cncf-kubernetes",
+            connection=connection_id,
+        )
+    return settings.model_copy(update={"master": master})
 
 
 def _master(connection: Connection) -> str:
@@ -63,12 +71,24 @@ def secret(reference: str) -> Iterator[None]:
     if kind != "airflow":
         yield
         return
-    variable = secret_variable(connection_id)
-    os.environ[variable] = _connection(connection_id, "add it, or change the reference to it").password or ""
+    password = _connection(connection_id, "add it, or change the reference to it").password or ""
+    with lent({secret_variable(connection_id): password}):
+        yield
+
+
+@contextmanager
+def lent(variables: Mapping[str, str]) -> Iterator[None]:
+    """While the block runs, these variables are in this process's environment, which its children inherit."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        del os.environ[variable]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _connection(connection_id: str, hint: str) -> Connection:

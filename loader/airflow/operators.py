@@ -1,20 +1,22 @@
-"""The operator that runs a stage of the loader as a Spark application."""
+"""The operator that runs a stage of the loader, as a Spark application where it needs one."""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
 from loader.airflow.conf import refuse_unknown_conf
-from loader.airflow.errors import reported
+from loader.airflow.errors import details_file, reported, retry_helps
 from loader.errors import RetryableError, UsageError
 
 if TYPE_CHECKING:
@@ -25,23 +27,29 @@ if TYPE_CHECKING:
     from loader.submit import SparkSettings
 
 UseCase = Literal["snapshot", "load", "extract", "materialise", "replay", "maintain"]
+FIRST_POSITION = 4
+"""Where the first event of a log file begins."""
 
 
 class LoaderSparkOperator(SparkSubmitOperator):
-    """Runs one use case of the loader and returns its result; what is done already starts no Spark.
+    """Runs one use case of the loader and returns its result; what needs no Spark starts none.
 
     The master is that of the Spark connection, which must exist; everything else of Spark is the configuration's.
+    Spark's output goes to a file that the task's log names; what the loader says in it is in that log too.
 
     Args:
         use_case: which `loader.pipeline.<use_case>_job` to run.
         source: see `loader.airflow.sources.settings_of`. (templated)
         arguments: what that function needs, under the names of the result of the task before, whose XCom it usually
-            is: `tables`, `manifests`, `start_seqno`, `through_seqno`, `stop_seqno`, `lognum`, `logpos`, `dry_run`;
-            other keys are ignored. (templated)
+            is: `tables`, `manifests`, `only`, `start_seqno`, `through_seqno`, `stop_seqno`, `lognum`, `logpos`,
+            `dry_run`; other keys are ignored. (templated)
+        fail_on_tables: fail where a table failed. If not, tables that no retry can help are left to a task
+            `loader.airflow.tasks.check_tables` behind this one, so that the tasks between go on with the others.
         kwargs: of BaseOperator, and `conn_id` of the Spark connection.
     """
 
     template_fields: Sequence[str] = ("source", "arguments")
+    _output: logging.Logger | None = None
 
     def __init__(
         self,
@@ -49,6 +57,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
         use_case: UseCase,
         source: str,
         arguments: dict[str, Any] | XComArg,
+        fail_on_tables: bool = True,
         pool: str = "spark",
         **kwargs: Any,
     ) -> None:
@@ -57,16 +66,16 @@ class LoaderSparkOperator(SparkSubmitOperator):
         self.use_case = use_case
         self.source = source
         self.arguments: Any = arguments
+        self.fail_on_tables = fail_on_tables
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Run the use case.
 
         Raises:
-            AirflowException: it failed, and a retry can help.
-            AirflowFailException: it failed, also where only some tables did, and a retry cannot help.
+            TaskFailed: it failed, or tables did.
         """
         # The loader's parts are imported here and below, so that reading a DAG file imports no driver and no pyspark.
-        from loader.airflow.report import failure, summary
+        from loader.airflow.report import errors_of, failure, summary
         from loader.airflow.sources import settings_of
 
         with reported(context):
@@ -74,21 +83,25 @@ class LoaderSparkOperator(SparkSubmitOperator):
             result = self._result(context, settings_of(self.source))
             for line in summary(result):
                 self.log.info(line)
-            if failed := failure(result):
+            errors = errors_of(result)
+            if not self.fail_on_tables:
+                errors = {table: error for table, error in errors.items() if retry_helps(error, context)}
+            if failed := failure(errors, len(result.get("tables", []))):
                 raise failed
         return result
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
-        from loader.airflow.already import done_before
         from loader.airflow.connections import secret, spark_settings
 
         with ExitStack() as secrets:
             for reference in {settings.server.password, *settings.catalog.secrets.values()}:
                 secrets.enter_context(secret(reference))
             job = self._job(settings)
-            if result := done_before(job):
+            if result := self._without_spark(job):
                 return result
             spark = spark_settings(settings.spark, self._conn_id)
+            if job.name == "extract" and spark.local:
+                return _extracted(job, spark)
             if self.use_case in {"snapshot", "extract"} and not spark.local:
                 _refuse_secret(settings.server.password)
             return self._submitted(context, job, spark)
@@ -98,7 +111,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
         match self.use_case:
             case "snapshot":
-                return pipeline.snapshot_job(settings, tuple(self.arguments["tables"]))
+                return pipeline.snapshot_job(settings, self._tables())
             case "load":
                 return pipeline.load_job(settings, tuple(self.arguments["manifests"]))
             case "extract":
@@ -106,11 +119,26 @@ class LoaderSparkOperator(SparkSubmitOperator):
             case "materialise":
                 return pipeline.materialise_job(settings, self.arguments["stop_seqno"])
             case "replay":
-                since = pipeline.log_position(settings, self.arguments["lognum"], self.arguments["logpos"])
-                publish = not self.arguments["dry_run"]
-                return pipeline.replay_job(settings, since, tuple(self.arguments["tables"]), publish=publish)
+                logpos = self.arguments["logpos"] or FIRST_POSITION
+                since = pipeline.log_position(settings, self.arguments["lognum"], logpos)
+                return pipeline.replay_job(settings, since, self._tables(), publish=not self.arguments["dry_run"])
             case "maintain":
                 return pipeline.maintain_job(settings)
+
+    def _tables(self) -> tuple[str, ...]:
+        """The tables that somebody named; a form sends null for a list that is empty."""
+        return tuple(self.arguments.get("tables") or ())
+
+    def _without_spark(self, job: Job) -> dict[str, Any] | None:
+        """The result of a job that was done before, or that no table needs; None when Spark has to run."""
+        from loader.airflow.already import done_before
+        from loader.materialise.carry_over import carried_over
+        from loader.materialise.spec import MaterialiseSpec
+
+        if result := done_before(job, named=bool(self.arguments.get("only"))):
+            return result
+        quiet = carried_over(job.spec) if isinstance(job.spec, MaterialiseSpec) else None
+        return quiet.model_dump(mode="json") if quiet else None
 
     def _submitted(self, context: Context, job: Job, spark: SparkSettings) -> dict[str, Any]:
         """Run the job to its end; what it says of itself counts for more than how spark-submit ended.
@@ -119,30 +147,43 @@ class LoaderSparkOperator(SparkSubmitOperator):
             LoaderError: what the job raised.
             RetryableError: it ended without a result (killed, out of memory, no Java).
         """
+        from loader.airflow.connections import lent
+        from loader.airflow.spark_output import last_lines, output_log
         from loader.job import rebuild
 
+        output = details_file(context)
         with TemporaryDirectory(prefix="loader-task-") as folder:
             spec_file, result_file = Path(folder, "spec.json"), Path(folder, "result.json")
             spec_file.write_text(job.spec.model_dump_json(), encoding="utf-8")
             self._prepare(job, ["--spec", str(spec_file), "--result", str(result_file)], spark)
+            self.log.info("Spark runs %s; its output: %s", job.name, output)
             ended: AirflowException | None = None
-            try:
-                super().execute(context)
-            except AirflowException as error:
-                ended = error
+            # The provider's hook gives them to a driver on Kubernetes alone, and ours is always here.
+            with output_log(output, self.log) as self._output, lent(self.env_vars or {}):
+                try:
+                    super().execute(context)
+                except AirflowException as error:
+                    ended = error
             if not result_file.exists():
                 raise RetryableError(
                     "the Spark job ended without a result",
-                    why=_ending(ended) if ended else "spark-submit reported no error",
-                    hint="read the job's lines above; if it was short of memory, give it more spark.driver.memory",
+                    why=f"{_ending(ended)}; its last lines:\n{last_lines(output)}",
+                    hint="read its output; if it was short of memory, give it more spark.driver.memory",
                     job=job.name,
                 ) from ended
             result: dict[str, Any] = json.loads(result_file.read_bytes())
         if failed := result.get("error"):
             raise rebuild(failed)
         if ended and not result.get("exit_code"):
-            self.log.warning("the job is done, though spark-submit ended with an error: %s", ended)
+            self.log.warning("the job is done, though spark-submit ended with an error: %s", _ending(ended))
         return result
+
+    def _get_hook(self) -> SparkSubmitHook:
+        """The provider's hook, which logs every line of spark-submit."""
+        hook = super()._get_hook()
+        if self._output:
+            hook._log = cast("Any", self._output)
+        return hook
 
     def _prepare(self, job: Job, arguments: list[str], spark: SparkSettings) -> None:
         """Make the provider's operator submit exactly what the loader's own command would."""
@@ -150,6 +191,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
         argv = command(job.file, arguments, spark, short=job.short)
         options = dict(pairwise(argv))
+        self._hook = None
         self._spark_binary = argv[0]
         self.name = options["--name"]
         self.jars = options.get("--jars")
@@ -159,10 +201,21 @@ class LoaderSparkOperator(SparkSubmitOperator):
         self.application_args = arguments
 
 
-def _ending(error: AirflowException) -> str:
-    """How spark-submit ended, by the provider's text, without the command, which the log has already."""
+def _extracted(job: Job, spark: SparkSettings) -> dict[str, Any]:
+    """Extract in this process, by threads: where the driver is the executor, Spark would do nothing else."""
+    from loader.extract.backlog import staged_backlog
+    from loader.extract.spec import ExtractSpec
+    from loader.extract.workers import Threads
+
+    return staged_backlog(Threads(spark.threads), cast("ExtractSpec", job.spec)).model_dump(mode="json")
+
+
+def _ending(error: AirflowException | None) -> str:
+    """How spark-submit ended, by the first line of the provider's text, without the command."""
+    if error is None:
+        return "spark-submit reported no error"
     _, mark, rest = str(error).rpartition("Error code is: ")
-    return mark + rest
+    return (mark + rest).partition("\n")[0].rstrip(".")
 
 
 def _refuse_secret(password: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from textwrap import indent
 from typing import Any
 
 from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError
@@ -11,12 +14,14 @@ _COLUMNS = (
     *("table", "status", "rows", "inserts", "updates", "deletes", "position"),
     *("compacted", "manifests", "expired", "orphans", "branches"),
 )
+_IDLE = {"already", "unchanged", "same"}
 
 
 def summary(result: dict[str, Any]) -> list[str]:
-    """Lines: status and positions, then one per table with its rows and where it stands."""
+    """Lines: status and positions, one per table that the job changed or failed on, how many it left as they were."""
     head = [f"{name} {result[name]}" for name in ("status", "start", "stop", "published") if result.get(name)]
-    tables = result.get("tables", [])
+    idle = Counter(table["status"] for table in result.get("tables", []) if table.get("status") in _IDLE)
+    tables = [table for table in result.get("tables", []) if table.get("status") not in _IDLE]
     columns = [name for name in _COLUMNS if any(name in table for table in tables)]
     rows = [columns, *([str(table.get(name, "")) for name in columns] for table in tables)] if tables else []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -24,7 +29,8 @@ def summary(result: dict[str, Any]) -> list[str]:
     left_out = [
         f"{one['table']} is left out from {one['position']} on: {one['why']}" for one in result.get("left_out", [])
     ]
-    return [", ".join(head) or "done", *(line.rstrip() for line in lines), *left_out, *_unstaged(result)]
+    counts = [f"{count} tables {status}" for status, count in sorted(idle.items())]
+    return [", ".join(head) or "done", *(line.rstrip() for line in lines), *counts, *left_out, *_unstaged(result)]
 
 
 def _unstaged(result: dict[str, Any]) -> list[str]:
@@ -36,13 +42,16 @@ def _unstaged(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def failure(result: dict[str, Any]) -> LoaderError | None:
-    """The error of a result in which tables failed; None when none did.
+def errors_of(result: dict[str, Any]) -> dict[str, LoaderError]:
+    """The errors of a result, by table."""
+    return {table["table"]: rebuild(table["error"]) for table in result.get("tables", []) if table.get("error")}
+
+
+def failure(errors: Mapping[str, LoaderError], count: int) -> LoaderError | None:
+    """The error of a task in which these of `count` tables failed; None when none did.
 
     It can be retried when that helps one of the tables: those that are up to date cost a retry nothing.
     """
-    tables = result.get("tables", [])
-    errors = {table["table"]: rebuild(table["error"]) for table in tables if table.get("error")}
     if not errors:
         return None
     kind: type[LoaderError] = DataError
@@ -51,9 +60,9 @@ def failure(result: dict[str, Any]) -> LoaderError | None:
     elif any(isinstance(error, UnexpectedError) for error in errors.values()):
         kind = UnexpectedError
     return kind(
-        f"{len(errors)} of {len(tables)} tables failed",
-        why="\n".join(f"{table}: {error}" for table, error in errors.items()),
-        hint="mend the cause, release the tables that are quarantined, and clear this task; the other tables are done"
-        " and are left alone",
+        f"{len(errors)} of {count} tables failed",
+        why="\n".join(f"{table}: {indent(str(error), '  ').lstrip()}" for table, error in errors.items()),
+        hint="do what each table's error says, then clear this task; the other tables are up to date, and runs go on"
+        " with them",
         tables=", ".join(errors),
     )

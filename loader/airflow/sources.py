@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
+from loader.airflow.configured import SOURCE_VARIABLE
 from loader.config import load_config
 from loader.settings import SourceSettings
-
-VARIABLE = "LOADER_SOURCE"
 
 
 def settings_of(source: str) -> SourceSettings:
@@ -16,4 +15,4 @@ def settings_of(source: str) -> SourceSettings:
     Raises:
         UsageError: no configuration, or no such source.
     """
-    return load_config().source(source or os.environ.get(VARIABLE, ""))
+    return load_config().source(source or os.environ.get(SOURCE_VARIABLE, ""))

@@ -9,7 +9,7 @@ from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow.conf import refuse_unknown_conf
-from loader.airflow.errors import reported
+from loader.airflow.errors import QUARANTINED, RUNWAY, reported
 
 _LOG = logging.getLogger(__name__)
 
@@ -44,12 +44,43 @@ def snapshot_position(source: str) -> dict[str, Any]:
 
 
 @task
-def check_runway(source: str, interval: dict[str, Any]) -> None:
-    """Fail the run, beside its other tasks, when the log it reads would have been purged soon and is not archived."""
+def check_tables(source: str, results: list[dict[str, Any]]) -> None:
+    """Fail the run, after all its work, when tables could not be loaded or are quarantined, and say how to cure each.
+
+    It also fails for an interval that could not be staged behind others, unless a retry can help: the next run is one.
+    `results`: of the tasks before. A table that was released since, so that the next run attempts it, is not named.
+    """
+    from loader.airflow.report import errors_of, failure
+    from loader.airflow.sources import settings_of
+    from loader.job import rebuild
+    from loader.pipeline import quarantines_of
+
+    with reported(get_current_context(), QUARANTINED):
+        stopped = {str(table) for table in quarantines_of(settings_of(source)).all()}
+        tables = {table["table"]: table for result in results for table in result.get("tables", [])}
+        released = {name for name, one in tables.items() if one.get("status") == "quarantined"} - stopped
+        errors = {name: error for result in results for name, error in errors_of(result).items()}
+        failed = failure({name: errors[name] for name in sorted(errors.keys() - released)}, len(tables))
+        unstaged = [rebuild(result["failed"]) for result in results if result.get("failed")]
+        if failed:
+            raise failed
+        if unstaged and not unstaged[0].retryable:
+            raise unstaged[0]
+    _LOG.info("all %d tables are up to date, or can be brought on", len(tables))
+
+
+@task
+def check_runway(source: str, interval: dict[str, Any] | None) -> None:
+    """Fail when the log that the run reads would have been purged soon and is not archived; an alarm and nothing else.
+
+    The tasks that read go on, and a DAG that pauses itself on a failure does not pause for this one.
+    """
     from loader.airflow.sources import settings_of
     from loader.source import retention
 
-    with reported(get_current_context()):
+    if interval is None:
+        raise AirflowSkipException("no interval was chosen")
+    with reported(get_current_context(), RUNWAY):
         found = retention.Runway.model_validate(interval["runway"])
         settings = settings_of(source)
         if not settings.transport.archive:

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from loader import __version__
+from loader.cli.airflow import airflow
+from loader.cli.config import config
 from loader.cli.doctor import doctor
+from loader.cli.init import init
 from loader.cli.inspect import inspect
 from loader.cli.intervals import intervals, staged
+from loader.cli.jars import jars
 from loader.cli.lazy import lazily
 from loader.cli.maintain import maintain
 from loader.cli.output import Lines, Output
@@ -36,7 +40,11 @@ else:
     jobs, spec = lazily("loader.cli.jobs"), lazily("loader.materialise.spec")
 
 app = typer.Typer(
-    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    help=__doc__,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -61,10 +69,10 @@ def options(
 ) -> None:
     """Options that stand before the command."""
     output = Output(as_json)
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.WARNING,
-        handlers=[Lines(output)],
-    )
+    lines = Lines(output)
+    # Its own level too: what the progress of jobs is read from is logged at debug, and is not for the terminal.
+    lines.setLevel(logging.DEBUG if verbose else logging.WARNING)
+    logging.basicConfig(level=lines.level, handlers=[lines])
     for noisy in ("numba", "py4j"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     context.obj = Session(file, output)
@@ -140,11 +148,19 @@ def extract(
     interval: IntervalOption = 0,
     again: Annotated[
         int,
-        typer.Option(help="Start seqno of a staged interval to extract once more and compare."),
+        typer.Option(
+            metavar="SEQNO",
+            show_default=False,
+            help="Start seqno of a staged interval to extract once more and compare.",
+        ),
     ] = 0,
     restore: Annotated[
         int,
-        typer.Option(help="Start seqno of a staged interval whose lost or changed files are to be put back."),
+        typer.Option(
+            metavar="SEQNO",
+            show_default=False,
+            help="Start seqno of a staged interval whose lost or changed files are to be put back.",
+        ),
     ] = 0,
 ) -> None:
     """Stage a planned interval; one that is staged already is left alone."""
@@ -171,7 +187,10 @@ def extract(
 def materialise(
     context: typer.Context,
     source: SourceOption = "",
-    through: Annotated[int, typer.Option(help="Stop seqno to reach; all that is staged by default.")] = 0,
+    through: Annotated[
+        int,
+        typer.Option(metavar="SEQNO", show_default=False, help="Stop seqno to reach; all that is staged by default."),
+    ] = 0,
 ) -> None:
     """Apply what is staged to the warehouse's tables."""
     session: Session = context.obj
@@ -233,14 +252,18 @@ def warm(
 
 
 app.command()(doctor)
+app.command()(init)
 app.command()(inspect)
 app.command()(intervals)
+app.command()(jars)
 app.command()(maintain)
 app.command()(purge)
 app.command()(release)
 app.command()(replay)
 app.command()(status)
 app.command()(tables)
+app.add_typer(airflow, name="airflow")
+app.add_typer(config, name="config")
 app.add_typer(schema, name="schema")
 app.add_typer(staged, name="staged")
 
@@ -251,12 +274,16 @@ def demo(
     server: Annotated[str, typer.Option(help="mysql or mariadb; the first that can be had by default.")] = "",
     rows: Annotated[int, typer.Option(help="Rows to fill the shop with.")] = 200_000,
     deltas: Annotated[int, typer.Option(help="Delta runs while the writer writes.")] = 3,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to keep it, in place of an earlier demo; in the cache by default.")
+    ] = None,
 ) -> None:
     """Show the whole loader on a real server: load a shop, follow its changes with Airflow, compare every row."""
     from loader.cli.demo.run import run_demo
+    from loader.cli.demo.stage import demo_folder
 
     session: Session = context.obj
-    run_demo(session.output, server or None, rows, deltas)
+    run_demo(session.output, (folder or demo_folder()).absolute(), server or None, rows, deltas)
 
 
 def _report_nothing(output: Output) -> None:

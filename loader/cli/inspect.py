@@ -44,14 +44,17 @@ def inspect(
         str, typer.Option("--from", help="begin, end, binlog.000054:123, 54:123, a seqno, a GTID set, or a time.")
     ] = "begin",
     stop: Annotated[str, typer.Option("--to", help="Stop before this place, of the same forms.")] = "end",
-    limit: Annotated[int, typer.Option(help="At most so many transactions.", min=0)] = 0,
+    limit: Annotated[int, typer.Option(help="At most so many transactions.", min=0, show_default=False)] = 0,
     form: Annotated[Format, typer.Option("--format", "-f", help="How to print events.")] = Format.text,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the files of --format csv.")] = None,
-    threads: Annotated[int, typer.Option(help="Threads of --format csv and --stats; all cores by default.", min=0)] = 0,
+    threads: Annotated[
+        int, typer.Option(help="Of --format csv and --stats; all cores by default.", min=0, show_default=False)
+    ] = 0,
     part_mib: Annotated[int, typer.Option(help="MiB of log to a file of --format csv.", min=1)] = 64,
     headers: Annotated[bool, typer.Option("--headers", help="Show the header of every event.")] = False,
     table: Annotated[
-        list[str], typer.Option("--table", "-t", help="Only rows of tables like shop.*; may repeat.")
+        list[str],
+        typer.Option("--table", "-t", metavar="PATTERN", help="Only rows of tables like shop.*; may repeat."),
     ] = [],  # noqa: B006
     op: Annotated[str, typer.Option("--op", help="Only rows of these operations: I, U, D with commas between.")] = "",
     stats: Annotated[

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +25,34 @@ if TYPE_CHECKING:
 _SUBMIT = logging.getLogger("loader.submit")
 
 
-class _LastLine(logging.Handler):
-    """Shows the newest line that a job logged of itself beside its bar."""
+_EVERY_SECONDS = 10
 
-    def __init__(self, progress: Progress, task: Any) -> None:
+
+class _Told(logging.Handler):
+    """Passes each line that a job logged of itself to somebody."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.DEBUG)
-        self._progress, self._task = progress, task
+        self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
         _, mark, text = record.getMessage().partition("INFO loader.")
         if mark:
-            self._progress.update(self._task, note=escape(text.partition(": ")[2][:80]))
+            self._tell(text.partition(": ")[2])
+
+
+class _NowAndThen:
+    """Prints a line to stderr, at most every ten seconds: where nobody watches a bar, a log has to show progress."""
+
+    def __init__(self, title: str, clock: Callable[[], float]) -> None:
+        self._title, self._clock = title, clock
+        self._last = clock()
+
+    def __call__(self, text: str) -> None:
+        now = self._clock()
+        if now - self._last >= _EVERY_SECONDS:
+            self._last = now
+            typer.echo(f"{self._title}: {text}", err=True)
 
 
 def submit(job: Job, settings: SourceSettings, console: Console) -> dict[str, Any]:
@@ -66,7 +84,8 @@ def fail_on_tables(result: dict[str, Any], output: Output | None = None) -> None
 @contextmanager
 def _bar(title: str, console: Console) -> Iterator[None]:
     if not console.is_terminal:
-        yield
+        with _telling(_NowAndThen(title, time.monotonic)):
+            yield
         return
     columns = (
         SpinnerColumn(),
@@ -76,12 +95,19 @@ def _bar(title: str, console: Console) -> Iterator[None]:
         TextColumn("[dim]{task.fields[note]}"),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        handler = _LastLine(progress, progress.add_task(escape(title), total=None, note=""))
-        _SUBMIT.addHandler(handler)
-        previous = _SUBMIT.level
-        _SUBMIT.setLevel(logging.DEBUG)
-        try:
+        task = progress.add_task(escape(title), total=None, note="")
+        with _telling(lambda text: progress.update(task, note=escape(text[:80]))):
             yield
-        finally:
-            _SUBMIT.setLevel(previous)
-            _SUBMIT.removeHandler(handler)
+
+
+@contextmanager
+def _telling(tell: Callable[[str], None]) -> Iterator[None]:
+    """While the block runs, somebody gets the lines that jobs log of themselves."""
+    handler, previous = _Told(tell), _SUBMIT.level
+    _SUBMIT.addHandler(handler)
+    _SUBMIT.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        _SUBMIT.setLevel(previous)
+        _SUBMIT.removeHandler(handler)

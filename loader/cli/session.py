@@ -38,18 +38,22 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         "-s",
+        metavar="NAME",
         help="Source of the configuration, by name or by the address of its server or log files"
         " (mysql://host:port, file:///path); the only one by default.",
     ),
 ]
 TablesOption = Annotated[
-    list[str], typer.Option("--table", "-t", help="Only this table (schema.table); repeat for more.")
+    list[str],
+    typer.Option("--table", "-t", metavar="SCHEMA.TABLE", help="Only this table; repeat for more.", show_default=False),
 ]
 IntervalOption = Annotated[
     int,
     typer.Option(
         "--interval",
         "-i",
+        metavar="SEQNO",
+        show_default=False,
         help="Start seqno of the interval; the oldest that is not staged by default, else the newest.",
     ),
 ]

@@ -38,15 +38,17 @@ def status(context: typer.Context, source: SourceOption = "") -> None:
 
 
 def _tables(out: Output, found: pipeline.SourceStatus) -> None:
+    """Print up to where each table has the log: those of the newest record up to its stop, others less."""
     stopped = {one.table for one in found.quarantined}
     rows = [
-        (t.table, str(t.applied_seqno), str(t.snapshot), "exact" if t.exact else "catching up")
+        (t.table, found.applied, str(t.snapshot), "exact" if t.exact else "catching up")
         for t in found.tables
         if t.table not in stopped
     ]
-    rows += [(one.table, str(one.applied_seqno or ""), "", "quarantined") for one in found.quarantined]
-    rows += [(name, "", "", "released") for name in found.released]
-    out.rows(("table", "applied_seqno", "snapshot", "state"), sorted(rows))
+    short = f"short of {found.applied}"
+    rows += [(one.table, one.applied, "", f"quarantined, {short}") for one in found.quarantined]
+    rows += [(name, "", "", f"released, {short}") for name in found.released]
+    out.rows(("table", "applied", "snapshot", "state"), sorted(rows))
     for one in found.quarantined:
         for line in str(job.rebuild(one.told())).split("\n"):
             out.line(line)

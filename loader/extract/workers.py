@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from loader.extract.allocator import keep_memory
 from loader.job import on_one_machine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")

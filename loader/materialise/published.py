@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from loader.errors import LoaderError
 from loader.materialise.chain import Chain
-from loader.materialise.history import Applied
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published, PublishedTable
+
+if TYPE_CHECKING:
+    from loader.materialise.history import Applied  # which imports pyspark
 
 
 def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str:

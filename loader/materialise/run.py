@@ -16,6 +16,7 @@ from loader.materialise.chain import Chain, read_load
 from loader.materialise.isolation import Isolation, standing
 from loader.materialise.lifetimes import new_life
 from loader.materialise.load import load_table, load_work
+from loader.materialise.loaded import note_loaded
 from loader.materialise.merge import merge_table
 from loader.materialise.plan import Merge
 from loader.materialise.published import publish
@@ -118,9 +119,11 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     warehouses = retries.call(lambda: Warehouses(spark, spec.catalog, spec.rules))
     store = open_store(spec.staging_root)
     lineage = [one.name for one in PlanChain(store, spec.source).lineage(spec.generation)]
-    read = [read_load(store, key, spec.source, lineage) for key in spec.manifests]
+    read = [(read_load(store, key, spec.source, lineage), key) for key in spec.manifests]
+    read.sort(key=lambda one: one[0].start_seqno)
     # Of several loads of one table only the newest one matters.
-    manifests = {load_work(one).name: one for one in sorted(read, key=lambda one: one.start_seqno)}
+    manifests = {load_work(one).name: one for one, _ in read}
+    keys = {str(load_work(one).name): key for one, key in read}
     biggest_first = sorted(manifests, key=lambda table: -sum(file.bytes for file in manifests[table].files))
 
     def load_one(table: TableName) -> TableResult:
@@ -132,6 +135,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     for one in done:
         if one.applied_seqno is not None:  # a table that stands elsewhere than where it failed is released
             quarantines.still(TableName.parse(one.table), one.applied_seqno)
+            note_loaded(store, spec, one, keys[one.table])
     return MaterialiseResult(tables=tuple(sorted(done, key=lambda result: result.table)))
 
 

@@ -26,6 +26,11 @@ class CatalogSettings(BaseModel):
     properties: dict[str, str] = {}
     secrets: dict[str, str] = {}
 
+    @property
+    def place(self) -> str:
+        """Which catalog it is, as text: two warehouses have different ones."""
+        return " ".join((self.type, self.name, self.uri, self.warehouse))
+
 
 class TablesSpec(BaseModel):
     """Which tables a job is about, and where they are staged and kept."""

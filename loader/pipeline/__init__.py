@@ -34,7 +34,7 @@ from loader.pipeline.jobs import (
 )
 from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, snapshot_position, unfinished
 from loader.pipeline.purging import Removal, purge
-from loader.pipeline.releasing import release
+from loader.pipeline.releasing import quarantines_of, release
 from loader.pipeline.retention import source_runway
 from loader.pipeline.states import SourceStatus, TableState, status
 from loader.pipeline.views import TableView, View, view
@@ -67,6 +67,7 @@ __all__ = [
     "maintain_job",
     "materialise_job",
     "purge",
+    "quarantines_of",
     "release",
     "replay_job",
     "restore_job",

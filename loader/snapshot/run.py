@@ -8,9 +8,7 @@ import uuid
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
-from typing import Literal
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Literal
 
 from loader import __version__
 from loader.errors import LOAD_ALL_AGAIN, GapError, LoaderError, RetryableError, UsageError
@@ -31,6 +29,9 @@ from loader.store.opening import open_store
 from loader.transport.address import ServerAddress
 from loader.transport.connection import connected
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _LOG = logging.getLogger(__name__)
 _PLANS = 3  # of a table in one run
 _AT_ONCE = 3  # tables; while one is planned, the chunks of others are read
@@ -47,7 +48,26 @@ def snapshot(spark: SparkSession, spec: SnapshotSpec) -> SnapshotResult:
     _LOG.info("%d tables to load", len(tables))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         done = list(pool.map(lambda table: _guarded(spark, spec, table), tables))
-    return SnapshotResult(tables=tuple(done))
+    return SnapshotResult(only=spec.only, tables=tuple(done))
+
+
+def staged_before(spec: SnapshotSpec) -> SnapshotResult | None:
+    """What is staged of every table that is asked for; None where one has yet to be read. Needs no Spark.
+
+    Raises:
+        LoaderError: the server does not answer, or a table that is asked for is not there.
+    """
+    if spec.not_before:
+        return None
+    loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
+    found = []
+    for table in _tables(spec):
+        plan = loads.newest(table, 0) or loads.followed(table)
+        manifest = loads.manifest(plan) if plan else None
+        if plan is None or manifest is None:
+            return None
+        found.append(_result(plan, manifest, "already"))
+    return SnapshotResult(only=spec.only, tables=tuple(found))
 
 
 def _tables(spec: SnapshotSpec) -> list[TableName]:

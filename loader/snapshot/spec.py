@@ -59,10 +59,11 @@ class TableLoad(BaseModel):
 
 
 class SnapshotResult(BaseModel):
-    """All tables of a run, by name."""
+    """All tables of a run, by name; `only`: those that somebody asked for by name."""
 
     model_config = ConfigDict(frozen=True)
 
+    only: tuple[str, ...] = ()
     tables: tuple[TableLoad, ...]
 
     @computed_field  # type: ignore[prop-decorator]

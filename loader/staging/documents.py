@@ -424,6 +424,19 @@ class Manifest(Document):
         return tuple(file for file in self.files if file.name == name)
 
 
+class Loaded(Document):
+    """A note that an initial load is in a warehouse: it was seen there, or committed.
+
+    Attributes:
+        warehouse: see `CatalogSettings.place`.
+    """
+
+    source: str
+    table: str
+    position: str
+    warehouse: str
+
+
 class PublishedTable(BaseModel):
     """A table as it stood when an interval was published."""
 

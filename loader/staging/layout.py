@@ -6,6 +6,7 @@
                                               /purged.json
                                               /<attempt>/<schema>/<table>/<schema id>/part-<lognum>-<number>.csv
 <source>/<generation>/load/<schema>/<table>/<position seqno, 20 digits>/plan.json, manifest.json, <attempt>/...
+                                                                       /loaded.json
 <source>/<generation>/filled/<start seqno, 20 digits>/<schema>/<table>.json
 <source>/quarantine/<schema>/<table>.json
 <source>/schemas/...                                               see loader.staging.schemas
@@ -64,6 +65,11 @@ def purged_key(folder: str) -> str:
 def load_folder(source: str, generation: str, table: TableName) -> str:
     """Folder of all initial loads of one table."""
     return f"{chain_folder(source, generation)}/load/{encode(table.schema)}/{encode(table.table)}"
+
+
+def loaded_key(manifest: str) -> str:
+    """Key of the note that an initial load is in the warehouse, by the key of its manifest."""
+    return f"{manifest.rpartition('/')[0]}/loaded.json"
 
 
 def quarantine_folder(source: str) -> str:

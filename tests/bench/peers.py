@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from infra.jars import jars_folder
 from infra.servers import Server, fetch
+from loader.jars.resolve import jars_folder
 
 _HERE = Path(__file__).resolve().parent
 

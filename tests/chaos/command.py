@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from infra.jars import jars_folder
 from infra.s3server import S3Server
 from infra.servers import Server
+from loader.jars.resolve import jars_folder, spark_jars
 from tests.chaos.source import DATABASE
 
 BUCKET = "staged"
@@ -106,7 +106,7 @@ class Command:
 {self._warehouse()}
 [spark]
 master = "local[2]"
-jars = "{jars_folder()}"
+jars = "{spark_jars()}"
 {self._spark()}
 [sources.chaos]
 host = "{self.server.host}"
@@ -126,7 +126,7 @@ on_misfit = "null"
 
     def warm(self) -> None:
         """Archive the classes of Spark, once on a machine: each job starts some seconds sooner."""
-        self.run("warm", "--jars", str(jars_folder()))
+        self.run("warm", "--jars", str(spark_jars()))
 
     def run(self, *arguments: str, kill_after: float | None = None) -> Ended:
         """Run the command with --json; kill it and its children after so many seconds, if given."""

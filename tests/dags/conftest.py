@@ -15,8 +15,22 @@ from typing import Any
 
 import pytest
 
+from loader.errors import DataError
+from loader.model.table import TableName, TableSchema
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Identity, LeftOut, Manifest, Mark, Plan, TableFilter
+from loader.staging.documents import (
+    Barrier,
+    Generation,
+    Identity,
+    LeftOut,
+    Manifest,
+    Mark,
+    Plan,
+    StagedFile,
+    TableFilter,
+)
+from loader.staging.layout import load_folder
+from loader.staging.quarantine import Quarantines
 from loader.store.opening import open_store
 
 IDENTITY = Identity(kind="mysql", version="9.7.0", server_id=1, uuid="e3f05a61")
@@ -80,12 +94,12 @@ class Site:
             "through_seqno": self.plan.stop_seqno,
         }
 
-    def configure(self, password: str = "", secrets: str = "") -> None:
+    def configure(self, password: str = "", secrets: str = "", warehouse: str = "warehouse") -> None:
         (self.folder / "loader.toml").write_text(f"""
             [staging]
             root = "file://{self.folder}/staging"
             [warehouse]
-            path = "file://{self.folder}/warehouse"
+            path = "file://{self.folder}/{warehouse}"
             secrets = {{ {secrets} }}
             [spark]
             jars = "{self.jars}"
@@ -98,21 +112,70 @@ class Site:
         """)
 
     def stage(self, left_out: tuple[LeftOut, ...] = ()) -> None:
-        self.chain.publish(
-            Manifest(
-                source="shop",
-                generation="0001",
-                identity=IDENTITY,
-                start=self.plan.start,
-                stop=self.plan.stop,
-                start_seqno=self.plan.start_seqno,
-                stop_seqno=self.plan.stop_seqno,
-                files=(),
-                schemas={},
-                left_out=left_out,
-                loader_version="0",
-            )
-        )
+        self.chain.publish(_manifest(self.plan, left_out=left_out))
+
+    def follow_up(self, stop: str, change: str = "") -> Plan:
+        """Plan and stage another interval, with something that a merge has to look at."""
+        plan = self.chain.extend(self.plan.model_copy(update={"start": self.plan.stop, "stop": stop}))
+        seqno, place = plan.stop_seqno, plan.stop
+        changes: dict[str, dict[str, Any]] = {
+            "barrier": {"barriers": (_barrier(seqno, place),)},
+            "left out": {"left_out": (_left_out(seqno, place),)},
+            "rows": {"files": (_file(seqno),)},
+        }
+        self.chain.publish(_manifest(plan, **changes.get(change, {})))
+        if change == "loaded since":
+            schema = TableSchema(TableName("shop", "new"), (), ())
+            load = _manifest(plan, schemas={schema.schema_id: schema.as_dict()})
+            key = f"{load_folder('shop', '0001', schema.name)}/{plan.start_seqno:020d}/manifest.json"
+            self.chain.store.create(key, load.canonical())
+        return plan
+
+    def quarantine(self, table: str) -> None:
+        error = DataError("a value does not fit", hint="look at it", table=table).as_dict()
+        quarantines = Quarantines(self.chain.store, "shop")
+        quarantines.begin(TableName.parse(table), error, None, (self.plan.stop, self.plan.stop_seqno))
+
+    def release(self, table: str) -> None:
+        quarantines = Quarantines(self.chain.store, "shop")
+        quarantines.end(quarantines.require(TableName.parse(table)))
+
+
+def _barrier(seqno: int, place: str) -> Barrier:
+    statement = "CREATE TABLE shop.new (a INT)"
+    return Barrier(
+        seqno=seqno,
+        position=place,
+        statement=statement,
+        database="shop",
+        sql_mode=0,
+        mariadb=False,
+        tables=("shop.new",),
+    )
+
+
+def _left_out(seqno: int, place: str) -> LeftOut:
+    return LeftOut(table="shop.orders", seqno=seqno, position=place, at=place, what="not known", why="lost")
+
+
+def _file(seqno: int) -> StagedFile:
+    counts = {"inserts": 1, "updates": 0, "deletes": 0, "bytes": 3}
+    named = {"schema_name": "shop", "table": "orders", "schema_id": "0", "sha256": "0"}
+    return StagedFile(key="shop/part.csv", min_seqno=seqno, max_seqno=seqno, **counts, **named)
+
+
+def _manifest(plan: Plan, **more: Any) -> Manifest:
+    return Manifest(
+        source="shop",
+        generation="0001",
+        identity=IDENTITY,
+        start=plan.start,
+        stop=plan.stop,
+        start_seqno=plan.start_seqno,
+        stop_seqno=plan.stop_seqno,
+        loader_version="0",
+        **{"files": (), "schemas": {}, **more},
+    )
 
 
 @pytest.fixture
@@ -141,6 +204,7 @@ def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> S
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     monkeypatch.setattr("loader.pipeline.jobs.begin", lambda _: generation)  # asks the server otherwise
     monkeypatch.setattr("loader.pipeline.known.tell", lambda *_: None)  # as it does
+    monkeypatch.setattr("loader.airflow.already.staged_before", lambda _: None)  # as it does
     return found
 
 
@@ -186,7 +250,10 @@ class Task:
     xcoms: dict[str, Any] = field(default_factory=dict)
     dag_id: str = "continuous_delta"
     run_id: str = "manual__1"
+    task_id: str = "task"
+    map_index: int = -1
     try_number: int = 1
+    max_consecutive_failed_dag_runs: int = 0
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value
@@ -197,5 +264,6 @@ class Task:
 
 
 @pytest.fixture
-def running() -> Task:
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    monkeypatch.setenv("AIRFLOW__LOGGING__BASE_LOG_FOLDER", str(tmp_path / "logs"))
     return Task()

@@ -6,14 +6,16 @@ import json
 import os
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowSkipException
 
-from loader.airflow import tasks
-from loader.airflow.tasks import check_runway, purge, snapshot_position
-from loader.errors import GapError, LoaderError, SourceUnavailable
+from loader.airflow import errors, tasks
+from loader.airflow.errors import TaskFailed
+from loader.airflow.tasks import check_runway, check_tables, purge, snapshot_position
+from loader.errors import DataError, GapError, LoaderError, SourceUnavailable
 from loader.pipeline import IntervalChosen, Removal
 from loader.secret import secret_variable
 from loader.settings import SourceSettings
@@ -67,16 +69,16 @@ def test_nothing_to_do_skips_the_run(choose: Callable[..., dict[str, Any]]) -> N
 @pytest.mark.parametrize("kind", [SourceUnavailable, GapError])
 def test_an_error(kind: type[LoaderError], choose: Callable[..., dict[str, Any]], running: Task) -> None:
     error = kind("it failed", why="of this", hint="do that", source="db")
-    with pytest.raises(AirflowException) as caught:
+    with pytest.raises(TaskFailed) as caught:
         choose(error)
-    assert isinstance(caught.value, AirflowFailException) is not kind.retryable
+    assert caught.value.retry is kind.retryable
     assert str(caught.value) == str(error)
     assert running.xcoms["error"] == error.as_dict()
 
 
 def test_an_unknown_key_is_refused(choose: Callable[..., dict[str, Any]], running: Task) -> None:
     running.conf["tables"] = []
-    with pytest.raises(AirflowFailException, match="unknown keys: tables"):
+    with pytest.raises(TaskFailed, match="unknown keys: tables"):
         choose(_CHOSEN)
 
 
@@ -94,20 +96,56 @@ def test_the_source_can_be_named_by_the_environment(
     choose: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOADER_SOURCE", "shpo")
-    with pytest.raises(AirflowFailException, match="no source 'shpo'"):
+    with pytest.raises(TaskFailed, match="no source 'shpo'"):
         choose(_CHOSEN)
 
 
 def test_a_run_fails_before_the_log_is_purged(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
     config = site.folder / "loader.toml"
-    with pytest.raises(AirflowFailException, match=r"purges a log file that is still needed in 5\.5 hours"):
+    with pytest.raises(TaskFailed, match=r"purges a log file that is still needed in 5\.5 hours"):
         check_runway.function("", {"runway": _RUNWAY.model_dump()})
     assert running.xcoms["error"]["error"] == "RunwayTooShort"
     text = config.read_text()
     for limit in ("5.5", "0"):
         config.write_text(text.replace("port = 1", f"port = 1\nmin_runway_hours = {limit}"))
         check_runway.function("", {"runway": _RUNWAY.model_dump()})
+
+
+def test_a_run_without_an_interval_has_no_runway() -> None:
+    with pytest.raises(AirflowSkipException):
+        check_runway.function("", None)
+
+
+def test_tables_that_did_not_go_on_fail_the_run_in_the_end(
+    site: Site, running: Task, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
+    error = DataError("an invalid date", hint="set on_misfit", table="shop.items").as_dict()
+    loads = {
+        "tables": [{"table": "shop.new", "status": "failed", "error": error}, {"table": "a.b", "status": "staged"}]
+    }
+    merges = {"tables": [{"table": "a.b", "status": "applied", "error": None}]}
+    stopped = {"tables": [{"table": "shop.items", "status": "quarantined", "error": error}]}
+    check_tables.function("", [merges])
+    with pytest.raises(TaskFailed, match=r"1 of 2 tables failed \(tables shop.new\)") as caught:
+        check_tables.function("", [loads, merges])
+    assert (caught.value.retry, caught.value.code) == (False, 4)
+    site.quarantine("shop.items")
+    with pytest.raises(TaskFailed, match="what to do: set on_misfit"):
+        check_tables.function("", [merges, stopped])
+    assert (
+        caplog.records[-1].getMessage()
+        == "  read on: docs/runbook.md, section A table is quarantined, and others go on"
+    )
+    site.release("shop.items")  # so that the next run attempts it
+    check_tables.function("", [merges, stopped])
+
+
+def test_the_runbook_has_the_sections_that_logs_name() -> None:
+    text = Path(__file__).resolve().parents[2].joinpath(errors.RUNBOOK).read_text(encoding="utf-8")
+    for section in (errors.OUTAGE, errors.FAILED, errors.RUNWAY, errors.QUARANTINED):
+        assert f"\n## {section}\n" in text
 
 
 def test_a_purge_keeps_what_the_configuration_says(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,5 +164,5 @@ def test_a_purge_keeps_what_the_configuration_says(site: Site, running: Task, mo
     purge.function("shop")
     assert asked == [None, timedelta(days=30)]
     running.conf["tables"] = []
-    with pytest.raises(AirflowFailException, match="unknown keys: tables"):
+    with pytest.raises(TaskFailed, match="unknown keys: tables"):
         purge.function("")

@@ -27,4 +27,19 @@ def test_load_and_follow(empty: Loaded) -> None:
         assert delta["extract"]["stop_seqno"] == delta["snapshot_position"]["stop_seqno"]
         quiet = airflow.run("continuous_delta")
         assert quiet["extract"] == delta["extract"] | {"status": "already"}
+        _an_alarm_stops_nothing(airflow, empty)
     assert empty.differences() == NOTHING_DIFFERS
+
+
+def _an_alarm_stops_nothing(airflow: Airflow, shop: Loaded) -> None:
+    """The log is kept for less than is asked for: that fails a run, but where a failed run pauses the DAG."""
+    with shop.config.open("a", encoding="utf-8") as config:
+        config.write("min_runway_hours = 100000\n")
+        config.flush()
+        with pytest.raises(LoaderError, match=r"purges a log file that is still needed"):
+            airflow.run("continuous_delta")
+        config.write("airflow.pause_on_failure = true\n")
+        config.flush()
+        assert airflow.run("continuous_delta")["materialise"] is not None
+        # Neither does a typing error in the conf of one run.
+        assert airflow.run("continuous_delta", lognmu=5)["materialise"] is None

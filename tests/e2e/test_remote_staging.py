@@ -16,10 +16,10 @@ import pytest
 from hdfs import InsecureClient
 
 from infra.hdfs import HdfsServer
-from infra.jars import jars_folder
 from infra.s3server import S3Server
 from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
+from loader.jars.resolve import jars_folder
 from loader.s3 import open_client
 from loader.store.opening import open_store
 from tests.contract.conftest import hdfs_user

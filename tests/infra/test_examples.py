@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+
+from loader.config import load_config
+from loader.transport.address import ServerAddress
+from loader.transport.connection import connected
+from tests.conftest import StartServer
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"
 EXAMPLES = INFRA / "examples"
@@ -45,9 +53,45 @@ def test_dockerfile_is_where_compose_looks_for_it(services: dict[str, dict]) -> 
 def test_connections_have_a_type_and_never_become_yarn_by_accident(path: Path) -> None:
     connections = json.loads(path.read_text())
     assert "spark_default" in connections
-    for connection in connections.values():
-        assert connection["conn_type"] == "spark"
-        assert connection["host"], "without a host the provider takes yarn"
+    for name, connection in connections.items():
+        assert connection["conn_type"] == ("spark" if name.startswith("spark_") else "mysql_source")
+        if connection["conn_type"] == "spark":
+            assert connection["host"], "without a host the provider takes yarn"
+
+
+def test_compose_has_all_that_its_configuration_names(services: dict[str, dict]) -> None:
+    config = load_config(str(EXAMPLES / "loader.toml"))
+    (source,) = config.sources.values()
+    assert source.host in services
+    environment = services["scheduler"]["environment"]
+    connection = source.password.removeprefix("airflow:")
+    assert json.loads(environment[f"AIRFLOW_CONN_{connection.upper()}"])["conn_type"] == "mysql_source"
+    places = [mount.rpartition(":")[2] for mount in services["scheduler"]["volumes"] if not mount.endswith(":ro")]
+    for folder in (config.staging.root.removeprefix("file://"), config.warehouse.path):
+        assert any(folder.startswith(f"{place}/") for place in places)
+    mounted = [mount.split(":")[:2] for service in services.values() for mount in service.get("volumes", [])]
+    files = {Path(target).name: EXAMPLES / name for name, target in mounted if name.startswith("./")}
+    assert set(files) == {"loader.toml", "source-user.sh"}
+    assert all(file.is_file() for file in files.values())
+
+
+@pytest.mark.integration
+def test_the_user_of_the_examples_may_do_all_that_the_loader_needs(fresh_server: StartServer, tmp_path: Path) -> None:
+    """The script as the image runs it, by a `mysql` that takes its input to a server without a password."""
+    server = fresh_server()
+    program = tmp_path / "mysql"
+    options = ["--no-defaults", f"--host={server.host}", f"--port={server.port}", "--user=root", "--protocol=tcp"]
+    program.write_text(f"#!/bin/sh\nexec {shlex.join([*server.programs.tool('mysql'), *options])}\n")
+    program.chmod(0o755)
+    names = {"MYSQL_ROOT_PASSWORD": "any", "SHOP_PASSWORD": "secret-of-the-shop"}
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    subprocess.run([EXAMPLES / "source-user.sh"], env={**os.environ, **names, "PATH": path}, check=True)
+    address = ServerAddress(host=server.host, port=server.port, user="loader", password="env:SHOP_PASSWORD")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHOP_PASSWORD", names["SHOP_PASSWORD"])
+        with connected(address) as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW BINARY LOGS")
+            assert cursor.fetchall()
 
 
 def test_pools_of_the_design() -> None:

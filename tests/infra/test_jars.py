@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.jars import LOCK, JarsError, jars_folder, locked_jars
-from infra.servers.cache import cache_folder
+from loader.errors import DataError, LoaderError, RetryableError, UsageError
+from loader.jars.lock import DEFAULT, LOCK, locked_jars, parts
+from loader.jars.resolve import cache_folder, jars_folder, proxy_options
 
 IVY = """
 <ivysettings>
@@ -39,6 +40,7 @@ def write_lock(folder: Path, line: str) -> Path:
 
 
 def test_the_committed_lock_is_well_formed() -> None:
+    assert set(DEFAULT) < set(parts())
     jars = locked_jars()
     assert "iceberg-spark-runtime-4.1_2.13-1.12.0.jar" in [jar.file_name for jar in jars]
     assert all(len(bytes.fromhex(jar.sha256)) == 32 for jar in jars)
@@ -56,7 +58,9 @@ def test_a_good_jar_is_fetched_once(mirror: Path) -> None:
 @pytest.mark.integration
 def test_another_content_than_locked_is_refused(mirror: Path) -> None:
     lock = write_lock(mirror, f"org.example:thing:1.2  {'0' * 64}")
-    with pytest.raises(JarsError, match=r"thing-1\.2\.jar has the sha256 .*, but jars\.lock says 000"):
+    with pytest.raises(
+        DataError, match=r"not the locked one \(file thing-1\.2\.jar\)(.|\n)*the SHA-256 \w{64}, not 000"
+    ):
         jars_folder(lock)
     assert not list((cache_folder() / "jars").glob("[!.]*"))
 
@@ -64,7 +68,7 @@ def test_another_content_than_locked_is_refused(mirror: Path) -> None:
 @pytest.mark.integration
 def test_a_jar_that_nobody_has(mirror: Path) -> None:
     lock = write_lock(mirror, f"org.example:other:1.2  {'0' * 64}")
-    with pytest.raises(JarsError, match=r"could not be fetched; Ivy says(.|\n)*org\.example#other;1\.2: not found"):
+    with pytest.raises(RetryableError, match=r"could not be fetched\n(.|\n)*org\.example#other;1\.2: not found"):
         jars_folder(lock)
 
 
@@ -72,3 +76,40 @@ def test_a_changed_lock_has_another_folder(mirror: Path) -> None:
     assert LOCK.is_file()
     first = jars_folder(write_lock(mirror, ""))
     assert jars_folder(write_lock(mirror, "# changed")) != first
+
+
+def test_parts_of_the_lock_are_chosen(mirror: Path) -> None:
+    digest = hashlib.sha256(BYTES).hexdigest()
+    lock = write_lock(mirror, f"[one]\norg.example:thing:1.2  {digest}\n[two]\norg.example:other:1.2  {digest}")
+    assert [jar.name for jar in locked_jars(lock, ["two"])] == ["other"]
+    assert [jar.name for jar in locked_jars(lock)] == ["thing", "other"]
+    with pytest.raises(UsageError, match="no jars are known for three"):
+        jars_folder(lock, ["one", "three"])
+
+
+@pytest.mark.integration
+def test_a_mirror_is_a_maven_repository_of_any_address(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LOADER_IVY_SETTINGS")
+    place = mirror / "maven" / "org" / "example" / "thing" / "1.2"
+    place.mkdir(parents=True)
+    (place / "thing-1.2.jar").write_bytes(BYTES)
+    lock = write_lock(mirror, f"org.example:thing:1.2  {hashlib.sha256(BYTES).hexdigest()}")
+    folder = jars_folder(lock, mirror=f"file://{mirror}/maven")
+    assert [path.name for path in folder.iterdir()] == ["thing-1.2.jar"]
+
+
+def test_proxies_are_those_of_the_environment() -> None:
+    assert proxy_options({}) == []
+    assert proxy_options({"https_proxy": "http://proxy:3128", "no_proxy": ".local, 127.0.0.1"}) == [
+        *("-Dhttps.proxyHost=proxy", "-Dhttps.proxyPort=3128"),
+        "-Dhttp.nonProxyHosts=*.local|127.0.0.1",
+    ]
+    assert proxy_options({"HTTP_PROXY": "proxy.example.org"}) == [
+        *("-Dhttp.proxyHost=proxy.example.org", "-Dhttp.proxyPort=80")
+    ]
+
+
+def test_without_java_it_says_so(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(mirror))
+    with pytest.raises(LoaderError, match="there is no Java"):
+        jars_folder(write_lock(mirror, f"org.example:thing:1.2  {'0' * 64}"))

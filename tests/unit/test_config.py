@@ -261,7 +261,7 @@ def test_all_wrong_keys_are_named_at_once(write: Path) -> None:
         "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder",
         "spark.jars: this key is needed",
         "sources.shop.user: this key is needed",
-        "sources.shop.usr: there is no such key",
+        "sources.shop.usr: there is no such key, did you mean user?",
     ]
 
 

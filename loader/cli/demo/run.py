@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import typer
 
 from loader.cli.demo.dags import Airflow
 from loader.cli.demo.shop import TABLES, Writer, create_shop
-from loader.cli.demo.stage import DemoServer, demo_folder, jars_folder, write_configuration
+from loader.cli.demo.stage import DemoServer, clear, demo_jars, write_configuration
 from loader.cli.output import Output
 from loader.config import load_config
 from loader.settings import SourceSettings
@@ -53,18 +52,18 @@ class _Tally:
             self.positions[name] = interval["stop"]
 
 
-def run_demo(output: Output, kind: str | None, rows: int, deltas: int) -> None:
-    """Run the whole demo and print what it showed.
+def run_demo(output: Output, home: Path, kind: str | None, rows: int, deltas: int) -> None:
+    """Run the whole demo in a folder, of which an earlier demo is deleted, and print what it showed.
 
     Raises:
-        LoaderError: a step failed.
+        LoaderError: a step failed, or the folder is not free; then nothing was deleted.
         typer.Exit: with code 4 when a row differs.
     """
-    home = demo_folder()
-    shutil.rmtree(home / "mysql", ignore_errors=True)
-    home.mkdir(parents=True, exist_ok=True)
-    jars = jars_folder()
+    jars = demo_jars()
     server = DemoServer(home, kind)
+    with _step(output, "looking for a server"):
+        server.fetch()
+    clear(home, server)  # only now that all is there for another demo
     with _step(output, "starting a server") as said:
         address = server.start()
         said(server.description)
@@ -83,7 +82,6 @@ def _follow(output: Output, home: Path, config: Path, address: ServerAddress, ro
     tally = _Tally()
     with _step(output, f"creating a shop of {rows:,} rows"):
         create_shop(address, rows)
-    shutil.rmtree(home / "airflow-demo", ignore_errors=True)
     writer = Writer(address)
     with Airflow(home / "airflow-demo", config, home / "airflow.log") as airflow:
         writer.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -11,15 +12,46 @@ import sys
 from pathlib import Path
 
 from loader.errors import LoaderError, UsageError
+from loader.jars.resolve import cache_folder, spark_jars
 from loader.resources import folder
-from loader.submit import SparkSettings, configuration, environment
+from loader.submit import EXTENSIONS, SparkSettings, environment, log_settings
 from loader.transport.address import ServerAddress
+
+_WRITTEN = "# Written by the demo"
+_MARK = ".binlog-loader-demo"
+"""A file in the folder of a demo: what is in there may be deleted by the next one."""
+_PARTS = ("mysql", "staging", "warehouse", "airflow-demo")
 
 
 def demo_folder() -> Path:
-    """Where the demo keeps everything: below $LOADER_CACHE or ~/.cache/binlog-loader."""
-    base = os.environ.get("LOADER_CACHE")
-    return (Path(base) if base else Path.home() / ".cache" / "binlog-loader") / "demo"
+    """Where a demo keeps everything unless it is told otherwise: below $LOADER_CACHE or ~/.cache/binlog-loader."""
+    return cache_folder() / "demo"
+
+
+def clear(home: Path, server: DemoServer) -> None:
+    """Delete an earlier demo.
+
+    Raises:
+        UsageError: its server is running, or the folder has something else in it. Nothing was deleted.
+    """
+    config = home / "loader.toml"
+    if server.running():
+        raise UsageError(
+            "the server of an earlier demo is running",
+            hint="stop what uses it (make airflow: Ctrl-C), or keep it: loader demo --folder ANOTHER",
+            folder=home,
+        )
+    ours = (home / _MARK).exists() or (config.is_file() and config.read_text(encoding="utf-8").startswith(_WRITTEN))
+    if not ours and any((home / part).exists() for part in ("loader.toml", *_PARTS)):
+        raise UsageError(
+            "the folder has data that is not of a demo",
+            hint=f"delete it yourself if nobody needs it, or: loader demo --folder ANOTHER ({home})",
+            folder=home,
+        )
+    for part in _PARTS:
+        shutil.rmtree(home / part, ignore_errors=True)
+    home.mkdir(parents=True, exist_ok=True)
+    (home / _MARK).touch()
 
 
 class DemoServer:
@@ -30,8 +62,20 @@ class DemoServer:
         self._kind = ["--kind", kind] if kind else []
         self.description = ""
 
+    def fetch(self) -> None:
+        """Get its programs, unless they are there.
+
+        Raises:
+            LoaderError: no server can be had here; the text says what was tried.
+        """
+        self._script("fetch", *self._kind)
+
+    def running(self) -> bool:
+        """Whether a server runs on its data."""
+        return (self._data / "state.json").exists() and self._run("status").returncode == 0
+
     def start(self) -> ServerAddress:
-        """Fetch it if need be, start it empty, and return its address.
+        """Start it empty, and return its address.
 
         Raises:
             LoaderError: no server can be had here; the text says what was tried.
@@ -45,16 +89,7 @@ class DemoServer:
         self._script("stop")
 
     def _script(self, *arguments: str) -> str:
-        scripts = folder("servers")
-        packed = scripts.parent.name == "loader"
-        module = "loader._servers" if packed else "infra.servers"
-        done = subprocess.run(
-            [sys.executable, "-m", module, *arguments, "--data-dir", str(self._data)],
-            cwd=None if packed else scripts.parent.parent,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = self._run(*arguments)
         if done.returncode:
             raise LoaderError(
                 "the demo's server cannot be had", why=(done.stderr or done.stdout).strip()[-2000:],
@@ -62,31 +97,33 @@ class DemoServer:
             )  # fmt: skip
         return done.stdout
 
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        scripts = folder("servers")
+        packed = scripts.parent.name == "loader"
+        module = "loader._servers" if packed else "infra.servers"
+        return subprocess.run(
+            [sys.executable, "-m", module, *arguments, "--data-dir", str(self._data)],
+            cwd=None if packed else scripts.parent.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
-def jars_folder() -> str:
-    """The folder with Iceberg's jar: $LOADER_JARS, else resolved by the checkout's script.
+
+def demo_jars() -> str:
+    """The folder with Iceberg's jar: $LOADER_JARS, else fetched.
 
     Raises:
-        UsageError: neither is there.
+        LoaderError: it cannot be fetched.
     """
-    if "LOADER_JARS" in os.environ:
-        return os.environ["LOADER_JARS"]
-    script = folder("sql").parent / "infra" / "jars.py"
-    if not script.is_file():
-        raise UsageError("the folder of Iceberg's jar is not known", hint="set LOADER_JARS to it", key="LOADER_JARS")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LoaderError("the jars cannot be resolved", why=done.stderr.strip()[-2000:])
-    return done.stdout.split("\n")[-2]
+    return os.environ.get("LOADER_JARS") or str(spark_jars())
 
 
 def write_configuration(home: Path, server: ServerAddress, jars: str) -> Path:
     """The demo's loader.toml, and a script `query` that runs SQL on the tables."""
-    shutil.rmtree(home / "staging", ignore_errors=True)
-    shutil.rmtree(home / "warehouse", ignore_errors=True)
     config = home / "loader.toml"
     config.write_text(
-        f"""# Written by the demo; a configuration of your own looks the same.
+        f"""{_WRITTEN}; a configuration of your own looks the same.
 [staging]
 root = "file://{home}/staging"
 
@@ -113,17 +150,38 @@ chunk_rows = 20000
 
 
 def _write_query(home: Path, settings: SparkSettings) -> None:
-    conf = configuration(settings) | {
+    """A script that needs nothing of a checkout: Spark of this Python, or of any other one."""
+    shutil.copyfile(log_settings(), home / "log4j2.properties")
+    shown = (home / "log4j2.properties").as_uri()
+    conf = {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={shown}",
+        "spark.driver.extraClassPath": f"{settings.jars}/*",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": str(home / "spark-warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.extensions": EXTENSIONS,
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(home / "warehouse"),
     }
-    lines = [f"  --conf '{name}={value}' \\" for name, value in conf.items()]
+    lines = " \\\n".join(f"  --conf {shlex.quote(f'{name}={value}')}" for name, value in conf.items())
     script = home / "query"
     script.write_text(
-        '#!/bin/sh\n# Runs SQL on the demo\'s tables: query "SELECT * FROM lake.shop.orders LIMIT 5"\n'
-        f"export SPARK_LOCAL_IP=127.0.0.1 SPARK_HOME='{environment(settings)['SPARK_HOME']}'\n"
-        f'exec "$SPARK_HOME/bin/spark-sql" --master "local[2]" \\\n' + "\n".join(lines) + '\n  -e "$1"\n',
-        encoding="utf-8",
+        _QUERY.format(home=shlex.quote(environment(settings)["SPARK_HOME"]), conf=lines), encoding="utf-8"
     )
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
+
+
+_QUERY = """#!/bin/sh
+# Runs SQL on the demo's tables: query "SELECT * FROM lake.shop.orders LIMIT 5"
+SPARK_HOME={home}
+[ -d "$SPARK_HOME" ] || SPARK_HOME=$(python3 -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))') || {{
+    echo "error: the Spark of this demo is gone; put a python3 with pyspark on PATH" >&2
+    exit 1
+}}
+export SPARK_LOCAL_IP=127.0.0.1 SPARK_HOME
+exec "$SPARK_HOME/bin/spark-sql" --master "local[2]" \\
+{conf} \\
+  -e "$1"
+"""

@@ -1,0 +1,167 @@
+"""Fetching jars, once, into a folder of the cache that is named after them; each is checked by its SHA-256.
+
+Ivy does the fetching, from the jar that comes with pyspark and without starting Spark.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+from xml.sax.saxutils import quoteattr
+
+from loader.errors import DataError, RetryableError, UsageError
+from loader.jars.lock import DEFAULT, LOCK, Jar, locked_jars
+
+SETTINGS = "LOADER_IVY_SETTINGS"
+"""Names an Ivy settings file."""
+
+_MODULE = """<ivy-module version="2.0">
+  <info organisation="loader" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+_DEPENDENCY = '    <dependency org="{0}" name="{1}" rev="{2}" conf="default->master(*)" transitive="false"/>'
+_MIRROR = """<ivysettings>
+  <settings defaultResolver="mirror"/>
+  <resolvers><ibiblio name="mirror" m2compatible="true" root={root}/></resolvers>
+</ivysettings>
+"""
+_CURE = "behind a private mirror: loader jars --mirror URL, or name an Ivy settings file in LOADER_IVY_SETTINGS"
+
+
+def spark_jars(chosen: Sequence[str] = DEFAULT, *, mirror: str = "") -> Path:
+    """The folder with the jars of these parts of the shipped lock; see `jars_folder`."""
+    return jars_folder(LOCK, chosen, mirror=mirror)
+
+
+def jars_folder(lock: Path, chosen: Sequence[str] = (), *, mirror: str = "") -> Path:
+    """The folder with exactly the jars of these parts of the lock, or of all, fetched if it is not there.
+
+    `mirror`: the address of a Maven repository to fetch from. Proxies are those of `https_proxy` and `http_proxy`.
+
+    Raises:
+        UsageError: there is no such part, no Java, or no pyspark.
+        RetryableError: Ivy could not fetch one.
+        DataError: what it fetched is not what the lock says.
+    """
+    jars = locked_jars(lock, chosen)
+    text = lock.read_bytes() if not chosen else "\n".join(jar.sha256 for jar in jars).encode()
+    folder = cache_folder() / "jars" / hashlib.sha256(text).hexdigest()[:16]
+    if not folder.is_dir():
+        with _locked(folder):
+            if not folder.is_dir():
+                _build(folder, jars, mirror)
+    return folder
+
+
+def cache_folder() -> Path:
+    """`$LOADER_CACHE`, else `~/.cache/binlog-loader`."""
+    named = os.environ.get("LOADER_CACHE")
+    return Path(named).expanduser().absolute() if named else Path.home() / ".cache" / "binlog-loader"
+
+
+def java() -> str:
+    """The program of `$JAVA_HOME`, else of the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else "java"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which may not exist yet, against every other process; waits for it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(folder: Path, jars: Sequence[Jar], mirror: str) -> None:
+    """Make the folder by a rename: it is either whole or absent, also when a process dies."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)  # what a killed process left; this one holds the lock
+    partial.mkdir()
+    try:
+        _fetch(jars, partial, mirror)
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _fetch(jars: Sequence[Jar], folder: Path, mirror: str) -> None:
+    work = folder / "ivy"
+    work.mkdir()
+    lines = [_DEPENDENCY.format(jar.organisation, jar.name, jar.version) for jar in jars]
+    (work / "ivy.xml").write_text(_MODULE.format(dependencies="\n".join(lines)), encoding="utf-8")
+    settings = os.environ.get(SETTINGS, "")
+    if mirror:
+        settings = str(work / "settings.xml")
+        Path(settings).write_text(_MIRROR.format(root=quoteattr(mirror.rstrip("/") + "/")), encoding="utf-8")
+    _run_ivy(work, settings, folder / "[artifact]-[revision].[ext]")
+    shutil.rmtree(work)
+    for jar in jars:
+        _check(folder / jar.file_name, jar)
+
+
+def _run_ivy(work: Path, settings: str, pattern: Path) -> None:
+    command = [java(), *proxy_options(os.environ), "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
+    command += ["-settings", settings] if settings else []
+    command += ["-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache")]
+    command += ["-types", "jar", "bundle", "-retrieve", str(pattern)]
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise UsageError(
+            "there is no Java, which fetches the jars", why=str(error), hint="install Java 17 or 21: loader doctor"
+        ) from error
+    if done.returncode:
+        reason = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
+        raise RetryableError("the jars could not be fetched", why=f"Ivy says:\n{reason}", hint=_CURE)
+
+
+def proxy_options(environment: Mapping[str, str]) -> list[str]:
+    """Options of Java for the proxies that the usual environment variables name."""
+    options = []
+    for scheme in ("http", "https"):
+        text = environment.get(f"{scheme}_proxy") or environment.get(f"{scheme.upper()}_PROXY")
+        found = urlsplit(text if "://" in (text or "") else f"//{text}") if text else None
+        if found and found.hostname:
+            options.append(f"-D{scheme}.proxyHost={found.hostname}")
+            options.append(f"-D{scheme}.proxyPort={found.port or (443 if scheme == 'https' else 80)}")
+    excluded = environment.get("no_proxy") or environment.get("NO_PROXY")
+    if options and excluded:
+        hosts = [host.strip() for host in excluded.split(",") if host.strip()]
+        options.append(
+            "-Dhttp.nonProxyHosts=" + "|".join(f"*{host}" if host.startswith(".") else host for host in hosts)
+        )
+    return options
+
+
+def _check(path: Path, jar: Jar) -> None:
+    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    if found != jar.sha256:
+        raise DataError(
+            "a jar that was fetched is not the locked one" if found else "a jar was not fetched, though Ivy said so",
+            why=f"it has the SHA-256 {found}, not {jar.sha256}" if found else "",
+            hint="find out why the mirror serves another file, or fetch from another one: loader jars --mirror URL",
+            file=path.name,
+        )
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    folders = spec.submodule_search_locations if spec else None
+    found = [jar for folder in folders or [] for jar in Path(folder).glob("jars/ivy-*.jar")]
+    if not found:
+        raise UsageError("pyspark is not installed here", hint="pip install 'binlog-loader[spark]'")
+    return found[0]

@@ -1,0 +1,163 @@
+"""A real Airflow with its parts, and its REST API as on-call would use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+_ROOT = Path(__file__).resolve().parents[2]
+DELTA = "continuous_delta"
+PARTS = ("api-server", "scheduler", "dag-processor")
+Found = TypeVar("Found")
+
+
+class Airflow:
+    """An Airflow of its own, on SQLite and without a password."""
+
+    def __init__(self, home: Path, config: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.home = home
+        self.url = f"http://127.0.0.1:{port}"
+        self._headers = {"Content-Type": "application/json"}
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+        self.env = outside | {
+            "LOADER_CONFIG": str(config),
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+            "AIRFLOW__API__HOST": "127.0.0.1",
+            "AIRFLOW__API__PORT": str(port),
+            # Tasks talk to the server at this address. Left at the default port, each fails with an empty log.
+            "AIRFLOW__API__BASE_URL": self.url,
+            "AIRFLOW__API__SECRET_KEY": secrets.token_hex(),
+            "AIRFLOW__API__WORKERS": "1",
+            "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(_ROOT / "dags"),
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__MAX_TASK_RETRY_DELAY": "1",
+            "AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
+            "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
+        }
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "airflow", *arguments]
+
+    def prepare(self) -> None:
+        self.home.mkdir()
+        for arguments in (("db", "migrate"), ("pools", "import", str(_ROOT / "infra" / "airflow" / "pools.json"))):
+            subprocess.run(self.command(*arguments), env=self.env, check=True, capture_output=True)
+
+    def wait_until_ready(self) -> None:
+        until("Airflow to answer", lambda: self._answers("GET", "/auth/token"))
+        token = self._request("GET", "/auth/token")["access_token"]
+        self._headers["Authorization"] = f"Bearer {token}"
+        for dag in ("initial_load", DELTA):
+            until(f"{dag} to be known", lambda dag=dag: self._answers("GET", f"/api/v2/dags/{dag}"))
+
+    def get(self, path: str) -> dict[str, Any]:
+        return self._request("GET", f"/api/v2/dags/{path}")
+
+    def post(self, path: str, **body: object) -> dict[str, Any]:
+        return self._request("POST", f"/api/v2/dags/{path}", body)
+
+    def unpause(self, dag: str) -> None:
+        self._request("PATCH", f"/api/v2/dags/{dag}", {"is_paused": False})
+
+    def trigger(self, dag: str) -> str:
+        return str(self.post(f"{dag}/dagRuns", logical_date=None)["dag_run_id"])
+
+    def wait_for(self, dag: str, run: str, state: str, tries: int = 1) -> None:
+        """Wait until the run has ended, each cleared task having been tried that often, and has this state."""
+
+        def ended() -> str | None:
+            found = str(self.get(f"{dag}/dagRuns/{run}")["state"])
+            tried = max(task["try_number"] for task in self.tasks(dag, run).values())
+            return found if found in {"success", "failed"} and tried >= tries else None
+
+        assert until(f"{run} to end", ended) == state, self._logs(dag, run)
+
+    def tasks(self, dag: str, run: str) -> dict[str, dict[str, Any]]:
+        listed = self.get(f"{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+        return {task["task_id"]: task for task in listed}
+
+    def result(self, run: str, task: str, key: str = "return_value") -> dict[str, Any]:
+        value = self.get(f"{DELTA}/dagRuns/{run}/taskInstances/{task}/xcomEntries/{key}")["value"]
+        found: dict[str, Any] = json.loads(value) if isinstance(value, str) else value
+        return found
+
+    def clear(self, run: str, task: str) -> None:
+        """What the button does: the task and what depends on it run again."""
+        cleared = self.post(
+            f"{DELTA}/clearTaskInstances",
+            dag_run_id=run,
+            task_ids=[task],
+            include_downstream=True,
+            only_failed=False,
+            reset_dag_runs=True,
+            dry_run=False,
+        )
+        assert cleared["total_entries"] >= 1
+
+    def log(self, dag: str, run: str, task: str) -> list[str]:
+        """The lines of the log of a task's last try, without what Airflow logs around its work."""
+        folder = self.home / "logs" / f"dag_id={dag}" / f"run_id={run}" / f"task_id={task}"
+        newest = max(folder.glob("attempt=*[0-9].log"), key=lambda path: path.stat().st_mtime)
+        entries = [json.loads(line) for line in newest.read_text(encoding="utf-8").splitlines()]
+        assert not [entry for entry in entries if entry.get("error_detail")], "there is a traceback in the log"
+        events = [str(entry["event"]) for entry in entries]
+        last = max(index for index, event in enumerate(events) if event == "::group::Post Execute")
+        return [event for event in events[:last] if not event.startswith("::")]
+
+    def _answers(self, method: str, path: str) -> bool:
+        try:
+            self._request(method, path)
+        except (urllib.error.URLError, ConnectionError):
+            return False
+        return True
+
+    def _request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, self._headers, method=method)  # noqa: S310 - ours
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+    def _logs(self, dag: str, run: str) -> str:
+        logs = sorted((self.home / "logs" / f"dag_id={dag}" / f"run_id={run}").rglob("*.log"))
+        return "\n".join(f"{log}:\n{log.read_text()[-3000:]}" for log in logs)
+
+
+def until(what: str, holds: Callable[[], Found], seconds: float = 600) -> Found:
+    deadline = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.25)
+    return found
+
+
+@contextmanager
+def running(airflow: Airflow, *parts: str) -> Iterator[Airflow]:
+    """Start parts of it; they end with the block."""
+    with ExitStack() as cleanup:
+        for part in parts or PARTS:
+            log = cleanup.enter_context((airflow.home / f"{part}.log").open("wb"))
+            process = subprocess.Popen(airflow.command(part), env=airflow.env, stdout=log, stderr=log)
+            cleanup.callback(process.wait)
+            cleanup.callback(process.terminate)
+        airflow.wait_until_ready()
+        yield airflow
