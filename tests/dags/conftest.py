@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from loader.errors import DataError
-from loader.model.table import TableName, TableSchema
+from loader.model.table import Column, TableName, TableSchema
 from loader.staging.chain import PlanChain
 from loader.staging.documents import (
     Barrier,
@@ -29,7 +30,7 @@ from loader.staging.documents import (
     StagedFile,
     TableFilter,
 )
-from loader.staging.layout import load_folder
+from loader.staging.layout import load_folder, part_key
 from loader.staging.quarantine import Quarantines
 from loader.store.opening import open_store
 
@@ -121,7 +122,7 @@ class Site:
         changes: dict[str, dict[str, Any]] = {
             "barrier": {"barriers": (_barrier(seqno, place),)},
             "left out": {"left_out": (_left_out(seqno, place),)},
-            "rows": {"files": (_file(seqno),)},
+            "rows": _rows(self.chain.folder(plan.generation, plan.start_seqno), seqno),
         }
         self.chain.publish(_manifest(plan, **changes.get(change, {})))
         if change == "loaded since":
@@ -158,10 +159,23 @@ def _left_out(seqno: int, place: str) -> LeftOut:
     return LeftOut(table="shop.orders", seqno=seqno, position=place, at=place, what="not known", why="lost")
 
 
-def _file(seqno: int) -> StagedFile:
-    counts = {"inserts": 1, "updates": 0, "deletes": 0, "bytes": 3}
-    named = {"schema_name": "shop", "table": "orders", "schema_id": "0", "sha256": "0"}
-    return StagedFile(key="shop/part.csv", min_seqno=seqno, max_seqno=seqno, **counts, **named)
+def _rows(folder: str, seqno: int) -> dict[str, Any]:
+    """A staged file with one record of that seqno, and its schema."""
+    schema = TableSchema(TableName("shop", "orders"), (Column("id", "int"),), ("id",))
+    file = StagedFile(
+        key=part_key(folder, "a", schema.name, schema.schema_id, "000001-0000"),
+        schema_name="shop",
+        table="orders",
+        schema_id=schema.schema_id,
+        inserts=1,
+        updates=0,
+        deletes=0,
+        bytes=3,
+        sha256=hashlib.sha256(b"abc").hexdigest(),
+        min_seqno=seqno,
+        max_seqno=seqno,
+    )
+    return {"files": (file,), "schemas": {schema.schema_id: schema.as_dict()}}
 
 
 def _manifest(plan: Plan, **more: Any) -> Manifest:

@@ -22,7 +22,7 @@ DAGS = {
     "initial_load": {"snapshot": {"load", "check_tables"}, "load": {"check_tables"}, "check_tables": set()},
     "continuous_delta": {
         "snapshot_position": {"extract", "check_runway"},
-        "extract": {"materialise"},
+        "extract": {"materialise", "check_tables"},
         "materialise": {"check_tables"},
         "check_tables": set(),
         "check_runway": set(),

@@ -140,6 +140,10 @@ def test_tables_that_did_not_go_on_fail_the_run_in_the_end(
     )
     site.release("shop.items")  # so that the next run attempts it
     check_tables.function("", [merges, stopped])
+    staged = {"tables": [{"table": "a.b", "inserts": 1, "updates": 0, "deletes": 0}]}
+    check_tables.function("", [staged | {"failed": SourceUnavailable("the server is down").as_dict()}, merges])
+    with pytest.raises(TaskFailed, match="a log file is gone"):
+        check_tables.function("", [staged | {"failed": GapError("a log file is gone").as_dict()}, merges])
 
 
 def test_the_runbook_has_the_sections_that_logs_name() -> None:
