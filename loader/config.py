@@ -34,7 +34,7 @@ from loader.secret import holds_secret, names_secret
 from loader.settings import IntervalLimits, Maintain, Retention, SourceSettings, parse_keep
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
-from loader.store.address import HdfsOptions, LocalOptions, S3Options
+from loader.store.address import HdfsOptions, LocalOptions, S3Options, signed_address
 from loader.store.hadoop import hadoop_user, spark_conf
 from loader.submit import SparkSettings
 from loader.transport.address import ServerAddress, check_tls
@@ -82,6 +82,12 @@ def _reference(value: str) -> str:
     return value
 
 
+def _node_reference(value: str) -> str:
+    if value and not value.startswith(("env:", "file:")):
+        raise ValueError("write a reference that every node can follow: env:NAME or file:/path")
+    return _reference(value)
+
+
 _Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
@@ -94,11 +100,14 @@ class Staging(_Section):
     Attributes:
         keep: `forever`, or for how long the files of an interval stay once every table has it: `30d`, `12h`.
         archive: a prefix in the root that they are moved to then, instead of being removed.
+        signing_key: a reference to a key by which plans and manifests are signed, `env:NAME` or `file:/path`, which
+            every node has that runs a part of the loader.
     """
 
     root: Annotated[str, AfterValidator(_root)]
     keep: Annotated[timedelta | None, BeforeValidator(parse_keep), WithJsonSchema(_KEEP_SCHEMA)] = None
     archive: Annotated[str, AfterValidator(_prefix)] = ""
+    signing_key: Annotated[str, AfterValidator(_node_reference)] = ""
     local: LocalOptions = LocalOptions()
     s3: S3Options = S3Options()
     hdfs: HdfsOptions = HdfsOptions()
@@ -339,7 +348,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         run_minutes=source.run_minutes,
         min_runway_hours=source.min_runway_hours,
         maintain=source.maintain,
-        staging_root=config.staging.address,
+        staging_root=signed_address(config.staging.address, config.staging.signing_key),
         retention=Retention(keep=config.staging.keep, archive=config.staging.archive),
         catalog=CatalogSettings(
             name=catalog.name,

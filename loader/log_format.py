@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from loader.visible import continued, visible_lines
@@ -19,3 +21,21 @@ class VisibleFormatter(logging.Formatter):
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's own name
         """See logging.Formatter."""
         return visible_lines(super().formatException(ei))
+
+
+@contextmanager
+def visible_records() -> Iterator[None]:
+    """Make messages of the loader's loggers visible, in a process whose log another program formats."""
+    before = logging.getLogRecordFactory()
+
+    def made(*arguments: Any, **named: Any) -> logging.LogRecord:
+        record = before(*arguments, **named)
+        if record.name.partition(".")[0] == "loader":
+            record.msg, record.args = continued(record.getMessage()), ()
+        return record
+
+    logging.setLogRecordFactory(made)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(before)

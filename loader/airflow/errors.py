@@ -18,6 +18,7 @@ from airflow.sdk import RetryDecision, RetryPolicy
 from airflow.sdk.exceptions import AirflowException
 
 from loader.errors import LoaderError, UnexpectedError
+from loader.log_format import visible_records
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -88,7 +89,8 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
         TaskFailed: the work failed.
     """
     try:
-        yield
+        with visible_records():
+            yield
     except AirflowException:  # a task that is skipped, deferred or put off
         raise
     except Exception as error:

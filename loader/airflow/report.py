@@ -9,6 +9,7 @@ from typing import Any
 
 from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError
 from loader.job import rebuild
+from loader.visible import visible
 
 _COLUMNS = (
     *("table", "status", "rows", "inserts", "updates", "deletes", "position"),
@@ -30,7 +31,8 @@ def summary(result: dict[str, Any]) -> list[str]:
         f"{one['table']} is left out from {one['position']} on: {one['why']}" for one in result.get("left_out", [])
     ]
     counts = [f"{count} tables {status}" for status, count in sorted(idle.items())]
-    return [", ".join(head) or "done", *(line.rstrip() for line in lines), *counts, *left_out, *_unstaged(result)]
+    said = [", ".join(head) or "done", *(line.rstrip() for line in lines), *counts, *left_out, *_unstaged(result)]
+    return [visible(line) for text in said for line in text.splitlines()]
 
 
 def _unstaged(result: dict[str, Any]) -> list[str]:

@@ -64,6 +64,17 @@ def cat(
         typer.echo(line)
 
 
+@staged.command()
+def sign(context: typer.Context, source: SourceOption = "") -> None:
+    """Sign what was staged before staging.signing_key was set; do it once, while nobody else can write to the store."""
+    session: Session = context.obj
+    signed = pipeline.sign_staged(session.settings(source))
+    if session.output.as_json:
+        session.output.document({"signed": signed})
+    else:
+        session.output.line(f"{signed:,} documents are signed now")
+
+
 def _list(output: Output, found: Sequence[pipeline.IntervalState]) -> None:
     rows = []
     for one in found:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from loader.doctor.finding import Finding, error, findings_of, ok, warning
 from loader.doctor.spec import DoctorSpec
 from loader.materialise.spec import CatalogSettings
+from loader.store.address import SIGNED
 from loader.store.base import Store
 from loader.submit import SparkSettings
 
@@ -35,7 +36,7 @@ def store_works(store: Store) -> Finding:
             return error("store", "an object is not there as it was written", cure)
     finally:
         store.delete(key)
-    return ok("store", f"{store.root.partition('?')[0]}: creates once, reads, lists, deletes")
+    return ok("store", f"{store.root.partition(SIGNED)[0].partition('?')[0]}: creates once, reads, lists, deletes")
 
 
 _ON_CLUSTERS = ("spark.authenticate", "spark.network.crypto.enabled")

@@ -36,6 +36,7 @@ from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_o
 from loader.pipeline.purging import Removal, purge
 from loader.pipeline.releasing import quarantines_of, release
 from loader.pipeline.retention import source_runway
+from loader.pipeline.signing import sign_staged
 from loader.pipeline.states import SourceStatus, TableState, status
 from loader.pipeline.views import TableView, View, view
 
@@ -72,6 +73,7 @@ __all__ = [
     "replay_job",
     "restore_job",
     "set_table_schema",
+    "sign_staged",
     "snapshot_job",
     "snapshot_position",
     "snapshots_job",

@@ -25,6 +25,7 @@ from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.staging.checks import check_files, check_schemas
 from loader.staging.layout import interval_folder
+from loader.store.signed import MARK
 
 FORMAT = 1
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -62,8 +63,10 @@ class Document(BaseModel):
         except ValidationError as error:
             raise StagedDataError(
                 f"this is no {cls.__name__.lower()} of staging format {FORMAT}",
-                why=str(error),
-                hint="read it with the loader version that wrote it, or restore the object",
+                why="it is signed" if MARK in data else str(error),
+                hint="set the staging.signing_key that it was signed with"
+                if MARK in data
+                else "read it with the loader version that wrote it, or restore the object",
                 key=key,
             ) from error
         found.check(key)

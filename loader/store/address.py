@@ -9,6 +9,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 
 from loader.errors import UsageError
 
+SIGNED = "#signed="
+"""Stands in an address before the reference to the key that signs the documents of the store."""
+
+
+def signed_address(address: str, reference: str) -> str:
+    """An address with the reference to a signing key, if there is one."""
+    return f"{address}{SIGNED}{reference}" if reference else address
+
 
 def without_user(value: str) -> str:
     """Return the addresses. Raises ValueError if one has user information, which would be seen where it is logged."""

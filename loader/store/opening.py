@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from loader.errors import UsageError
+from loader.secret import read_secret
+from loader.store.address import SIGNED
 from loader.store.base import Store
 from loader.store.local import LocalStore
 
@@ -10,9 +12,21 @@ from loader.store.local import LocalStore
 def open_store(root: str) -> Store:
     """The store at `root`: `file:///folder`, `s3://bucket/prefix` or `hdfs://host:port/folder`, with its options.
 
+    The address may end with a reference to the key that signs its documents: see `signed_address`.
+
     Raises:
-        UsageError: an address of another kind, wrong options, or a client that is not installed.
+        UsageError: an address of another kind, wrong options, a client that is not installed, or a key that is not
+            there.
     """
+    plain, signed, reference = root.rpartition(SIGNED)
+    if not signed:
+        return _opened(root)
+    from loader.store.signed import SignedStore
+
+    return SignedStore(_opened(plain), read_secret(reference).encode(), root)
+
+
+def _opened(root: str) -> Store:
     scheme = root.partition("://")[0]
     if scheme == "file":
         return LocalStore(root)

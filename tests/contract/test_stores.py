@@ -19,14 +19,17 @@ from loader.store import s3 as s3_store
 from loader.store.base import ObjectInfo, ObjectNotFound, Store
 from loader.store.local import LocalStore
 from loader.store.opening import open_store
+from loader.store.signed import SignedStore
 from loader.testing import MemoryStore
 from tests.contract.conftest import REAL, NewRoot
 
 NOW = datetime.now(UTC)
 
 
-@pytest.fixture(params=[*REAL, "memory"])
+@pytest.fixture(params=[*REAL, "memory", "signed"])
 def store(request: pytest.FixtureRequest, new_root: NewRoot) -> Store:
+    if request.param == "signed":
+        return SignedStore(open_store(new_root(REAL[0])), b"0123456789abcdef", "")
     return MemoryStore() if request.param == "memory" else open_store(new_root(request.param))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -144,6 +145,18 @@ def test_tables_that_did_not_go_on_fail_the_run_in_the_end(
     check_tables.function("", [staged | {"failed": SourceUnavailable("the server is down").as_dict()}, merges])
     with pytest.raises(TaskFailed, match="a log file is gone"):
         check_tables.function("", [staged | {"failed": GapError("a log file is gone").as_dict()}, merges])
+
+
+def test_control_characters_do_not_reach_the_log_of_a_task(running: Task, caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("loader.materialise")
+    with caplog.at_level("INFO"), errors.reported(running.context):
+        logger.info("table %s", "shop.\x1b[2Ja\nERROR forged")
+        logging.getLogger("airflow.task").info("a\nb")
+    logger.info("a\nb")
+    first, second, after = (record.getMessage() for record in caplog.records)
+    assert "\x1b" not in first
+    assert "\nERROR" not in first
+    assert (second, after) == ("a\nb", "a\nb")
 
 
 def test_the_runbook_has_the_sections_that_logs_name() -> None:

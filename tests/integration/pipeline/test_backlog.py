@@ -11,7 +11,7 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.airflow.already import done_before
-from loader.errors import LoaderError
+from loader.errors import LoaderError, StagedDataError, UsageError
 from loader.extract.backlog import extract_backlog, staged_backlog
 from loader.extract.spec import ExtractSpec, TransportSettings
 from loader.extract.workers import Threads
@@ -88,3 +88,25 @@ def test_intervals_before_one_that_fails_are_staged(source: Source, mysql_server
     (tmp_path / "lost").rename(lost)
     extracts, failed = extract_backlog(Threads(1), spec_of(settings, chosen_by(settings, "dag/2")))
     assert ([one.start for one in extracts], failed) == (starts[2:], None)
+
+
+def test_signed_plans_and_manifests_are_followed_and_others_are_not(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = source.settings
+    signed = plain.model_copy(update={"staging_root": f"{plain.staging_root}#signed=env:STAGING_KEY"})
+    monkeypatch.setenv("STAGING_KEY", "0123456789abcdef")
+    with pytest.raises(StagedDataError, match="is not signed"):
+        snapshot_position(signed)
+    assert pipeline.sign_staged(signed) > 0
+    assert pipeline.sign_staged(signed) == 0
+    source.insert(1)
+    first = staged_backlog(Threads(1), spec_of(signed, chosen_by(signed, "dag/1")))
+    assert (first.status, rows(first)) == ("staged", [1])
+    with pytest.raises(StagedDataError, match=r"staging\.signing_key"):
+        snapshot_position(plain)
+    monkeypatch.setenv("STAGING_KEY", "another key of 16")
+    with pytest.raises(StagedDataError, match="the signature of a staged document is wrong"):
+        snapshot_position(signed)
+    with pytest.raises(UsageError, match="no signing key is configured"):
+        pipeline.sign_staged(plain)
