@@ -67,6 +67,7 @@ def inspect(
     if out.as_json and form is Format.text:
         form = Format.json
     operations = _operations(op)
+    _check_patterns(table)
     if stats or form is Format.csv:
         from loader.extract.local import Wanted
 
@@ -87,6 +88,17 @@ def _operations(text: str) -> str:
     if not set(letters) <= set("IUD"):
         raise UsageError(f"{text!r} are not operations", hint="write some of I,U,D", key="--op")
     return "".join(letters) or "IUD"
+
+
+def _check_patterns(patterns: list[str]) -> None:
+    """Refuse what no table can be like: a name without its schema."""
+    if wrong := [pattern for pattern in patterns if not set(".*?[") & set(pattern)]:
+        raise UsageError(
+            f"{wrong[0]!r} is not like any table",
+            why="tables are called schema.table",
+            hint=f"write --table '*.{wrong[0]}'",
+            key="--table",
+        )
 
 
 def _printer(form: Format, headers: bool) -> Callable[[Event], Iterable[str]]:
@@ -142,7 +154,7 @@ def _piped() -> Iterator[None]:
 
 def _segments(uri: str, start: str, stop: str, limit: int) -> tuple[LogFiles, list[Segment]]:
     """The stretches of log files between two places; of a file that is in use, up to its last whole transaction."""
-    from loader.reader.locate import Locator
+    from loader.reader.locate import Locator, check_range
     from loader.reader.places import End, parse_place
     from loader.reader.uri import resolve
     from loader.reader.window import opened
@@ -158,6 +170,7 @@ def _segments(uri: str, start: str, stop: str, limit: int) -> tuple[LogFiles, li
         end = locator.find(until) if in_use else None
     if begin is None:
         raise UsageError("the log has not reached that time yet", hint="give a time in the past", key="--from")
+    check_range(begin, end)
     return files, locator.segments(begin, end, limit)
 
 

@@ -67,9 +67,14 @@ def stage(
 
     Raises:
         LoaderError: whatever stops an extraction; ranges before it may be staged by then.
-        UsageError: the folder holds something.
+        UsageError: the folder holds something, or cannot be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "the output folder cannot be made", why=str(error), hint="name another", folder=folder
+        ) from error
     if any(folder.iterdir()):
         raise UsageError("the output folder is not empty", hint="name another, or empty it", folder=folder)
     return _extracted(files, segments, _Flat(folder), wanted, progress)

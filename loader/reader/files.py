@@ -62,7 +62,14 @@ class OneFile:
         """See LogFiles."""
         refuse_pages(self._path.name)
         with _disk(self._path):
-            return [Named(self._path.name, lognum_of(self._path.name), size_of(self._path))]
+            size = size_of(self._path)
+        if size == 0:
+            raise UsageError(
+                "the file is empty, so it is no binary log",
+                hint="copy it again, or give the folder of a server's log files",
+                file=self._path,
+            )
+        return [Named(self._path.name, lognum_of(self._path.name), size)]
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """See LogFiles."""

@@ -219,6 +219,20 @@ def _check(log: LogBytes, window: Window, file: Named, wanted: int) -> None:
         raise _refused(file, wanted, previous, at, "inside an event")
 
 
+def check_range(begin: Position, end: Position | None) -> None:
+    """Refuse a range that ends before it begins.
+
+    Raises:
+        UsageError: it does.
+    """
+    if end is not None and (end.lognum, end.logpos) < (begin.lognum, begin.logpos):
+        raise UsageError(
+            "the range of the log ends before it begins",
+            why=f"it would begin at {begin} and end at {end}",
+            hint="exchange the two places",
+        )
+
+
 def _refused(file: Named, wanted: int, before: int, after: int | None, why: str) -> UsageError:
     nearest = [str(before)] if after is None else [str(before), str(after)]
     return UsageError(

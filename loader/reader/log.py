@@ -15,7 +15,7 @@ from loader.reader.decode import Decoder
 from loader.reader.events import Event
 from loader.reader.files import LogFiles, Named
 from loader.reader.handlers import Chain, Handler
-from loader.reader.locate import Locator, position_in
+from loader.reader.locate import Locator, check_range, position_in
 from loader.reader.places import End, Place, Since, place_of
 from loader.reader.uri import resolve
 from loader.reader.walking import FIRST, LogBytes
@@ -81,6 +81,11 @@ class BinaryLog:
         self._at = self._found(place_of(place))
         self._close()
         return self._at
+
+    @property
+    def end(self) -> Position | None:
+        """The place before which reading stops; None at the end of the log, or at a time that is not reached yet."""
+        return self._stop
 
     def set_end(self, place: AnyPlace) -> None:
         """Stop before that place. `end`, as without: at the end of the log by the time it is reached.
@@ -250,9 +255,10 @@ def open_log(
             log does not tell of types; see TableMap.schema.
 
     Raises:
-        UsageError, GapError, SourceUnavailable, AccessDenied, DataError: as BinaryLog.set_position.
+        UsageError, GapError, SourceUnavailable, AccessDenied, DataError: as BinaryLog.set_position; a range that ends
+            before it begins.
     """
     log = BinaryLog(resolve(uri), tables, handlers, live=live, wait=wait, poll_seconds=poll_seconds, known=known)
     log.set_end(stop)
-    log.set_position(start)
+    check_range(log.set_position(start), log.end)
     return log

@@ -238,3 +238,21 @@ def test_bad_bytes_are_shown_or_refused(tmp_path: Path, form: str) -> None:
             assert isinstance(done.exception, LoaderError), f"{number}: {done.exception!r}"
             refused += 1
     assert 20 < refused < 150
+
+
+def test_what_can_show_nothing_is_refused(log: Path, tmp_path: Path) -> None:
+    empty, file = tmp_path / "empty.000001", tmp_path / "file"
+    empty.touch()
+    file.touch()
+    first, last = "1:127", f"1:{log.stat().st_size}"
+    for argv, says in (
+        ((f"file://{empty}",), "the file is empty"),
+        ((f"file://{log}", "-t", "orders"), "'orders' is not like any table"),
+        ((f"file://{log}", "--from", last, "--to", first), "ends before it begins"),
+        ((f"file://{log}", "--stats", "--from", last, "--to", first), "ends before it begins"),
+        ((f"file://{log}", "-f", "csv", "-o", str(file)), "the output folder cannot be made"),
+        ((f"file://{log}", "-f", "csv", "-o", str(file / "below")), "the output folder cannot be made"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            run(*argv)
+    assert run(f"file://{log}", "-t", "*.orders") == run(f"file://{log}", "-t", "shop.orders") != ""
