@@ -17,24 +17,32 @@ else:
 
 
 def status(context: typer.Context, source: SourceOption = "") -> None:
-    """Where the source and its tables stand."""
+    """Where the source and its tables stand; what is staged and applied also while the server does not answer."""
     session: Session = context.obj
     found = pipeline.status(session.settings(source))
     out = session.output
+    unreachable = job.rebuild(found.unreachable) if found.unreachable else None
     if out.as_json:
         out.document(found)
+        if unreachable:
+            raise typer.Exit(unreachable.exit_code)
         return
     out.line(f"source {found.source}: {found.server}")
     applied = "all tables but those quarantined" if found.quarantined else "all tables"
     out.rows(("position", "of"), [
-        (found.log_end, "the log's end"), (found.planned, "the newest plan"),
+        (found.log_end or "unknown", "the log's end"), (found.planned, "the newest plan"),
         (found.staged, "the newest staged interval"), (found.applied, applied),
     ])  # fmt: skip
-    if found.behind is None:
-        out.line("this is another server than the one that was read so far: the next run follows it, or says why not")
+    if unreachable:
+        out.line("how far the log has got since is not known, as the server does not answer")
+    elif found.behind is None:
+        out.line("this is another server than the one that was read so far, or its log was reset")
+        out.line("the next run goes on with it, or says why not")
     else:
         out.line(f"{found.behind:,} bytes of log are not applied yet; {found.runway}")
     _tables(out, found)
+    if unreachable:
+        raise unreachable
 
 
 def _tables(out: Output, found: pipeline.SourceStatus) -> None:

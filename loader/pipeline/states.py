@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
+from loader.errors import LoaderError, SourceUnavailable
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of, preflight
@@ -12,9 +16,9 @@ from loader.pipeline.retention import source_runway
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Published
+from loader.staging.documents import Generation, Published
 from loader.staging.quarantine import Quarantine
-from loader.transport.connection import connected, log_sizes
+from loader.transport.connection import AccessDenied, connected, log_sizes
 
 
 class TableState(BaseModel):
@@ -32,8 +36,10 @@ class SourceStatus(BaseModel):
     """A source at a glance.
 
     `behind` counts bytes of log after the last applied position, over the files between; `runway` is of the oldest log
-    file that is not staged. Neither is known of another server than the one that was read so far. `quarantined`: tables
-    that stopped and are not attempted until they are released. `released`: those that no run has brought on since.
+    file that is not staged. Neither is known of another server than the one that was read so far, nor of a log that
+    ends before that position. `quarantined`: tables that stopped and are not attempted until they are released.
+    `released`: those that no run has brought on since. `unreachable`: why the server was not asked, in the form of
+    `LoaderError.as_dict()`; then `server` is its address alone, and `log_end` is empty.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,33 +55,44 @@ class SourceStatus(BaseModel):
     tables: tuple[TableState, ...]
     quarantined: tuple[Quarantine, ...]
     released: tuple[str, ...]
+    unreachable: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class _Server:
+    """What the server says: see SourceStatus."""
+
+    name: str
+    end: str = ""
+    behind: int | None = None
+    runway: Runway | None = None
+    error: LoaderError | None = None
 
 
 def status(settings: SourceSettings) -> SourceStatus:
     """Where the source stands.
 
     Raises:
-        LoaderError: the source was never loaded, or the server does not answer.
+        LoaderError: the source was never loaded, or the store does not answer.
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
     planned, staged = chain.head(generation.name), chain.staged(generation.name)
-    identity, end = preflight(settings)
     newest = _newest_record(chain)
     applied = (
         Position.parse(newest.stop) if newest and newest.generation == generation.name else generation.start_position
     )
-    same = identity.same_server(generation.identity)
+    server = _server(settings, generation, applied)
     stopped = quarantines_of(settings).all()
     return SourceStatus(
         source=settings.name,
-        server=f"{identity.kind} {identity.version} at {settings.server}",
-        log_end=str(end),
+        server=server.name,
+        log_end=server.end,
         planned=planned.stop if planned else generation.start,
         staged=staged.stop if staged else generation.start,
         applied=str(applied),
-        behind=_bytes_between(settings, applied, end) if same else None,
-        runway=source_runway(settings) if same else None,
+        behind=server.behind,
+        runway=server.runway,
         tables=tuple(
             TableState(
                 table=name,
@@ -89,7 +106,20 @@ def status(settings: SourceSettings) -> SourceStatus:
         else (),
         quarantined=tuple(stopped.values()),
         released=tuple(sorted(set(newest.behind if newest else ()) - {one.table for one in stopped.values()})),
+        unreachable=server.error.as_dict() if server.error else None,
     )
+
+
+def _server(settings: SourceSettings, generation: Generation, applied: Position) -> _Server:
+    """Ask the server; what is staged and applied is known without it."""
+    try:
+        identity, end = preflight(settings)
+        name = f"{identity.kind} {identity.version} at {settings.server}"
+        if not identity.same_server(generation.identity) or (end.lognum, end.logpos) < (applied.lognum, applied.logpos):
+            return _Server(name, str(end))
+        return _Server(name, str(end), _bytes_between(settings, applied, end), source_runway(settings))
+    except (SourceUnavailable, AccessDenied) as error:
+        return _Server(str(settings.server), error=error)
 
 
 def _newest_record(chain: PlanChain) -> Published | None:

@@ -508,6 +508,20 @@ def test_a_run_that_goes_on_while_another_server_is_followed_stops(pair: tuple[S
         chain.check_counts("0001", chosen.stop_seqno)
 
 
+def test_the_status_of_a_server_that_is_down_or_was_reset_says_what_is_staged(shop: Shop) -> None:
+    shop.insert(3, 4)
+    last = shop.delta()
+    known = pipeline.status(shop.settings)
+    assert known.behind is not None and known.behind >= 0
+    reset(shop)
+    found = pipeline.status(shop.settings)
+    assert (found.staged, found.behind, found.runway, found.unreachable) == (last.stop, None, None, None)
+    shop.server.kill()
+    found = pipeline.status(shop.settings)
+    assert (found.staged, found.planned, found.log_end, found.behind) == (last.stop, last.stop, "", None)
+    assert found.unreachable is not None and found.unreachable["exit_code"] == 3
+
+
 def test_all_tables_can_be_loaded_again_where_the_log_does_not_go_on(shop: Shop) -> None:
     old = chain_of(shop.settings).require_generation()
     stop = chain_of(shop.settings).newest_checkpoint(old).position.seqno(old.shift)
