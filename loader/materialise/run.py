@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from loader.errors import LoaderError, UnsupportedError
 from loader.job import failure, on_one_machine
 from loader.materialise.chain import Chain, read_load
-from loader.materialise.isolation import Isolation, standing
+from loader.materialise.isolation import Isolation, hopeless, standing
 from loader.materialise.lifetimes import new_life
 from loader.materialise.load import load_table, load_work
 from loader.materialise.loaded import note_loaded
@@ -28,6 +28,7 @@ from loader.retries import Retries
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
 from loader.staging.quarantine import Quarantines
+from loader.staging.refusals import note_refusal
 from loader.store.opening import open_store
 
 Result = TypeVar("Result")
@@ -136,6 +137,8 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
         if one.applied_seqno is not None:  # a table that stands elsewhere than where it failed is released
             quarantines.still(TableName.parse(one.table), one.applied_seqno)
             note_loaded(store, spec, one, keys[one.table])
+        elif one.error and hopeless(one):
+            note_refusal(store, spec.source, TableName.parse(one.table), one.error)
     return MaterialiseResult(tables=tuple(sorted(done, key=lambda result: result.table)))
 
 

@@ -23,6 +23,7 @@ from loader.materialise.told import check_told
 from loader.materialise.warehouse import Warehouse, check_ours, recorded_schema
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
+from loader.staging.refusals import refusal_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -261,6 +262,14 @@ def _standing(
         return Standing(recorded_schema(history, table) if history else None, origin.seqno, "gone")
     if origin.dropped and rule.mode == "mirror":
         return None
+    refused = None if origin.dropped else refusal_of(chain.store, chain.source, table)
+    if refused:
+        raise DataError(
+            f"changes of table {table} are staged, and its initial load was refused",
+            why=": ".join(filter(None, (refused.error["what"], refused.error["why"]))),
+            hint=f"{refused.error['hint']}; then: loader initial-load --table {table.argument}",
+            table=table,
+        )
     raise DataError(
         f"changes of table {table} are staged, but it was never loaded",
         why="the table was dropped since, so it cannot be loaded any more" if origin.dropped else "",

@@ -11,7 +11,7 @@ from concurrent.futures import TimeoutError as StillRunning
 from typing import TYPE_CHECKING, Literal
 
 from loader import __version__
-from loader.errors import LOAD_ALL_AGAIN, GapError, LoaderError, RetryableError, UsageError
+from loader.errors import LOAD_ALL_AGAIN, DataError, GapError, LoaderError, RetryableError, UsageError
 from loader.job import carried, failure
 from loader.model.position import Position
 from loader.model.table import TableName
@@ -25,6 +25,7 @@ from loader.source.inspect import log_end
 from loader.source.schemas import find_tables, read_key
 from loader.staging.documents import Manifest
 from loader.staging.filters import Captured
+from loader.staging.refusals import note_refusal
 from loader.store.opening import open_store
 from loader.transport.address import ServerAddress
 from loader.transport.connection import connected
@@ -98,7 +99,10 @@ def _guarded(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> Table
         result = _load(spark, spec, table)
     except Exception as error:  # one table's failure is not another one's
         _LOG.error("table %s failed", table, exc_info=error)
-        result = TableLoad(table=str(table), status="failed", error=failure(error))
+        told = failure(error)
+        if told["exit_code"] == DataError.exit_code:
+            note_refusal(open_store(spec.staging_root), spec.source, table, told)
+        result = TableLoad(table=str(table), status="failed", error=told)
     return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
 
 

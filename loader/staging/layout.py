@@ -82,6 +82,11 @@ def quarantine_key(source: str, table: TableName) -> str:
     return f"{quarantine_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
 
 
+def refusal_key(source: str, table: TableName) -> str:
+    """Key of the note why a table could not be loaded; no generation has the name of its folder."""
+    return f"{encode(source)}/refused/{encode(table.schema)}/{encode(table.table)}.json"
+
+
 def schemas_folder(source: str) -> str:
     """Folder of the documents of tables at a position; no generation has such a name."""
     return f"{encode(source)}/schemas"

@@ -237,3 +237,19 @@ def test_one_that_keeps_its_past_and_is_dropped_is_cured_by_excluding_it(lake: L
     lake.staging.interval(position(1, 2000), position(1, 3000), captured=without)
     assert (lake.merged().tables, lake.merged().exit_code) == ((), 0)
     assert len(lake.rows(ORDERS)) == 1
+
+
+def test_one_whose_load_was_refused_says_why(lake: Lake) -> None:
+    items = table("items", [Column("id", "int"), Column("_file", "int")], ["id"])
+    lake.staging.interval(position(1, 4), P0)
+    (refused,) = lake.loaded(lake.staging.load(items, [(1, 1)], P0)).tables
+    assert refused.error is not None
+    lake.staging.interval(P0, position(1, 2000), [(items, [Change("I", number(1, 1100), 5, (2, 2))])])
+    (stopped,) = lake.merged().tables
+    assert stopped.error is not None
+    assert (stopped.status, stopped.error["what"]) == (
+        "quarantined",
+        "changes of table shop.items are staged, and its initial load was refused",
+    )
+    assert refused.error["what"] in stopped.error["why"]
+    assert refused.error["hint"] in stopped.error["hint"]

@@ -1,0 +1,33 @@
+"""Why tables could not be loaded, for whoever asks later: a table without its initial load cannot follow the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loader.model.table import TableName
+from loader.staging.documents import Document
+from loader.staging.layout import refusal_key
+from loader.store.base import ObjectNotFound, Store
+
+
+class Refusal(Document):
+    """Why the last initial load of a table failed, in the form of `LoaderError.as_dict()`."""
+
+    source: str
+    table: str
+    error: dict[str, Any]
+
+
+def note_refusal(store: Store, source: str, table: TableName, error: dict[str, Any]) -> None:
+    """Note why a table cannot be loaded; the last reason stands."""
+    with store.writing(refusal_key(source, table)) as sink:
+        sink.write(Refusal(source=source, table=str(table), error=error).canonical())
+
+
+def refusal_of(store: Store, source: str, table: TableName) -> Refusal | None:
+    """Why the last initial load of a table failed; None if none did."""
+    key = refusal_key(source, table)
+    try:
+        return Refusal.read(store.get(key), key)
+    except ObjectNotFound:
+        return None
