@@ -9,6 +9,7 @@
                                                                        /loaded.json
 <source>/<generation>/filled/<start seqno, 20 digits>/<schema>/<table>.json
 <source>/quarantine/<schema>/<table>.json
+<source>/refused/<schema>/<table>.json
 <source>/schemas/...                                               see loader.staging.schemas
 """
 
