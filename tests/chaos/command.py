@@ -8,13 +8,23 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from infra.s3server import S3Server
 from infra.servers import Server
-from loader.jars.resolve import jars_folder, spark_jars
 from tests.chaos.source import DATABASE
+
+
+@cache
+def jars(*lock: Path) -> str:
+    """The folder of Spark's jars, or of those of another lock file."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "infra" / "jars.py", *lock], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    return done.stdout.strip().splitlines()[-1]
+
 
 BUCKET = "staged"
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,7 +116,7 @@ class Command:
 {self._warehouse()}
 [spark]
 master = "local[2]"
-jars = "{spark_jars()}"
+jars = "{jars()}"
 {self._spark()}
 [sources.chaos]
 host = "{self.server.host}"
@@ -126,7 +136,7 @@ on_misfit = "null"
 
     def warm(self) -> None:
         """Archive the classes of Spark, once on a machine: each job starts some seconds sooner."""
-        self.run("warm", "--jars", str(spark_jars()))
+        self.run("warm", "--jars", jars())
 
     def run(self, *arguments: str, kill_after: float | None = None) -> Ended:
         """Run the command with --json; kill it and its children after so many seconds, if given."""
@@ -167,5 +177,5 @@ on_misfit = "null"
     def _spark(self) -> str:
         conf = '"spark.driver.memory" = "1g"'
         if self.catalog == "sqlite":
-            conf += f', "spark.driver.extraClassPath" = "{jars_folder(ROOT / "tests" / "jars.lock")}/*"'
+            conf += f', "spark.driver.extraClassPath" = "{jars(ROOT / "tests" / "jars.lock")}/*"'
         return f"conf = {{ {conf} }}"

@@ -54,7 +54,7 @@ def test_all_is_well(source: Loaded) -> None:
     wanted = (
         "chain server log_bin binlog_format binlog_row_image binlog_row_metadata binlog_checksum expiry gtid identity"
     )
-    wanted += " tls clock grants tables keys runway java packages store spark staging catalog"
+    wanted += " tls clock grants tables keys runway java packages store spark_network spark staging catalog"
     assert names == wanted.split()
     assert lines[-1] == f"0 errors, 0 warnings, {len(names)} checks"
     assert not list((source.home / "staging" / ".doctor").iterdir()), "nothing is left behind"

@@ -341,9 +341,11 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
     run_of = seen.covering(generation_start(chain, "0001"), third.stop_seqno)
     assert [one.start_seqno for one in run_of] == every
     # A zombie's extraction of the abandoned interval is of no account.
+    old, new = f"/{first.start_seqno:020d}/", f"/{first.stop_seqno:020d}/"
     chain.publish(
         first.model_copy(
             update={
+                "files": tuple(file.model_copy(update={"key": file.key.replace(old, new)}) for file in first.files),
                 "start": first.stop,
                 "start_seqno": first.stop_seqno,
                 "stop": "binlog.000001:99999",

@@ -19,7 +19,7 @@ from tests.integration.materialise.staged_writer import Change, Staging, number,
 from tests.unit.materialise.plain_server import PlainColumn, PlainServer, Record, Statement
 from tests.unit.materialise.plain_warehouse import PlainWarehouse
 
-SEEDS = int(os.environ.get("LOADER_STATEMENT_SEEDS", "1500" if os.environ.get("LOADER_SWEEP") else "25"))
+SEEDS = int(os.environ.get("LOADER_STATEMENT_SEEDS", "1500" if os.environ.get("LOADER_SWEEP") else "15"))
 FIRST = int(os.environ.get("LOADER_STATEMENT_SEED", "0"))
 STEPS = 40
 BEGIN = 999
