@@ -20,6 +20,7 @@ from loader.binlog.jit import kernel
 from loader.errors import UsageError
 
 
+@pytest.mark.skipif(os.environ.get("LOADER_CHECK_KERNELS") == "1", reason="every index is checked in this process")
 def test_only_kernels_lose_the_test_of_indexes() -> None:
     before = arrayobj.fix_integer_index
 
