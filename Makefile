@@ -33,7 +33,7 @@ WHOLE := tests/e2e tests/dags tests/infra tests/cases tests/chaos tests/contract
 PARTS := $(filter-out $(WHOLE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 SWEEP := tests/memory tests/unit/materialise/test_statements.py tests/integration/snapshot/test_altered.py $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintain.py outages.py wide.py) \
 	tests/cases tests/chaos tests/contract/test_catalogs.py \
-	$(addprefix tests/e2e/test_,broken_log.py killed.py zombies.py failover.py left_out.py unlogged.py shapes.py remote_staging.py wheel.py)
+	$(addprefix tests/e2e/test_,broken_log.py signed.py killed.py zombies.py failover.py left_out.py unlogged.py shapes.py remote_staging.py wheel.py)
 
 .PHONY: test-whole
 test-whole:
