@@ -139,7 +139,9 @@ class Warehouse:
             )
         )
         found = self.history(schema.name) if schema.key else None
-        if found is not None and not found.ordered and found.properties.get(SOURCE) == source:
+        # One with commits has its order from them: see `loader.materialise.evolving`.
+        begun = found is not None and found.head is None and found.properties.get(SCHEMA_ID) == schema.schema_id
+        if found is not None and begun and not found.ordered and found.properties.get(SOURCE) == source:
             self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(schema.key)}")
 
     def note_unlogged(self, history: TableHistory, table: TableName, columns: tuple[str, ...]) -> None:

@@ -253,3 +253,14 @@ def test_one_whose_load_was_refused_says_why(lake: Lake) -> None:
     )
     assert refused.error["what"] in stopped.error["why"]
     assert refused.error["hint"] in stopped.error["hint"]
+
+
+def test_one_that_gets_a_key_on_a_new_column_can_be_loaded_again(lake: Lake) -> None:
+    bag = table("orders", [Column("name", "varchar", charset="utf8mb4")], [])
+    keyed = table("orders", [Column("number", "int"), *bag.columns], ["number"])
+    lake.staging.interval(position(1, 4), P0)
+    assert lake.loaded(lake.staging.load(bag, [("one",), ("one",)], P0)).exit_code == 0
+    again = lake.loaded(lake.staging.load(keyed, [(1, "one"), (2, "one")], position(1, 2000)))
+    assert [one.error for one in again.tables] == [None]
+    assert lake.rows(keyed) == {(1,): (1, "one"), (2,): (2, "one")}
+    assert lake.history(keyed).ordered
