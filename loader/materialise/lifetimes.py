@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loader.errors import UnsupportedError
-from loader.materialise.events import Came, Left, Made, Unknown, known_events
+from loader.materialise.events import Came, Event, Left, Made, Unknown, known_events
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
 
@@ -54,62 +54,97 @@ def origin_of(
     Raises:
         UnsupportedError: a statement since then whose effect on the table is not known.
     """
-    begin: int | None = None  # of all lives so far
-    last: int | None = None  # of the last one
-    needed: int | None = None  # of the last one, or of an earlier one whose rows another table takes
-    counts = True  # whether the life that is looked at is such a one
-    maybe: int | None = None  # by CREATE TABLE IF NOT EXISTS
-    ends = 0  # of the life that is looked at, whose beginning was not found yet
-    orphans = False  # records of that life
-    dropped: bool | None = None
-    doubt: UnsupportedError | None = None  # what is not known of the life that is looked at
-
-    def begun(seqno: int) -> None:
-        nonlocal begin, last, needed, counts, maybe, orphans
-        begin, last, needed = seqno, seqno if last is None else last, seqno if counts else needed
-        counts, maybe, orphans = False, None, False
-
+    lives = _Lives()
     for manifest in newest_first:
         for event in reversed(list(known_events(table, [manifest], after, target))):
-            # Rows that a statement may have changed while there was no table are none.
-            if isinstance(event, Unknown):
-                doubt = doubt or event.error
-            elif isinstance(event, Left):
-                doubt = None
-            if doubt and not (isinstance(event, Unknown) and event.rows):
-                return _doubtful(doubt, needed, last, dropped=bool(dropped), every_life=every_life)
-            if dropped is None and isinstance(event, Left | Came | Made):
-                dropped = isinstance(event, Left)
-            if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
-                begun(event.seqno - 1)
-                ends, counts = 0, isinstance(event, Came)  # the same statement gave its rows away, if it was there
-            elif isinstance(event, Made):
-                maybe = event.seqno - 1
-            elif isinstance(event, Left):
-                if maybe is not None:
-                    begun(maybe)
-                ends, counts = event.seqno, event.renamed or needed is None
-        orphans = orphans or (begin is not None and _has_records(manifest, table, after, ends))
-    if doubt and made != 0:
-        return _doubtful(doubt, needed, last, dropped=bool(dropped), every_life=every_life)
-    if made == 0:
-        dropped = True if dropped is None else dropped
-        if maybe is not None:
-            begun(maybe)
-    elif made is not None:
-        begun(made)
-    if every_life:
-        return Origin(None if orphans else begin, bool(dropped), last)
-    return Origin(needed, bool(dropped), last)
+            lives.look_at(event)
+            if lives.doubted:
+                return lives.origin(every_life=every_life)
+        if lives.begin is not None and _has_records(manifest, table, after, lives.ends):
+            lives.orphans = True
+    lives.close(made)
+    return lives.origin(every_life=every_life)
 
 
-def _doubtful(
-    doubt: UnsupportedError, needed: int | None, last: int | None, *, dropped: bool, every_life: bool
-) -> Origin:
-    """Return what is known of a table of which something is not known, unless nothing of that is left."""
-    if every_life or not (dropped or needed is not None):
-        raise doubt
-    return Origin(needed, dropped, last)
+@dataclass
+class _Lives:
+    """The lives of a table, looked at from the newest statement back to the oldest.
+
+    Attributes:
+        begin, last, needed: right before the statement that began the oldest life found so far, the newest one, and
+            the oldest one that counts.
+        counts: the life that is looked at counts: it is the newest one, or another table takes its rows.
+        maybe: right before a CREATE TABLE IF NOT EXISTS that may have begun that life.
+        ends: the seqno at which that life ended; 0 once its beginning was found.
+        orphans: there are records of a life whose beginning was not found.
+        dropped: the newest statement ended a life; None before there is one.
+        doubt: why it is not known what a statement did to that life.
+        doubted: the doubt is about a life that existed, so that nothing older can be told.
+    """
+
+    begin: int | None = None
+    last: int | None = None
+    needed: int | None = None
+    counts: bool = True
+    maybe: int | None = None
+    ends: int = 0
+    orphans: bool = False
+    dropped: bool | None = None
+    doubt: UnsupportedError | None = None
+    doubted: bool = False
+
+    def look_at(self, event: Event) -> None:
+        """Take the next older statement into account."""
+        if isinstance(event, Unknown):
+            self.doubt = self.doubt or event.error
+            self.doubted = not event.rows
+            return
+        if isinstance(event, Left):
+            self.doubt = None  # a statement changes no rows of a table that does not exist
+        if self.doubt:
+            self.doubted = True
+            return
+        if self.dropped is None and isinstance(event, Left | Came | Made):
+            self.dropped = isinstance(event, Left)
+        if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
+            self._begun(event.seqno - 1)
+            # The statement that gave the table another one's rows also gave its own away, if it existed.
+            self.ends, self.counts = 0, isinstance(event, Came)
+        elif isinstance(event, Made):
+            self.maybe = event.seqno - 1
+        elif isinstance(event, Left):
+            if self.maybe is not None:
+                self._begun(self.maybe)
+            self.ends, self.counts = event.seqno, event.renamed or self.needed is None
+
+    def close(self, made: int | None) -> None:
+        """Take into account what is known of the table before the oldest statement: see `origin_of`."""
+        if made == 0:
+            self.doubt = None
+            self.dropped = True if self.dropped is None else self.dropped
+            if self.maybe is not None:
+                self._begun(self.maybe)
+        elif made is not None and not self.doubt:
+            self._begun(made)
+
+    def origin(self, *, every_life: bool) -> Origin:
+        """Return where the records begin.
+
+        Raises:
+            UnsupportedError: the doubt, if it is about rows that are still in the table.
+        """
+        if self.doubt and (every_life or not (self.dropped or self.needed is not None)):
+            raise self.doubt
+        seqno = self.needed
+        if every_life:
+            seqno = None if self.orphans else self.begin
+        return Origin(seqno, bool(self.dropped), self.last)
+
+    def _begun(self, seqno: int) -> None:
+        self.begin = seqno
+        self.last = seqno if self.last is None else self.last
+        self.needed = seqno if self.counts else self.needed
+        self.counts, self.maybe, self.orphans = False, None, False
 
 
 def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:
