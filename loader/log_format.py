@@ -30,7 +30,8 @@ def visible_records() -> Iterator[None]:
 
     def made(*arguments: Any, **named: Any) -> logging.LogRecord:
         record = before(*arguments, **named)
-        if record.name.partition(".")[0] == "loader":
+        # structlog makes records without a name to copy others to them
+        if record.name and record.name.partition(".")[0] == "loader":
             record.msg, record.args = continued(record.getMessage()), ()
         return record
 
