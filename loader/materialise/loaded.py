@@ -7,7 +7,7 @@ from loader.model.table import TableName
 from loader.staging.documents import Loaded
 from loader.staging.layout import loaded_key
 from loader.staging.quarantine import Quarantines
-from loader.store.base import ObjectNotFound, Store
+from loader.store.base import Store
 from loader.store.opening import open_store
 
 
@@ -27,15 +27,8 @@ def loaded_before(spec: LoadSpec) -> MaterialiseResult | None:
     stopped = Quarantines(store, spec.source).all()
     results = []
     for manifest in spec.manifests:
-        note = _note(store, loaded_key(manifest))
+        note = Loaded.find(store, loaded_key(manifest))
         if note is None or note.warehouse != spec.catalog.place or TableName.parse(note.table) in stopped:
             return None
         results.append(TableResult(table=note.table, status="already", position=note.position))
     return MaterialiseResult(tables=tuple(sorted(results, key=lambda one: one.table)))
-
-
-def _note(store: Store, key: str) -> Loaded | None:
-    try:
-        return Loaded.read(store.get(key), key)
-    except ObjectNotFound:
-        return None

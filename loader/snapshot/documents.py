@@ -16,7 +16,8 @@ from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.staging.checks import check_files
-from loader.staging.documents import Document, StagedFile
+from loader.staging.document import Document
+from loader.staging.documents import StagedFile
 from loader.staging.layout import load_folder
 
 Bound = tuple[str, ...]

@@ -10,9 +10,10 @@ from loader.failpoints import failpoint
 from loader.model.table import TableName
 from loader.snapshot.documents import LoadedChunk, LoadPlan
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Document, Manifest
+from loader.staging.document import Document
+from loader.staging.documents import Manifest
 from loader.staging.layout import load_folder
-from loader.store.base import ObjectNotFound, Store
+from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)
 
@@ -42,7 +43,7 @@ class Loads:
         """The table's last load whose seqno is not below `not_before`, finished or not."""
         folder = load_folder(*self._place, table)
         for name in reversed(self._store.folders(f"{folder}/")):
-            plan = self._read(f"{folder}/{name}/plan.json", LoadPlan) if int(name) >= not_before else None
+            plan = LoadPlan.find(self._store, f"{folder}/{name}/plan.json") if int(name) >= not_before else None
             if plan:
                 return plan
         return None
@@ -94,7 +95,7 @@ class Loads:
 
     def manifest(self, plan: LoadPlan) -> Manifest | None:
         """The manifest; None while the load is not finished."""
-        return self._read(manifest_key(plan), Manifest)
+        return Manifest.find(self._store, manifest_key(plan))
 
     def publish(self, plan: LoadPlan, manifest: Manifest) -> Manifest:
         """Finish the load, or adopt the manifest that another attempt published first."""
@@ -102,9 +103,3 @@ class Loads:
         self._store.create(manifest_key(plan), manifest.canonical())
         failpoint("manifest.after")
         return Manifest.read(self._store.get(manifest_key(plan)), manifest_key(plan))
-
-    def _read(self, key: str, kind: type[_Document]) -> _Document | None:
-        try:
-            return kind.read(self._store.get(key), key)
-        except ObjectNotFound:
-            return None

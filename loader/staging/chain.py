@@ -10,8 +10,8 @@ from loader.errors import DataError, LoaderError, StagedDataError, UsageError
 from loader.failpoints import failpoint
 from loader.model.position import Position
 from loader.model.table import TableName
+from loader.staging.document import Document
 from loader.staging.documents import (
-    Document,
     Generation,
     HeldGroup,
     Manifest,
@@ -32,7 +32,7 @@ from loader.staging.layout import (
 )
 from loader.staging.newest import Hints, Kind
 from loader.staging.starts import ENDLESS, Starts
-from loader.store.base import ObjectNotFound, Store
+from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)
 _Chained = TypeVar("_Chained", Plan, Manifest)
@@ -163,7 +163,7 @@ class PlanChain:
 
     def plan(self, generation: str, start_seqno: int) -> Plan | None:
         """The plan of the interval that starts there."""
-        return self._read(f"{self.folder(generation, start_seqno)}/plan.json", Plan)
+        return Plan.find(self.store, f"{self.folder(generation, start_seqno)}/plan.json")
 
     def require_plan(self, generation: str, start_seqno: int) -> Plan:
         """The plan of the interval that starts there.
@@ -289,13 +289,13 @@ class PlanChain:
 
     def extracted(self, generation: str, start_seqno: int) -> Manifest | None:
         """The manifest of the interval that starts there, as it was published; None while it is not staged."""
-        return self._read(f"{self.folder(generation, start_seqno)}/manifest.json", Manifest)
+        return Manifest.find(self.store, f"{self.folder(generation, start_seqno)}/manifest.json")
 
     def filled(self, extracted: Manifest) -> dict[TableName, Manifest]:
         """Of tables that an interval left out, and that were staged later, the manifests: each has all of its table."""
         names = (one.name for one in extracted.left_out)
         keys = {name: filled_key(self.source, extracted.generation, extracted.start_seqno, name) for name in names}
-        return {name: found for name, key in keys.items() if (found := self._read(key, Manifest))}
+        return {name: found for name, key in keys.items() if (found := Manifest.find(self.store, key))}
 
     def files(self, generation: str, start_seqno: int) -> tuple[StagedFile, ...]:
         """Every file of the interval that any manifest names."""
@@ -358,17 +358,17 @@ class PlanChain:
         for schema in self.store.folders(root):
             for table in self.store.folders(f"{root}{schema}/"):
                 for start in self.store.folders(f"{root}{schema}/{table}/"):
-                    manifest = self._read(f"{root}{schema}/{table}/{start}/manifest.json", Manifest)
+                    manifest = Manifest.find(self.store, f"{root}{schema}/{table}/{start}/manifest.json")
                     found += [int(start), manifest.exact_at_seqno if manifest else 0]
         return max(found)
 
     def published(self, generation: str, start_seqno: int) -> Published | None:
         """The record that every table has the interval that starts there; None while one is behind."""
-        return self._read(published_key(self.source, generation, start_seqno), Published)
+        return Published.find(self.store, published_key(self.source, generation, start_seqno))
 
     def purged(self, generation: str, start_seqno: int) -> Purged | None:
         """The note that the interval's files were purged; None while they are there."""
-        return self._read(purged_key(self.folder(generation, start_seqno)), Purged)
+        return Purged.find(self.store, purged_key(self.folder(generation, start_seqno)))
 
     def note_purged(self, note: Purged) -> None:
         """Say so before the first file is removed; the first note stands."""
@@ -388,14 +388,14 @@ class PlanChain:
         """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
         folder = load_folder(self.source, generation, table)
         for name in reversed(self.store.folders(folder + "/")):
-            found = self._read(f"{folder}/{name}/manifest.json", Manifest)
+            found = Manifest.find(self.store, f"{folder}/{name}/manifest.json")
             if found:
                 return found.exact_at_seqno
         return 0
 
     def run(self, generation: str, run: str) -> tuple[Plan, int] | None:
         """The first plan that a run was given before, and the stop of its last one."""
-        record = self._read(self._run_key(generation, run), RunRecord)
+        record = RunRecord.find(self.store, self._run_key(generation, run))
         if record is None:
             return None
         first = self.require_plan(generation, record.start_seqno)
@@ -411,16 +411,10 @@ class PlanChain:
         return interval_folder(self.source, generation, start_seqno)
 
     def _generation(self, name: str) -> Generation | None:
-        return self._read(f"{chain_folder(self.source, name)}/generation.json", Generation)
+        return Generation.find(self.store, f"{chain_folder(self.source, name)}/generation.json")
 
     def _run_key(self, generation: str, run: str) -> str:
         return f"{chain_folder(self.source, generation)}/runs/{encode(run)}.json"
-
-    def _read(self, key: str, kind: type[_Document]) -> _Document | None:
-        try:
-            return kind.read(self.store.get(key), key)
-        except ObjectNotFound:
-            return None
 
 
 def _after(manifest: Manifest) -> Checkpoint:

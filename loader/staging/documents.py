@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -15,69 +15,17 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
-    ValidationError,
     model_serializer,
 )
 
-from loader.errors import StagedDataError
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.staging.checks import check_files, check_schemas
+from loader.staging.document import Document
 from loader.staging.layout import interval_folder
-from loader.store.signed import MARK
 
-FORMAT = 1
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class Document(BaseModel):
-    """A document with one canonical text: sorted keys, no spaces, UTF-8.
-
-    Attributes:
-        LATER: fields that came later: they are left out where they are empty, so that the text is what it always was.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    LATER: ClassVar[tuple[str, ...]] = ()
-
-    format: Literal[1] = 1
-
-    def canonical(self) -> bytes:
-        """The bytes that are stored."""
-        data = self.model_dump(mode="json")
-        for name in self.LATER:
-            if not data[name]:
-                del data[name]
-        return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
-
-    @classmethod
-    def read(cls, data: bytes, key: str) -> Self:
-        """Parse stored bytes.
-
-        Raises:
-            StagedDataError: not such a document, of a format this version does not know, or what `check` refuses.
-        """
-        try:
-            found = cls.model_validate_json(data, strict=True)
-        except ValidationError as error:
-            raise StagedDataError(
-                f"this is no {cls.__name__.lower()} of staging format {FORMAT}",
-                why="it is signed" if MARK in data else str(error),
-                hint="set the staging.signing_key that it was signed with"
-                if MARK in data
-                else "read it with the loader version that wrote it, or restore the object",
-                key=key,
-            ) from error
-        found.check(key)
-        return found
-
-    def check(self, key: str) -> None:
-        """Refuse what the loader would not have written under that key.
-
-        Raises:
-            StagedDataError: naming the field.
-        """
 
 
 class Mark(BaseModel):
@@ -475,7 +423,7 @@ class Published(Document):
     stop: str
     stop_seqno: int
     tables: dict[str, PublishedTable]
-    behind: dict[str, int] = {}
+    behind: dict[str, int] = Field(default_factory=dict)
     made: dict[str, int] | None = None
     committed_at: str = ""
 

@@ -13,9 +13,9 @@ import logging
 from typing import Literal
 
 from loader.errors import StagedDataError
-from loader.staging.documents import Document
+from loader.staging.document import Document
 from loader.staging.layout import chain_folder
-from loader.store.base import ObjectNotFound, Store
+from loader.store.base import Store
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,14 +39,12 @@ class Hints:
 
     def get(self, generation: str, kind: Kind) -> int | None:
         """Return the start seqno that was noted last; None where there is none, or none that can be read."""
-        key = self._key(generation, kind)
         try:
-            return Hint.read(self._store.get(key), key).start_seqno
-        except ObjectNotFound:
-            return None
+            found = Hint.find(self._store, self._key(generation, kind))
         except StagedDataError as error:
             _LOG.warning("the intervals are listed, since a hint cannot be read: %s", error)
             return None
+        return found.start_seqno if found else None
 
     def put(self, generation: str, kind: Kind, start_seqno: int) -> None:
         """Note an interval. Of two processes that do so at once either may be the last."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from loader.errors import UsageError
 from loader.model.table import TableName
-from loader.staging.documents import Document
+from loader.staging.document import Document
 from loader.staging.layout import quarantine_folder, quarantine_key
-from loader.store.base import ObjectNotFound, Store
+from loader.store.base import Store
 
 
 class Quarantine(Document):
@@ -57,7 +57,7 @@ class Quarantines:
     def all(self) -> dict[TableName, Quarantine]:
         """All that stand, by table."""
         keys = [info.key for info in self._store.list(f"{quarantine_folder(self._source)}/")]
-        found = [one for key in keys if (one := self._read(key))]
+        found = [one for key in keys if (one := Quarantine.find(self._store, key))]
         return {one.name: one for one in sorted(found, key=lambda one: one.table)}
 
     def begin(
@@ -76,14 +76,14 @@ class Quarantines:
         )
         key = quarantine_key(self._source, table)
         self._store.create(key, made.canonical())
-        return self._read(key) or made
+        return Quarantine.find(self._store, key) or made
 
     def still(self, table: TableName, applied_seqno: int | None) -> Quarantine | None:
         """The quarantine of a table that stands at this position now; None where there is none.
 
         It ends by itself once the table stands elsewhere than when it failed: it was loaded again, or rolled back.
         """
-        found = self._read(quarantine_key(self._source, table))
+        found = Quarantine.find(self._store, quarantine_key(self._source, table))
         if found and found.applied_seqno != applied_seqno:
             self.end(found)
             return None
@@ -109,9 +109,3 @@ class Quarantines:
             source=self._source,
             table=table,
         )
-
-    def _read(self, key: str) -> Quarantine | None:
-        try:
-            return Quarantine.read(self._store.get(key), key)
-        except ObjectNotFound:
-            return None  # released meanwhile

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from loader.model.table import TableName
-from loader.staging.documents import Document
+from loader.staging.document import Document
 from loader.staging.layout import refusal_key
-from loader.store.base import ObjectNotFound, Store
+from loader.store.base import Store
 
 
 class Refusal(Document):
@@ -26,8 +26,4 @@ def note_refusal(store: Store, source: str, table: TableName, error: dict[str, A
 
 def refusal_of(store: Store, source: str, table: TableName) -> Refusal | None:
     """Why the last initial load of a table failed; None if none did."""
-    key = refusal_key(source, table)
-    try:
-        return Refusal.read(store.get(key), key)
-    except ObjectNotFound:
-        return None
+    return Refusal.find(store, refusal_key(source, table))

@@ -16,7 +16,7 @@ from loader.errors import StagedDataError, UsageError
 from loader.model.table import TableName, TableSchema
 from loader.schema.alteration import Key
 from loader.schema.history import KnownTable, SchemaHistory
-from loader.staging.documents import Document
+from loader.staging.document import Document
 from loader.staging.layout import encode, schemas_folder
 from loader.store.base import ObjectNotFound, Store
 

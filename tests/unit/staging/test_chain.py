@@ -13,7 +13,8 @@ import pytest
 from loader.errors import DataError, StagedDataError, UsageError
 from loader.model.identity import Identity
 from loader.staging.chain import Checkpoint, NotLoaded, PlanChain
-from loader.staging.documents import Document, Generation, HeldGroup, Manifest, Mark, Plan, TableFilter
+from loader.staging.document import Document
+from loader.staging.documents import Generation, HeldGroup, Manifest, Mark, Plan, TableFilter
 from loader.store.local import LocalStore
 from loader.testing import MemoryStore
 

@@ -13,10 +13,10 @@ from loader.errors import DataError, StagedDataError
 from loader.model.identity import Identity
 from loader.model.table import Column, TableName, TableSchema
 from loader.staging.chain import RunRecord
+from loader.staging.document import Document
 from loader.staging.documents import (
     Balance,
     Barrier,
-    Document,
     Generation,
     Manifest,
     Plan,
