@@ -19,6 +19,19 @@ One TOML file holds the whole configuration. `--config FILE` names it, else `LOA
 JSON Schema, with which an editor completes keys. Unknown keys are errors.
 
 This page is generated from the code that reads the file.
+
+## Environment variables
+
+| variable | meaning |
+|---|---|
+| `LOADER_CONFIG` | The configuration file. |
+| `LOADER_SOURCE` | In Airflow: the source of scheduled runs, if the configuration has several sources. |
+| `LOADER_CACHE` | The folder for compiled kernels, jars and the demo. The default is `~/.cache/binlog-loader`. |
+| `LOADER_TASK_HOURS` | In Airflow: the time limit of every task of the DAGs, in hours. |
+| `LOADER_IVY_SETTINGS` | An Ivy settings file for `loader jars`, for a private repository. |
+| `LOADER_CHECK_KERNELS` | `1` compiles kernels that check every array index. For tests. |
+
+Secrets that the configuration gives as `env:NAME` are read from the environment variable `NAME`.
 """
 
 
