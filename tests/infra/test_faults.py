@@ -1,4 +1,4 @@
-"""The tests that docs/faults.md names are there."""
+"""The tests that docs/reference/faults.md names exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_test_that_is_named_exists() -> None:
-    text = (_ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+    text = (_ROOT / "docs" / "reference" / "faults.md").read_text(encoding="utf-8")
     sources = {path: path.read_text(encoding="utf-8") for path in (_ROOT / "tests").rglob("*.py")}
     functions = {name for source in sources.values() for name in re.findall(r"^def (test_\w+)", source, re.MULTILINE)}
     named = set(re.findall(r"\b(test_\w+)\b(?!\.py)", text))

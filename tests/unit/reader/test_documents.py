@@ -1,4 +1,4 @@
-"""The examples of docs/library.md run as they stand there."""
+"""The examples of docs/reference/library.md run as they are written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.reader.logs import ORDERS, written
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "library.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "library.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 PRINTED = {0: "FORMAT_DESCRIPTION binlog.000001 4\nGTID binlog.000001 127\n", 2: "127 "}
 
