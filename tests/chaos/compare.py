@@ -74,7 +74,7 @@ def location(command: Command, database: str, table: str) -> Path | None:
 
 
 def _mapped(name: str) -> str:
-    """Return the name that a table of this name has in the catalog: see docs/architecture.md, "The warehouse"."""
+    """Return the name that a table of this name has in the catalog: see docs/explanation/iceberg-branches.md, "Names"."""
     text = ""
     for place, letter in enumerate(name):
         at_end = letter.isspace() and place in {0, len(name) - 1}

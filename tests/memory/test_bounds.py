@@ -1,6 +1,6 @@
 """Peak memory of a process that stages a log, whatever the log holds. LOADER_SWEEP=1 takes the full sizes.
 
-The figures are those that docs/architecture.md states.
+The figures are those that docs/explanation/reading-the-log.md states.
 """
 
 from __future__ import annotations
