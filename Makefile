@@ -85,12 +85,26 @@ bench-e2e: setup ## measure whole deltas beside mysqlbinlog -v of the same log; 
 	@.venv/bin/python -m tests.bench.e2e $(if $(QUICK),--quick)
 
 .PHONY: lint
-lint: $(SYNCED) ## check style, formatting, types and layers
+lint: $(SYNCED) ## check style, formatting, types, layers and spelling
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
-	@.venv/bin/mypy -p infra.servers -m infra.jars
+	@.venv/bin/mypy -p infra.servers -p infra.pages -m infra.jars
 	@.venv/bin/lint-imports
+	@.venv/bin/codespell loader dags docs infra sql tests *.md
+
+.PHONY: hooks
+hooks: $(SYNCED) ## let git run the checks of style and types before each commit
+	@.venv/bin/pre-commit install
+
+.PHONY: docs
+docs: $(SYNCED) ## build the documentation into site/, and check its links and anchors
+	@infra/uv.sh sync --frozen --all-extras --group docs --quiet
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict --quiet
+
+.PHONY: docs-serve
+docs-serve: docs ## show the documentation in a browser, and build it again after each change
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs serve
 
 .PHONY: wheel
 wheel: ## build the wheel into dist/
@@ -104,7 +118,7 @@ constraints: ## write constraints.txt and requirements.txt, the locked versions 
 
 .PHONY: clean
 clean: ## delete what was made in the checkout; what was fetched stays in the cache folder
-	@rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse
+	@rm -rf .venv dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The steps of setup.

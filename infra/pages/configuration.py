@@ -52,7 +52,7 @@ class Key(NamedTuple):
 
 
 def keys() -> list[Key]:
-    """Return every key, each table before its keys, in the order of the models."""
+    """Return every key: of each table first its own keys, then the tables inside it."""
     schema = Config.model_json_schema()
     return list(_keys(schema, schema["$defs"], ""))
 
@@ -64,28 +64,22 @@ def configuration_page() -> str:
         KeyError: configuration.toml does not describe a key.
     """
     meanings = tomllib.loads(MEANINGS.read_text(encoding="utf-8"))
-    return _HEAD + "".join(_entry(key, meanings[key.path]) for key in _tables_last(keys()))
-
-
-def _tables_last(found: list[Key]) -> list[Key]:
-    """Put the keys of each table directly behind its heading, before the tables inside it."""
-    depth = {key.path: _parent(key, found) for key in found}
-    tables = [key for key in found if key.table]
-    return [one for table in tables for one in [table, *(k for k in found if not k.table and depth[k.path] == table.path)]]
-
-
-def _parent(key: Key, found: list[Key]) -> str:
-    inside = [table.path for table in found if table.table and key.path.startswith(f"{table.path}.")]
-    return max(inside, key=len, default="")
+    return _HEAD + "".join(_entry(key, meanings[key.path]) for key in keys())
 
 
 def _keys(schema: dict[str, Any], models: dict[str, Any], prefix: str) -> Iterator[Key]:
+    needed = schema.get("required", ())
+    tables = []
     for name, field in schema["properties"].items():
-        path = f"{prefix}{name}"
         model, place = _model(field, models)
-        yield Key(path, model or field, name in schema.get("required", ()), model is not None)
-        if model is not None:
-            yield from _keys(model, models, f"{path}{place}.")
+        key = Key(f"{prefix}{name}", model or field, name in needed, model is not None)
+        if model is None:
+            yield key
+        else:
+            tables.append((key, f"{key.path}{place}."))
+    for key, inside in tables:
+        yield key
+        yield from _keys(key.schema, models, inside)
 
 
 def _model(field: dict[str, Any], models: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
