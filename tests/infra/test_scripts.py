@@ -65,3 +65,24 @@ def test_a_good_step_is_one_line(tmp_path: Path) -> None:
     assert done.stdout.split()[:2] == ["some", "thing"]
     assert "noise" not in done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_diagrams_without_npm_say_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "bash").symlink_to("/bin/bash")
+    done = run(INFRA / "mermaid.sh", PATH=str(tmp_path), LOADER_CACHE=str(tmp_path))
+    assert done.returncode == 1
+    assert "apt-get install -y npm" in done.stderr
+
+
+def test_a_script_of_the_diagrams_that_is_not_the_locked_one_is_refused(tmp_path: Path) -> None:
+    npm = tmp_path / "bin" / "npm"
+    npm.parent.mkdir()
+    npm.write_text(
+        '#!/bin/sh\ncd "$4" && mkdir -p package/dist && echo other > package/dist/mermaid.min.js && '
+        'tar -czf "mermaid-${5#mermaid@}.tgz" package\n'
+    )
+    npm.chmod(0o755)
+    done = run(INFRA / "mermaid.sh", PATH=f"{npm.parent}:{os.environ['PATH']}", LOADER_CACHE=str(tmp_path))
+    assert done.returncode == 1
+    assert "does not have the digest in infra/mermaid.sh" in done.stderr
+    assert not list(tmp_path.rglob("mermaid.min.js"))
