@@ -54,7 +54,7 @@ def test_a_command_in_a_sentence_exists_with_its_options(piece: Piece) -> None:
             raise
 
 
-@pytest.mark.parametrize("line", ["loader runn", "loader run --agian", "loader replay", "loader extract --again"])
+@pytest.mark.parametrize("line", ["loader nothing", "loader run --agian", "loader replay", "loader extract --again"])
 def test_a_wrong_command_line_is_found(line: str) -> None:
     with pytest.raises(Exception, match=r"No such|Missing|requires an argument"):
         parse(arguments(line))
