@@ -60,3 +60,18 @@ def test_every_error_of_the_page_has_an_anchor_of_its_own() -> None:
     text = _ERRORS.read_text(encoding="utf-8")
     anchors = re.findall(r"^### .+ \{ #([a-z-]+) \}$", text, re.MULTILINE)
     assert len(anchors) == len(set(anchors)) == len(re.findall(r"^### ", text, re.MULTILINE))
+
+
+def test_the_page_of_dags_has_each_with_its_time_limit() -> None:
+    page = (ROOT / "docs" / "reference" / "dags.md").read_text(encoding="utf-8")
+    for file in (ROOT / "dags").glob("*.py"):
+        hours = re.search(r"tasks\(hours=(\d+)\)", file.read_text(encoding="utf-8"))
+        assert hours
+        assert re.search(rf"^\| `{file.stem}` \| [^|]+ \| {hours[1]} hours \|", page, re.MULTILINE), file.stem
+
+
+def test_every_environment_variable_of_the_page_is_one_of_the_code() -> None:
+    named = re.findall(r"^\| `(LOADER_\w+)` \|", configuration_page(), re.MULTILINE)
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "loader").rglob("*.py"))
+    assert len(named) == 6
+    assert [name for name in named if f'"{name}"' not in code] == []
