@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: add the generated pages, those at the root of the project, and the script that draws the diagrams."""
+"""Hooks of MkDocs: add the generated pages, those at the root of the project, and the script for the diagrams."""
 
 from __future__ import annotations
 
