@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from loader.extract.spec import TransportSettings
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
+from loader.spark.submit import SparkSettings
 from loader.staging.documents import Skip, TableFilter
-from loader.submit import SparkSettings
-from loader.transport.address import ServerAddress
+from loader.transport.server.address import ServerAddress
 
 
 class IntervalLimits(BaseModel):

@@ -8,8 +8,8 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from loader.airflow.conf import refuse_unknown_conf
 from loader.airflow.errors import QUARANTINED, RUNWAY, reported
+from loader.airflow.run_conf import refuse_unknown_conf
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,8 +52,8 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
     """
     from loader.airflow.report import errors_of, failure
     from loader.airflow.sources import settings_of
-    from loader.job import rebuild
     from loader.pipeline import quarantines_of
+    from loader.spark.job import rebuild
 
     with reported(get_current_context(), QUARANTINED):
         stopped = {str(table) for table in quarantines_of(settings_of(source)).all()}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.binlog.constants import CLASSES, HEADER, event_name
-from loader.binlog.registry import TableRegistry
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, LoaderError, UnsupportedError
 
 Ints = NDArray[np.int64]

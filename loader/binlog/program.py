@@ -8,53 +8,45 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from loader.binlog import codepages
-from loader.binlog.codepoints import FOUR, SHIFTED_THREE, TWO
-from loader.binlog.oldtimes import SIZES
-from loader.binlog.values import BYTES_OF_DIGITS
-from loader.binlog.vectors import VECTOR_ROOM
+from loader.binlog.values import codepages
+from loader.binlog.values.codepoints import FOUR, SHIFTED_THREE, TWO
+from loader.binlog.values.decimal_temporal import BYTES_OF_DIGITS
+from loader.binlog.values.legacy_temporal import SIZES
+from loader.binlog.values.operations import (
+    BIT,
+    COMPRESSED,
+    DATE,
+    DATETIME,
+    DECIMAL,
+    DOUBLE,
+    ENUM,
+    FLOAT,
+    HEX,
+    HEXED,
+    INET4,
+    INET6,
+    INT,
+    JSON,
+    LATIN1,
+    MULTIBYTE,
+    OLD,
+    OLD_FORMAT,
+    PACKED,
+    SET,
+    SINGLE,
+    TIME,
+    TIMESTAMP,
+    UINT,
+    UNICODE,
+    UTF8,
+    UUID,
+    VECTOR,
+    YEAR,
+)
+from loader.binlog.values.vectors import VECTOR_ROOM
 from loader.errors import UnsupportedError
 from loader.model.ranges import check_ranges
 from loader.model.table import ADDRESS_BYTES, Column, TableSchema
-
-(
-    INT,
-    UINT,
-    FLOAT,
-    DOUBLE,
-    DECIMAL,
-    YEAR,
-    DATE,
-    DATETIME,
-    TIMESTAMP,
-    TIME,
-    BIT,
-    ENUM,
-    SET,
-    UTF8,
-    LATIN1,
-    HEX,
-    JSON,
-    SINGLE,
-    MULTIBYTE,
-    UNICODE,
-    VECTOR,
-    COMPRESSED,
-    UUID,
-    INET4,
-    INET6,
-    OLD,
-) = range(26)
-
-OP, PREFIX, SIZE, X, Y, MOST = range(6)
-"""Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one, the fewest that a
-variable one is written as, or the operation of what is compressed; two arguments; the longest text of a fixed one, or
-of a byte of a variable one."""
-
-PACKED = 16
-OLD_FORMAT = 32
-HEXED = 32
-"""Added to the operation of a text: bytes that are none of its character set are written as hex."""
 
 _LONGEST_FIXED = 96
 _INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}

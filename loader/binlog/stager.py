@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from loader.binlog import rows as k
 from loader.binlog import walk as w
 from loader.binlog.constants import event_name
-from loader.binlog.jsonb import STACK
-from loader.binlog.partial import is_partial, whole_updates
+from loader.binlog.partial_updates import is_partial, whole_updates
 from loader.binlog.program import Program
-from loader.binlog.registry import TableRegistry, Unread
+from loader.binlog.table_registry import TableRegistry, Unread
+from loader.binlog.values.binary_json import STACK
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import TableSchema
 

@@ -28,7 +28,10 @@ from loader.binlog.constants import (
     TAGGED,
     WRAPS,
 )
-from loader.binlog.control import (
+from loader.binlog.native.buffer import Bytes
+from loader.binlog.native.compiler import kernel, part
+from loader.binlog.native.crc import crc32
+from loader.binlog.transaction_control import (
     BEGINS,
     COMMITS,
     CUT,
@@ -42,9 +45,7 @@ from loader.binlog.control import (
     same,
     tagged_commit_time,
 )  # fmt: skip
-from loader.binlog.crc import crc32
-from loader.binlog.digits import Bytes, little
-from loader.binlog.jit import kernel, part
+from loader.binlog.values.digits import little
 
 Ints = NDArray[np.int64]
 

@@ -10,33 +10,34 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from loader import __version__
-from loader.cli.airflow import airflow
-from loader.cli.config import config
-from loader.cli.doctor import doctor
-from loader.cli.init import init
-from loader.cli.inspect import inspect
-from loader.cli.intervals import intervals, staged
-from loader.cli.jars import jars
+from loader.cli.commands.airflow import airflow
+from loader.cli.commands.config import config
+from loader.cli.commands.doctor import doctor
+from loader.cli.commands.init import init
+from loader.cli.commands.inspect import inspect
+from loader.cli.commands.intervals import intervals, staged
+from loader.cli.commands.jars import jars
+from loader.cli.commands.maintain import maintain
+from loader.cli.commands.purge import purge
+from loader.cli.commands.release import release
+from loader.cli.commands.replay import replay
+from loader.cli.commands.schema import schema
+from loader.cli.commands.status import status
+from loader.cli.commands.tables import tables
 from loader.cli.lazy import lazily
-from loader.cli.maintain import maintain
 from loader.cli.output import Lines, Output
-from loader.cli.purge import purge
-from loader.cli.release import release
-from loader.cli.replay import replay
-from loader.cli.schema import schema
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
-from loader.cli.status import status
-from loader.cli.tables import tables
 from loader.errors import LoaderError, UsageError
 from loader.model.position import Position
 
 if TYPE_CHECKING:
-    from loader import pipeline, submit
+    from loader import pipeline
     from loader.cli import jobs
     from loader.materialise import spec
     from loader.settings import SourceSettings
+    from loader.spark import submit
 else:
-    pipeline, submit = lazily("loader.pipeline"), lazily("loader.submit")
+    pipeline, submit = lazily("loader.pipeline"), lazily("loader.spark.submit")
     jobs, spec = lazily("loader.cli.jobs"), lazily("loader.materialise.spec")
 
 app = typer.Typer(
@@ -236,12 +237,12 @@ def warm(
     ] = None,
 ) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
-    import loader.binlog.cipherblocks
-    import loader.extract.task
-    import loader.latest.choosing
-    import loader.latest.texts
-    import loader.reader.tally
-    import loader.snapshot.reader
+    import loader.binlog.crypto.cipher_blocks
+    import loader.extract.range_task
+    import loader.initial_load.result_set.reader
+    import loader.native_collapse.key_index
+    import loader.native_collapse.staged_text
+    import loader.reader.stats
     import loader.transport.network  # noqa: F401 - importing compiles
 
     session: Session = context.obj

@@ -11,7 +11,7 @@ import typer
 
 from loader.errors import LoaderError
 from loader.log_format import VisibleFormatter
-from loader.visible import exact_json, visible
+from loader.visible_text import exact_json, visible
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

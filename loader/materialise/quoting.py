@@ -23,7 +23,7 @@ def identifiers(names: tuple[str, ...]) -> str:
 
 
 def literal(text: str) -> str:
-    """A string literal. Sessions of the loader do not substitute `${...}` (`loader.materialise.warehouse`)."""
+    """A string literal. Sessions of the loader do not substitute `${...}` (`loader.materialise.iceberg.warehouse`)."""
     return "'" + text.translate(_ESCAPES) + "'"
 
 

@@ -6,9 +6,8 @@
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
 
-from loader.pipeline.describing import ShownTable, set_table_schema, table_schema
-from loader.pipeline.following import follow_accepting, follow_to
-from loader.pipeline.interval_states import (
+from loader.pipeline.failover import follow_accepting, follow_to
+from loader.pipeline.interval_details import (
     FileFault,
     IntervalDetail,
     IntervalState,
@@ -33,11 +32,12 @@ from loader.pipeline.jobs import (
     snapshots_job,
 )
 from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, snapshot_position, unfinished
-from loader.pipeline.purging import Removal, purge
-from loader.pipeline.releasing import quarantines_of, release
+from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.pipeline.retention import source_runway
-from loader.pipeline.signing import sign_staged
-from loader.pipeline.states import SourceStatus, TableState, status
+from loader.pipeline.schema_descriptions import ShownTable, set_table_schema, table_schema
+from loader.pipeline.signatures import sign_staged
+from loader.pipeline.source_status import SourceStatus, TableState, status
+from loader.pipeline.staging_purge import Removal, purge
 from loader.pipeline.views import TableView, View, view
 
 __all__ = [

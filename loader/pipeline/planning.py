@@ -15,11 +15,11 @@ from loader.extract.spec import TransportSettings
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.model.table import TableName, TableSchema
-from loader.pipeline import known
-from loader.pipeline.following import follow, log_of, prove
+from loader.pipeline import table_registry
+from loader.pipeline.failover import follow, log_of, prove
 from loader.pipeline.limits import stops
 from loader.settings import IntervalLimits, SourceSettings
-from loader.source import inspect
+from loader.source import server_facts
 from loader.source.continuity import AnotherServer, LogRenamed
 from loader.source.schemas import find_sequences, read_untold
 from loader.source.side_effects import read_side_effects
@@ -27,9 +27,9 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Followed, Generation, Plan, TableFilter
 from loader.staging.filters import Captured
 from loader.staging.schemas import SchemaStore
-from loader.store.opening import open_store
-from loader.transport.connection import connected, log_sizes
+from loader.store.registry import open_store
 from loader.transport.segments import check_whole
+from loader.transport.server.connection import connected, log_sizes
 
 
 class IntervalChosen(BaseModel):
@@ -104,7 +104,7 @@ def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
     """A source's first generation, which begins at the end of the server's log."""
     with connected(settings.server) as connection:
         identity = _checked(connection)
-        schemas, end = known.at_the_end(connection, settings)
+        schemas, end = table_registry.at_the_end(connection, settings)
     here = checkpoint_at(settings.transport.open(), end, end.logpos)
     return Generation(
         source=settings.name,
@@ -120,14 +120,14 @@ def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
 def preflight(settings: SourceSettings) -> tuple[Identity, Position]:
     """Ask the server who it is and whether its log can be read; its identity and the end of its log."""
     with connected(settings.server) as connection:
-        return _checked(connection), inspect.log_end(connection)
+        return _checked(connection), server_facts.log_end(connection)
 
 
 def _checked(connection: Connection[Any]) -> Identity:
     """Who the server is, if its log can be read."""
-    identity = inspect.read_identity(connection)
-    inspect.check_version(identity)
-    inspect.check_settings(connection)
+    identity = server_facts.read_identity(connection)
+    server_facts.check_version(identity)
+    server_facts.check_settings(connection)
     return identity
 
 
@@ -158,7 +158,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         return _chosen(*given, new=False)
     newest = chain.require_generation()
     with connected(settings.server) as connection:
-        inspect.check_settings(connection)
+        server_facts.check_settings(connection)
     generation = _current(settings, chain, newest)
     if unfinished := chain.unfinished(generation.name):
         return _noted(chain, unfinished[0], unfinished[-1].stop_seqno, run, new=False)
@@ -263,12 +263,12 @@ def _read(
         LogLags: what is read of it here is not as long as on the server.
     """
     with connected(settings.server) as connection:
-        captured, named = Captured(settings.tables), inspect.logs_names(connection)
+        captured, named = Captured(settings.tables), server_facts.logs_names(connection)
         untold = read_untold(connection, captured)
-        late = "" if named else known.late(connection, settings, schemas, digest)
+        late = "" if named else table_registry.late(connection, settings, schemas, digest)
         sequences = [] if named else find_sequences(connection, captured)
-        side_effects, folds = read_side_effects(connection), inspect.folds_names(connection)
-        stop = max(start, inspect.log_end(connection))
+        side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
+        stop = max(start, server_facts.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)

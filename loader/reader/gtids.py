@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loader.binlog.wire import Cursor
+from loader.binlog.byte_cursor import Cursor
 from loader.errors import BinlogFormatError
 from loader.model.gtid import (
     GtidSet,

@@ -23,7 +23,7 @@ from loader.schema.changes import (
     SetKey,
 )
 from loader.schema.constants import UntoldError
-from loader.schema.preserving import as_column
+from loader.schema.type_preservation import as_column
 
 _CHARSETS = TEXTS | {"enum", "set"}
 

@@ -10,7 +10,14 @@ from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
 from loader.schema.alteration import Altering, Key, alter_columns, alter_key
 from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, cure_of
 from loader.schema.constants import UntoldError, constant
-from loader.schema.preserving import CHANGES_CHARACTERS, INTEGERS, as_column, dates_nulls, keeps_labels, longest_kept
+from loader.schema.type_preservation import (
+    CHANGES_CHARACTERS,
+    INTEGERS,
+    as_column,
+    dates_nulls,
+    keeps_labels,
+    longest_kept,
+)
 
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""

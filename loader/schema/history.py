@@ -26,7 +26,7 @@ from loader.schema.changes import (
     Unreadable,
 )
 from loader.schema.constants import UntoldError
-from loader.schema.preserving import keeps_labels
+from loader.schema.type_preservation import keeps_labels
 
 _DOUBTFUL_KEY = "a unique key may be its key now"
 _SHOWN = 200  # characters of a statement

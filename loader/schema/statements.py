@@ -13,7 +13,7 @@ from loader.model.table import TableName
 from loader.schema.changes import SchemaDefined, SchemaDropped, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
 from loader.schema.lexer import UnreadableError, tokens
-from loader.schema.reading import carried, table_changes, tables_of
+from loader.schema.statement_reader import carried, table_changes, tables_of
 
 
 class Kind(Enum):

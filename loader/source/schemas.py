@@ -1,8 +1,8 @@
 """The schemas of tables as the server's catalog has them, equal to what its log says of the same tables.
 
-Equal means the same schema_id as `loader.binlog.tablemap` gives a FULL table map, once it was told what the log of
-MariaDB leaves untold: see read_untold. One thing the catalog cannot tell: it is utf8mb3, so that a character of four
-bytes in an ENUM or SET label reads as `?`.
+Equal means the same schema_id as `loader.binlog.events.table_map` gives a FULL table map, with the properties that the
+log of MariaDB lacks: see read_untold. One difference remains: the catalog is utf8mb3, so a character of four bytes in
+an ENUM or SET label reads as `?`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.binlog.codepages import covered
+from loader.binlog.values.codepages import covered
 from loader.errors import UnsupportedError, UsageError
 from loader.model.ranges import check_ranges
 from loader.model.table import SEQUENCE, Column, TableName, TableSchema

@@ -21,6 +21,8 @@ from loader.staging.documents import (
     Purged,
     StagedFile,
 )
+from loader.staging.hints import Hints, Kind
+from loader.staging.interval_starts import ENDLESS, Starts
 from loader.staging.layout import (
     chain_folder,
     encode,
@@ -30,8 +32,6 @@ from loader.staging.layout import (
     published_key,
     purged_key,
 )
-from loader.staging.newest import Hints, Kind
-from loader.staging.starts import ENDLESS, Starts
 from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)
@@ -201,7 +201,7 @@ class PlanChain:
         return found
 
     def note_published(self, generation: str, start_seqno: int) -> None:
-        """Note the interval of the newest published record: see `loader.staging.newest`."""
+        """Note the interval of the newest published record: see `loader.staging.hints`."""
         self._hints.put(generation, "recorded", start_seqno)
 
     def following(self, generation: str, start_seqno: int) -> Iterator[Manifest]:

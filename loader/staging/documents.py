@@ -21,8 +21,8 @@ from pydantic import (
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
-from loader.staging.checks import check_files, check_schemas
 from loader.staging.document import Document
+from loader.staging.document_checks import check_files, check_schemas
 from loader.staging.layout import interval_folder
 
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -144,8 +144,8 @@ class Plan(Document):
     Attributes:
         untold: `TableSchema.as_dict()` of captured tables of which the log does not tell all; see read_untold. They are
             read before the end of the log is. So a table that is altered meanwhile has a barrier in the interval, or in
-            one of several that are planned at once: rows before it get the types of loader.extract.schemas. A merge
-            takes only rows of the very schema that the table has.
+            one of several that are planned at once: rows before it get the types of `loader.extract.interval_schemas`.
+            A merge takes only rows of exactly the schema that the table has.
         schemas: the SHA-256 of the document of captured tables that nothing before the interval tells of, read like
             those of `untold`; empty without one. They count where no statement of the interval is about them.
         schemas_at: the end of the log then, up to which these are known to be so.
@@ -268,7 +268,7 @@ class Barrier(_Entry):
 
     It can also be one that changed rows which the log does not have, or a ROLLBACK of rows that it does have.
 
-    `database`, `sql_mode`, `mariadb` and `folds` say how it was read: see `loader.schema.reading.table_changes`.
+    `database`, `sql_mode`, `mariadb` and `folds` say how it was read: see `schema.statement_reader.table_changes`.
     """
 
     LATER = ("folds",)

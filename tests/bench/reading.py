@@ -8,10 +8,10 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from loader.materialise.maintain_job import maintain
-from loader.materialise.maintain_spec import MaintainSpec
-from loader.materialise.records import read_records
-from loader.materialise.values import record, row, typed_frame
+from loader.materialise.collapse.casts import record, row, typed_frame
+from loader.materialise.collapse.staged_records import read_records
+from loader.materialise.jobs.maintain_job import maintain
+from loader.materialise.maintain.spec import MaintainSpec
 from tests.bench.base import CHANGES, Base, Figures, timed
 
 _CORES = 2

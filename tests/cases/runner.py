@@ -12,23 +12,23 @@ from pyspark.sql import SparkSession
 
 from infra.servers import Server
 from loader import pipeline
-from loader.extract.run import again, extract
+from loader.extract.extraction import again, extract
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import workers_of
+from loader.initial_load.run import snapshot
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.merge.source_run import load, materialise
 from loader.materialise.rules import rule_of
-from loader.materialise.run import load, materialise
 from loader.materialise.spec import MaterialiseResult
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName, TableSchema
 from loader.settings import SourceSettings
-from loader.snapshot.run import snapshot
 from loader.staging.documents import Manifest, StagedFile, TableFilter
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.cases.case import Case
 from tests.cases.showing import Numbers, place, refusal
 from tests.cases.tables import Table
 from tests.integration.pipeline.conftest import settings_of
-from tests.replicas import address_of
+from tests.support.replicas import address_of
 
 _AT_ONCE = 4
 _PART_BYTES = 512  # so that even a small table's records lie in several files

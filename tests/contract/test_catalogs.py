@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from infra.postgres import PASSWORD
-from loader.materialise.branch import Branch, LostError
-from loader.materialise.maintain_job import maintain
-from loader.materialise.maintain_spec import MaintainSpec
+from loader.materialise.iceberg.branch import Branch, LostError
+from loader.materialise.jobs.maintain_job import maintain
+from loader.materialise.maintain.spec import MaintainSpec
 from loader.model.table import Column
 from tests.integration.materialise.killable import on_the_jvm
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
-from tests.spark import CATALOGS, NewLake
+from tests.support.spark import CATALOGS, NewLake
 
 pytestmark = pytest.mark.integration
 

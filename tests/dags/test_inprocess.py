@@ -20,7 +20,7 @@ def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
     ]
     outside = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     done = subprocess.run(
-        [sys.executable, "-m", "loader.airflow.inprocess", str(tmp_path / "home")],
+        [sys.executable, "-m", "loader.airflow.local_runs", str(tmp_path / "home")],
         input="".join(f"{json.dumps(request)}\n" for request in requests),
         env=outside,
         capture_output=True,

@@ -18,12 +18,12 @@ from loader.airflow.errors import RetryWhereItHelps, TaskFailed
 from loader.airflow.operators import LoaderSparkOperator, UseCase
 from loader.airflow.report import summary
 from loader.errors import GapError, LoaderError, SourceUnavailable, UsageError
-from loader.job import failure
-from loader.materialise.loaded import note_loaded
+from loader.materialise.merge.load_notes import note_loaded
 from loader.materialise.spec import LoadSpec, MaterialiseResult, TableResult
 from loader.secret import secret_variable
+from loader.spark.job import failure
+from loader.spark.submit import SparkSettings
 from loader.staging.documents import LeftOut, Published, PublishedTable
-from loader.submit import SparkSettings
 from tests.dags.conftest import Site, SparkSubmit, Task
 
 _GOLDEN = Path(__file__).with_name("golden")
@@ -277,7 +277,7 @@ def test_a_result_counts_for_more_than_the_exit_code(
 def test_only_what_the_loader_says_of_sparks_output_is_in_the_log(
     site: Site, spark_submit_program: SparkSubmit, running: Task, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ours = "INFO loader.materialise.run: shop.orders: applied, at binlog.000001:100"
+    ours = "INFO loader.materialise.merge.source_run: shop.orders: applied, at binlog.000001:100"
     theirs = [
         "26/11/22 WARN NativeCodeLoader: no native library",
         "INFO py4j: hello",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra.servers.process import wait_until
-from loader.transport.connection import connected, log_sizes
+from loader.transport.server.connection import connected, log_sizes
 from tests.e2e.loaded import Loaded, loaded
 
 pytestmark = [

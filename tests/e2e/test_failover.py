@@ -14,7 +14,7 @@ from infra.servers import Server, start_server
 from loader.cli.demo.shop import create_shop
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
-from tests.replicas import caught_up, options_of_replica, replicating, stop_replica
+from tests.support.replicas import caught_up, options_of_replica, replicating, stop_replica
 
 pytestmark = [
     pytest.mark.e2e,

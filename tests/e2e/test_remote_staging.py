@@ -21,7 +21,7 @@ from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
 from loader.jars.resolve import jars_folder
 from loader.s3 import open_client
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.contract.conftest import hdfs_user
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded

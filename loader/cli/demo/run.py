@@ -18,8 +18,8 @@ from loader.cli.demo.stage import DemoServer, clear, demo_jars, write_configurat
 from loader.cli.output import Output
 from loader.config import load_config
 from loader.settings import SourceSettings
-from loader.submit import run as submit
-from loader.transport.address import ServerAddress
+from loader.spark.submit import run as submit
+from loader.transport.server.address import ServerAddress
 from loader.verify.spec import CompareResult, CompareSpec
 
 _DIFFERENT = 4

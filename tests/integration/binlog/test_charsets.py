@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.binlog.codepages import SINGLE, UNICODE, WITH_PAIRS, covered, decoded, sequences
+from loader.binlog.values.codepages import SINGLE, UNICODE, WITH_PAIRS, covered, decoded, sequences
 from tests.integration.binlog.source import Source
 
 pytestmark = pytest.mark.integration

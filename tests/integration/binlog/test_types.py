@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from loader.binlog.charsets import charset_of
-from loader.binlog.codepages import covered
+from loader.binlog.values.charsets import charset_of
+from loader.binlog.values.codepages import covered
 from tests.integration.binlog.source import Row, Source, quoted, table_rows
-from tests.integration.snapshot import every_value, more_values
+from tests.integration.initial_load import every_value, more_values
 
 pytestmark = pytest.mark.integration
 KEY = 2  # the first columns of the table are its key

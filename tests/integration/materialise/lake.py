@@ -9,9 +9,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from loader.materialise.history import TableHistory
+from loader.materialise.iceberg.table_metadata import TableHistory
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.merge.source_run import load, materialise
 from loader.materialise.rules import TableRule
-from loader.materialise.run import load, materialise
 from loader.materialise.spec import (
     CatalogSettings,
     LoadSpec,
@@ -19,7 +20,6 @@ from loader.materialise.spec import (
     MaterialiseSpec,
     TableResult,
 )
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName, TableSchema
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Staging
 

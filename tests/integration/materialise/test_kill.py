@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from loader.errors import RetryableError
-from loader.materialise import job
+from loader.materialise.jobs import materialise_job
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 from loader.model.table import Column
-from loader.submit import SparkSettings, run
+from loader.spark.submit import SparkSettings, run
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, fold, number, position, table
-from tests.spark import CATALOGS, NewLake
+from tests.support.spark import CATALOGS, NewLake
 
 pytestmark = pytest.mark.integration
 
@@ -94,7 +94,7 @@ def test_a_job_of_spark_submit_killed_in_the_middle_heals(lake: Lake, settings: 
     key = staged(lake)
     lake.one(lake.loaded(key))
     with pytest.raises(RetryableError, match="ended without a result") as caught:
-        run(Path(job.__file__), lake.merge_spec(), settings, {"LOADER_FAILPOINT": "delete.after"})
+        run(Path(materialise_job.__file__), lake.merge_spec(), settings, {"LOADER_FAILPOINT": "delete.after"})
     assert "exit code 137" in caught.value.why
     assert lake.rows(SCHEMA) == {(row[0],): row for row in ROWS}
     assert lake.one(lake.merged()).status == "applied"

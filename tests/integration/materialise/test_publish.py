@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from loader.materialise import job, merge
-from loader.materialise.branch import Branch, LostError, drop_superseded
-from loader.materialise.chain import published_key
-from loader.materialise.history import TableHistory
-from loader.materialise.warehouse import Warehouse
+from loader.materialise.iceberg.branch import Branch, LostError, drop_superseded
+from loader.materialise.iceberg.table_metadata import TableHistory
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.jobs import materialise_job
+from loader.materialise.merge import table_merge
+from loader.materialise.plan.interval_chain import published_key
 from loader.model.table import Column
+from loader.spark.submit import SparkSettings, command, environment
 from loader.staging.documents import Published
-from loader.submit import SparkSettings, command, environment
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
 
@@ -144,7 +145,7 @@ def test_maintenance_in_between_makes_the_merge_start_over(
 
 
 def test_a_faster_run_in_between_leaves_nothing_to_do(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = merge._merge
+    original = table_merge._merge
     done = []
 
     def build(*arguments):
@@ -152,10 +153,10 @@ def test_a_faster_run_in_between_leaves_nothing_to_do(ready: Lake, monkeypatch: 
             done.append(True)
             chain, target = arguments[1], number(1, 2000)
             faster = Warehouse(ready.spark, ready.catalog)
-            done.append(merge._attempt(faster, chain, NUMBERED.name, target, None))
+            done.append(table_merge._attempt(faster, chain, NUMBERED.name, target, None))
         return original(*arguments)
 
-    monkeypatch.setattr(merge, "_merge", build)
+    monkeypatch.setattr(table_merge, "_merge", build)
     result = ready.one(ready.merged())
     assert (done[1].status, result.status) == ("applied", "already")
     assert result.snapshot == done[1].snapshot
@@ -229,7 +230,7 @@ def test_two_processes_at_once(ready: Lake, settings: SparkSettings, spark: Spar
     results = [ready.folder / f"result-{place}.json" for place in range(2)]
     processes = []
     for result in results:
-        argv = command(Path(job.__file__), ["--spec", str(spec), "--result", str(result)], settings)
+        argv = command(Path(materialise_job.__file__), ["--spec", str(spec), "--result", str(result)], settings)
         processes.append(subprocess.Popen(argv, env={**os.environ, **environment(settings)}))
     assert [process.wait(timeout=200) for process in processes] == [0, 0]
     found = [json.loads(result.read_text())["tables"][0] for result in results]

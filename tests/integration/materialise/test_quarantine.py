@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from loader.errors import DataError, StagedDataError
-from loader.materialise import run
-from loader.materialise.merge import merge_table
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.jobs.snapshots_job import require_snapshots
+from loader.materialise.merge import source_run
+from loader.materialise.merge.table_merge import merge_table
 from loader.materialise.rules import TableRule
-from loader.materialise.snapshots_job import require_snapshots
 from loader.materialise.spec import MaterialiseResult
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column
 from loader.pipeline import intervals, purge, snapshots_job, view
-from loader.pipeline.releasing import quarantines_of, release
+from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.staging.documents import Barrier, Manifest, Published, TableFilter
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
@@ -164,7 +164,7 @@ def test_a_table_that_a_faster_run_brought_on_is_not_quarantined(both: Lake, mon
         return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "merge_table", overtaken)
+        patch.setattr(source_run, "merge_table", overtaken)
         result = both.merged()
     assert statuses(result) == {"items": "applied", "orders": "failed"}
     assert (result.published, quarantines_of(settings(both)).all()) == ("", {})

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from loader.errors import GapError, UsageError
-from loader.materialise import verifying
-from loader.materialise.run import materialise
+from loader.materialise.collapse import file_checks
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.merge.source_run import materialise
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column, TableSchema
 from loader.schema.evolution import STRICT
 from loader.staging.documents import Barrier, Published, TableFilter
@@ -74,7 +74,7 @@ def unchanged(lake: Lake) -> bool:
 @pytest.fixture(params=["by the driver", "by tasks"])
 def verified(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where files are hashed; by tasks on a cluster, here by those of a local Spark."""
-    monkeypatch.setattr(verifying, "_spread", lambda *_: request.param == "by tasks")
+    monkeypatch.setattr(file_checks, "_spread", lambda *_: request.param == "by tasks")
 
 
 def swap(at: int) -> Barrier:

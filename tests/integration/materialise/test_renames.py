@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loader.materialise.branch import Branch
+from loader.materialise.iceberg.branch import Branch
 from loader.model.table import Column, TableSchema
 from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake

@@ -12,7 +12,7 @@ import pytest
 from loader.doctor.page import continues
 from loader.doctor.server import runway
 from loader.errors import BinlogFormatError, GapError, LoaderError
-from loader.extract.run import extract
+from loader.extract.extraction import extract
 from loader.extract.workers import Threads
 from loader.pipeline import chain_of, extract_job, snapshot_position, source_runway
 from tests.integration.pipeline.test_continuity import Shop, purge, run, shop, sizes

@@ -10,7 +10,7 @@ import pytest
 
 from infra.servers import Server
 from loader import pipeline
-from loader.airflow.already import done_before
+from loader.airflow.finished_work import done_before
 from loader.errors import LoaderError, StagedDataError, UsageError
 from loader.extract.backlog import extract_backlog, staged_backlog
 from loader.extract.spec import ExtractSpec, TransportSettings

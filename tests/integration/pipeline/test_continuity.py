@@ -15,14 +15,14 @@ from infra.servers import Kind, Server
 from infra.servers.process import wait_until
 from loader import pipeline
 from loader.errors import DataError, GapError, LoaderError, UsageError
-from loader.extract.run import extract
+from loader.extract.extraction import extract
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import Threads
-from loader.materialise.chain import Chain
+from loader.materialise.plan.interval_chain import Chain
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline import IntervalChosen, chain_of, snapshot_position
-from loader.pipeline.following import log_of
+from loader.pipeline.failover import log_of
 from loader.settings import SourceSettings
 from loader.source.continuity import (
     AnotherServer,
@@ -34,10 +34,10 @@ from loader.source.continuity import (
 )
 from loader.staging.chain import Superseded
 from loader.staging.documents import Followed, Generation, Manifest
-from loader.store.opening import open_store
-from loader.transport.connection import connected, log_sizes
+from loader.store.registry import open_store
+from loader.transport.server.connection import connected, log_sizes
 from tests.integration.pipeline.conftest import settings_of
-from tests.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
+from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration
 

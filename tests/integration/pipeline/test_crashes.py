@@ -18,16 +18,16 @@ from infra.servers import Server
 from infra.servers.process import wait_until
 from loader.errors import LoaderError
 from loader.extract.spec import TransportSettings
-from loader.job import failure
 from loader.model.position import Position
 from loader.pipeline import chain_of, snapshot_position
 from loader.settings import IntervalLimits
-from loader.source.inspect import log_end
+from loader.source.server_facts import log_end
+from loader.spark.job import failure
 from loader.staging.documents import Manifest
-from loader.store.opening import open_store
-from loader.transport.connection import connected
+from loader.store.registry import open_store
+from loader.transport.server.connection import connected
 from tests.integration.pipeline.test_continuity import Shop, begun
-from tests.replicas import address_of
+from tests.support.replicas import address_of
 
 pytestmark = pytest.mark.integration
 

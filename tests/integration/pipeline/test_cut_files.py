@@ -17,14 +17,14 @@ from infra.servers import Server
 from infra.servers.process import wait_until
 from loader.errors import LoaderError
 from loader.extract.spec import TransportSettings
-from loader.job import failure
 from loader.model.position import Position
 from loader.pipeline import chain_of, snapshot_position
-from loader.source import inspect
+from loader.source import server_facts
+from loader.spark.job import failure
 from loader.transport.base import LogLags
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.pipeline.test_continuity import Shop, begun
-from tests.replicas import address_of
+from tests.support.replicas import address_of
 
 pytestmark = pytest.mark.integration
 
@@ -46,7 +46,7 @@ class Seen:
 
     def end(self) -> Position:
         with connected(address_of(self.server)) as connection:
-            return inspect.log_end(connection)
+            return server_facts.log_end(connection)
 
     def settle(self) -> None:
         """MariaDB writes a checkpoint to a new file some time after it has begun it."""

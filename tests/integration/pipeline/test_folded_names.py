@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from infra.servers import Server, fetch, start_server
-from loader.materialise.events import Altered, Came, Emptied, Left, Made, events_of
+from loader.materialise.plan.ddl_events import Altered, Came, Emptied, Left, Made, events_of
 from loader.model.table import TableName
 from tests.integration.pipeline.nameless import begun
 

@@ -10,13 +10,13 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.errors import UnsupportedError, UsageError
-from loader.extract.accounts import LEFT_OUT
+from loader.extract.accounting.accounts import LEFT_OUT
 from loader.model.table import TableName, TableSchema
 from loader.pipeline import chain_of
 from loader.staging.documents import Manifest
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.integration.pipeline.nameless import Shop, begun, log_end_of
-from tests.replicas import run
+from tests.support.replicas import run
 
 pytestmark = pytest.mark.integration
 

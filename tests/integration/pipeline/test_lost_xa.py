@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from loader.errors import UnsupportedError
-from loader.materialise.events import events_of
+from loader.materialise.plan.ddl_events import events_of
 from loader.model.table import TableName
 from tests.integration.pipeline.test_continuity import StartServer, begun, purge, sizes
-from tests.replicas import run
+from tests.support.replicas import run
 
 pytestmark = pytest.mark.integration
 

@@ -10,14 +10,14 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.errors import UsageError
-from loader.extract.skipping import READ_BEFORE, SKIPPED
+from loader.extract.gtids.skipped_transactions import READ_BEFORE, SKIPPED
 from loader.pipeline import chain_of, snapshot_position
 from loader.source.continuity import Errant
 from loader.staging.documents import Manifest
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.test_continuity import Shop
-from tests.replicas import address_of, options_of_replica, run
+from tests.support.replicas import address_of, options_of_replica, run
 from tests.unit.binlog.reading import fields, records
 
 pytestmark = pytest.mark.integration

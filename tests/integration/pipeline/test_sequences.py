@@ -8,15 +8,15 @@ import pytest
 
 from loader import pipeline
 from loader.errors import UnsupportedError
-from loader.materialise.events import events_of
+from loader.materialise.plan.ddl_events import events_of
 from loader.model.table import TableName
 from loader.source.schemas import find_tables, read_schemas
 from loader.staging.filters import Captured
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.conftest import StartServer
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.nameless import Shop
-from tests.replicas import address_of, run
+from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration
 

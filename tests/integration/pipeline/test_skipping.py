@@ -15,9 +15,9 @@ from loader import pipeline
 from loader.extract.spec import TransportSettings
 from loader.pipeline import chain_of
 from loader.staging.documents import Manifest, Skip
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from loader.transport import dump
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.test_continuity import Shop, StartServer, address_of, replicating, run
 from tests.unit.binlog.reading import fields, records

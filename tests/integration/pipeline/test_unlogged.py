@@ -10,13 +10,13 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.errors import UnsupportedError
-from loader.materialise.events import events_of
+from loader.materialise.plan.ddl_events import events_of
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
 from tests.conftest import StartServer
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.nameless import Shop
-from tests.replicas import address_of, run
+from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration
 

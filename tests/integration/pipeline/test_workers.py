@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader.errors import GapError
-from loader.extract.run import again, extract
+from loader.extract.extraction import again, extract
 from loader.extract.workers import Tasks, Threads, Workers, workers_of
-from loader.job import carried, failure
 from loader.pipeline import chain_of, extract_job, snapshot_position
+from loader.spark.job import carried, failure
 from tests.integration.pipeline.test_continuity import Shop, shop
-from tests.spark import jars, settings, spark
+from tests.support.spark import jars, settings, spark
 
 pytestmark = pytest.mark.integration
 

@@ -22,10 +22,10 @@ from loader.model.table import TableSchema
 from loader.schema.changes import Altered
 from loader.schema.evolution import STRICT, Added, Evolution, Kept, Step, evolve
 from loader.schema.history import SchemaHistory
-from loader.schema.reading import table_changes
+from loader.schema.statement_reader import table_changes
 from loader.source.schemas import read_schemas
 from loader.staging.documents import Barrier
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Row, Source, Staged, name_of, table_rows
 from tests.integration.schema.alters import MODES, Alters
 from tests.integration.schema.test_type_changes import in_spark

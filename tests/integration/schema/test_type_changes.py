@@ -13,10 +13,10 @@ import pytest
 from loader.model.table import Column
 from loader.schema.changes import Altered, ColumnDefinition, ModifyColumn
 from loader.schema.constants import UntoldError
-from loader.schema.preserving import as_column, dates_nulls, longest_kept
-from loader.schema.reading import table_changes
+from loader.schema.statement_reader import table_changes
+from loader.schema.type_preservation import as_column, dates_nulls, longest_kept
 from loader.source.schemas import read_schemas
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Source, expected, name_of, shown
 from tests.integration.schema.types import all_types
 

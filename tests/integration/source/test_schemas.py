@@ -10,12 +10,12 @@ import pytest
 from loader.errors import UnsupportedError, UsageError
 from loader.model.table import TableName, TableSchema
 from loader.schema.history import SchemaHistory
-from loader.schema.reading import table_changes
-from loader.source.every import read_tables
+from loader.schema.statement_reader import table_changes
+from loader.source.bulk_schemas import read_tables
 from loader.source.schemas import find_tables, labels_of, read_key, read_schemas
 from tests.conftest import StartServer
-from tests.integration.snapshot import more_values
-from tests.integration.snapshot.source_server import SourceServer
+from tests.integration.initial_load import more_values
+from tests.integration.initial_load.source_server import SourceServer
 
 pytestmark = pytest.mark.integration
 

@@ -9,15 +9,15 @@ import pytest
 
 from loader.config import Config
 from loader.errors import UnsupportedError
-from loader.materialise.events import events_of
-from loader.materialise.timeline import Standing, Timeline, unfold
+from loader.materialise.plan.ddl_events import events_of
+from loader.materialise.plan.timeline import Standing, Timeline, unfold
 from loader.model.position import Position
 from loader.model.table import TableSchema
 from loader.pipeline import begin, chain_of, snapshot_position
 from loader.settings import IntervalLimits
 from loader.source.schemas import read_schemas, read_untold
 from loader.staging.documents import Manifest, Plan
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Source, name_of
 from tests.integration.types.kinds import Kind, times
 from tests.integration.types.tables import TypedTable, run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from loader.binlog import codepages
+from loader.binlog.values import codepages
 from tests.integration.types.kind import Kind, Make
 
 _SPECIAL = r"""'a"b\\c\n\r\0\t,\'\Z;|', '\\N', '"', ' lead and trail ', '\\\\n', 'NULL', '', '""', '\\'"""

@@ -11,13 +11,13 @@ import numpy as np
 
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.binlog.index import LogIndex, Walk
-from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Counts, Stager
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import LoaderError
-from loader.extract.blocks import Window, windows
-from loader.extract.span import LogRange
+from loader.extract.log_ranges import LogRange
+from loader.extract.windows import Window, windows
 from loader.model.table import TableName, TableSchema
-from loader.reader.walking import LogBytes, log_bytes
+from loader.reader.files.log_walk import LogBytes, log_bytes
 
 FILE = "binlog.000001"
 UNIT = 10**12

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loader.binlog.codepages import SINGLE, WITH_PAIRS, covered, decoded, sequences, table_of
+from loader.binlog.values.codepages import SINGLE, WITH_PAIRS, covered, decoded, sequences, table_of
 from loader.errors import DataError
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import ASCII, BINARY, Field, Table, blob, char, geometry, integer, varchar, vector
 from tests.unit.binlog.reading import staged
 from tests.unit.binlog.test_floats import expected_float
-from tests.unit.binlog.test_texts import column, quoted
+from tests.unit.binlog.test_quoted_text import column, quoted
 
 MANY = settings(max_examples=60, deadline=None)
 COLLATIONS = {
@@ -180,7 +180,7 @@ def test_a_geometry_is_the_hex_of_srid_and_wkb() -> None:
 @pytest.mark.parametrize("mariadb", [False, True])
 @pytest.mark.parametrize("listed", [False, True])
 def test_geometry_and_vector_count_as_their_servers_count_them(mariadb: bool, listed: bool) -> None:
-    from loader.binlog.tablemap import read_table_map
+    from loader.binlog.events.table_map import read_table_map
 
     fields: list[Field] = [varchar("a", 9, 28), geometry("g", BINARY if mariadb else None), varchar("b", 9, 9)]
     fields += [varchar("w", 9, BINARY) if mariadb else vector("w"), varchar("c", 9, 7), varchar("d", 9, 28)]

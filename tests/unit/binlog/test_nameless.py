@@ -10,7 +10,7 @@ import pytest
 
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.binlog.index import Walk
-from loader.binlog.registry import TableRegistry
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import DataError, LoaderError
 from loader.model.table import SchemaVersion, TableSchema
 from tests.unit.binlog.builder import LogBuilder

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from loader.errors import RetryableError
-from loader.materialise import merge as merging
-from loader.materialise.chain import Chain
-from loader.materialise.history import GENERATION, SCHEMA_ID, SOURCE, Applied
-from loader.materialise.plan import Copy, Empty, Fill, Merge, Work
+from loader.materialise.iceberg.table_metadata import GENERATION, SCHEMA_ID, SOURCE, Applied
+from loader.materialise.iceberg.warehouse import recorded_schema, schema_property
+from loader.materialise.merge import table_merge as merging
+from loader.materialise.merge.merge_planner import plan_merge, stands
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import Copy, Empty, Fill, Merge, Work
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings, TableResult
-from loader.materialise.standing import plan_merge, stands
-from loader.materialise.warehouse import recorded_schema, schema_property
 from loader.model.table import TableName, TableSchema
 from loader.schema.evolution import Added, Kept
 from tests.integration.materialise.staged_writer import GENERATION as LOG
@@ -89,7 +89,7 @@ class PlainWarehouse:
         self._commit(schema.name, schema, "", seqno, position, rows, loaded=True)
 
     def attempt(self, chain: Chain, table: TableName, target: int, record: Any, **how: Any) -> TableResult:
-        """As `loader.materialise.merge._attempt`; a commit may fail, or its reply be lost."""
+        """As `loader.materialise.merge.table_merge._attempt`; a commit may fail, or its reply be lost."""
         history = self.history(table)
         merge = plan_merge(self, history, chain, table, target, record, **how)  # type: ignore[arg-type]
         if isinstance(merge, TableResult):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loader.errors import UnsupportedError
-from loader.materialise.lifetimes import Origin, new_life, origin_of
+from loader.materialise.plan.lifetimes import Origin, new_life, origin_of
 from loader.model.table import TableName
 from loader.staging.documents import Barrier, Manifest, StagedFile
 from tests.integration.materialise.staged_writer import IDENTITY, number, position

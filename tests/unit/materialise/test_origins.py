@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from loader.materialise.chain import Chain
-from loader.materialise.published import publish
+from loader.materialise.merge.published_record import publish
+from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Barrier, Manifest, Plan
-from loader.testing import MemoryStore
+from tests.support.memory_store import MemoryStore
 from tests.unit.pipeline.forged import forged_manifest, forged_plan
 from tests.unit.pipeline.site import GENERATION
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from loader.materialise import merge, run
+from loader.materialise.merge import source_run, table_merge
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import Column, TableName, TableSchema
 from loader.staging.documents import Barrier
@@ -95,7 +95,7 @@ class Shop:
             catalog=self.warehouse.catalog, through_seqno=through,
         )  # fmt: skip
         print(f"run through {through}")
-        return run.materialise(None, spec)  # type: ignore[arg-type]
+        return source_run.materialise(None, spec)  # type: ignore[arg-type]
 
     def load(self, name: str) -> None:
         """Load a table, also again, as it is on the server now."""
@@ -144,10 +144,10 @@ def barrier(entry: Statement) -> Barrier:
 @pytest.fixture
 def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     shop = Shop(request.param, tmp_path)
-    monkeypatch.setattr(run, "Warehouse", lambda *_: shop.warehouse)
-    monkeypatch.setattr(run, "Warehouses", lambda *_: shop.warehouse)
-    monkeypatch.setattr(run, "tables_at_once", lambda _: 1)
-    monkeypatch.setattr(merge, "_attempt", lambda warehouse, *rest, **how: warehouse.attempt(*rest, **how))
+    monkeypatch.setattr(source_run, "Warehouse", lambda *_: shop.warehouse)
+    monkeypatch.setattr(source_run, "Warehouses", lambda *_: shop.warehouse)
+    monkeypatch.setattr(source_run, "tables_at_once", lambda _: 1)
+    monkeypatch.setattr(table_merge, "_attempt", lambda warehouse, *rest, **how: warehouse.attempt(*rest, **how))
     shop.begin()
     return shop
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from loader.errors import GapError, UsageError
-from loader.materialise.chain import Chain
-from loader.materialise.plan import plan_table
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import plan_table
+from loader.materialise.plan.timeline import Standing, unfold
 from loader.materialise.rules import DEFAULT
-from loader.materialise.timeline import Standing, unfold
 from loader.model.table import TableName, TableSchema
 from loader.reader.rows import record_of
 from loader.staging.documents import Plan

@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 from loader import pipeline
-from loader.airflow.already import done_before
+from loader.airflow.finished_work import done_before
 from loader.doctor import page
-from loader.materialise.chain import Chain
-from loader.materialise.keeping import viewed
-from loader.materialise.published import publish
-from loader.materialise.run import _changed, _steps, known_tables
+from loader.materialise.maintain.snapshot_retention import viewed
+from loader.materialise.merge.published_record import publish
+from loader.materialise.merge.source_run import _changed, _steps, known_tables
+from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.pipeline import planning, states
+from loader.pipeline import planning, source_status
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.staging.schemas import SchemaStore
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.unit.extract.intervals import IDENTITY
 from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, ForgedStore, forged_manifest, position
 from tests.unit.pipeline.site import settings_of
@@ -45,16 +45,16 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
         yield None
 
     monkeypatch.setattr(planning, "connected", nobody)
-    monkeypatch.setattr(planning.inspect, "check_settings", lambda _: None)
+    monkeypatch.setattr(planning.server_facts, "check_settings", lambda _: None)
     monkeypatch.setattr(planning, "prove", lambda *_: None)
     monkeypatch.setattr(page, "prove", lambda *_: None)
     monkeypatch.setattr(
         planning, "_read", lambda _s, _l, start, *_: planning._Read(start_after(start), [], "", (), False, [])
     )
     monkeypatch.setattr(planning, "stops", lambda _log, interval, _limits: [interval.stop])
-    monkeypatch.setattr(states, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
-    monkeypatch.setattr(states, "_bytes_between", lambda *_: 0)
-    monkeypatch.setattr(states, "source_runway", lambda _: None)
+    monkeypatch.setattr(source_status, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
+    monkeypatch.setattr(source_status, "_bytes_between", lambda *_: 0)
+    monkeypatch.setattr(source_status, "source_runway", lambda _: None)
     return settings_of(tmp_path)
 
 

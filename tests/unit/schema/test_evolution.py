@@ -10,7 +10,7 @@ from loader.errors import UnsupportedError
 from loader.model.table import Column, TableName, TableSchema
 from loader.schema.changes import Altered
 from loader.schema.evolution import STRICT, Added, Evolution, Kept, Origin, Step, created_like, evolve
-from loader.schema.reading import table_changes
+from loader.schema.statement_reader import table_changes
 
 NAME = TableName("shop", "t")
 ID, A, B = Column("id", "int"), Column("a", "varchar", charset="utf8mb4"), Column("B", "datetime", size=3)

@@ -6,7 +6,7 @@ import pytest
 
 from loader.model.table import Column, SchemaVersion, TableName, TableSchema
 from loader.schema.history import KnownTable, SchemaHistory
-from loader.schema.reading import table_changes
+from loader.schema.statement_reader import table_changes
 
 T, U = TableName("db", "t"), TableName("db", "u")
 ID, A = Column("id", "int"), Column("a", "varchar", charset="latin1")

@@ -1,0 +1,303 @@
+"""Where a table stands in the warehouse, and what a merge of it has to do. No Spark job runs for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+from loader.errors import DataError, GapError, LoaderError, RetryableError, UnsupportedError
+from loader.materialise.iceberg.table_metadata import Applied, TableHistory
+from loader.materialise.iceberg.warehouse import Warehouse, check_ours, recorded_schema
+from loader.materialise.merge.published_record import known_through
+from loader.materialise.plan.ddl_events import Came, check_load, events_of
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.lifetimes import new_life
+from loader.materialise.plan.merge_plan import Merge, plan_table
+from loader.materialise.plan.record_presence import has_records
+from loader.materialise.plan.staging_gaps import check_told
+from loader.materialise.plan.timeline import Copied, CopyOf, Standing, State, Timeline, unfold
+from loader.materialise.rules import TableRule, check_rule
+from loader.materialise.spec import TableResult
+from loader.model.table import TableName
+from loader.staging.documents import Manifest, Published
+from loader.staging.refusals import refusal_of
+
+_LOG = logging.getLogger(__name__)
+
+
+class WaitingForTable(RetryableError):
+    """A table takes the rows of another table, named by `where["table"]`, that has not been brought far enough."""
+
+
+def plan_merge(
+    warehouse: Warehouse,
+    history: TableHistory | None,
+    chain: Chain,
+    table: TableName,
+    target: int,
+    record: Published | None,
+    *,
+    settle: bool = False,
+    since: int = 0,
+) -> Merge | TableResult:
+    """What a table needs to get to `target`, or to a place before it, or how it stands when it needs nothing.
+
+    With `settle`, a statement or record that changes nothing also is a reason to commit the position: another table
+    takes the rows from the snapshot of that position. `since`: nothing before the statement with that seqno counts, as
+    of `new_life`.
+
+    Raises:
+        DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
+    """
+    applied = check_ours(history, table, chain.source, chain.generations) if history else None
+    rule = warehouse.rule(table)
+    standing = _standing(history, applied, chain, table, target, record, rule)
+    if standing is None:
+        return stands(table, None, "unchanged", target)
+    if history:
+        check_rule(history.properties, rule, table)
+    if (behind := chain.dropped_in_gap(table, standing.applied)) is not None:
+        standing = replace(standing, applied=behind, state="gone")
+    if standing.applied >= target:
+        return stands(table, applied, "already", standing.applied)
+    if since:
+        standing = replace(standing, applied=max(standing.applied, since - 1))
+    chain.check_joined(table, standing.applied)
+    manifests = chain.covering(standing.applied, target)
+    copies = partial(copy_of, warehouse, chain, record, table)
+    try:
+        timeline = _timeline(chain, table, standing, target, manifests, copies, rule, history)
+    except (UnsupportedError, GapError) as error:
+        life = new_life(table, manifests, standing.applied, target)
+        if life is not None and rule.mode != "mirror" and chain.origin_of(table, target).dropped:
+            error.hint = _excluding(table)  # it cannot be loaded any more, and its past is not to be left out
+        if life is None or rule.mode != "mirror":
+            raise
+        _LOG.warning("%s: %s; the table was dropped, renamed or made again since, and goes on there", table, error.what)
+        later = replace(standing, applied=life - 1)
+        manifests = tuple(one for one in manifests if one.stop_seqno >= life)
+        timeline = _timeline(chain, table, later, target, manifests, copies, rule, history)
+    merge = plan_table(table, timeline, manifests, rule, new=history is None)
+    if history is None and merge.schema is None:  # without a row nothing tells its columns, and nothing is to be made
+        if merge.target == target:
+            return stands(table, None, "unchanged", target)
+        return plan_merge(
+            warehouse, history, chain, table, target, record, settle=settle, since=merge.target + 1
+        )  # over the statement before which it would be settled: there is no row to take
+    same = not merge.stages and merge.keeps_columns and (merge.schema, merge.state) == (standing.schema, standing.state)
+    settled = not settle or not _concerned(chain, table, standing.applied, target)
+    return stands(table, applied, "unchanged", target) if same and settled and merge.target == target else merge
+
+
+def _timeline(
+    chain: Chain,
+    table: TableName,
+    standing: Standing,
+    target: int,
+    manifests: Sequence[Manifest],
+    copies: CopyOf,
+    rule: TableRule,
+    history: TableHistory | None,
+) -> Timeline:
+    _check_captured(chain, manifests, table)
+    events = events_of(table, manifests, standing.applied, target, gone=standing.state == "gone")
+    check_load(table, events, lambda: history.exact_at if history else 0)
+    check_told(table, manifests, standing.applied, target)
+    holds = partial(has_records, chain.store)
+    timeline = unfold(table, standing, target, manifests, events, copies, holds, apart=rule.on_drop == "keep")
+    if timeline.target <= standing.applied:
+        raise no_progress(table, target, f"its next step ends at seqno {timeline.target}")
+    return timeline
+
+
+def copy_of(
+    warehouse: Warehouse, chain: Chain, record: Published | None, taker: TableName, table: TableName, seqno: int
+) -> Copied | None:
+    """Return a table, whose name `taker` had next, as it was right before a seqno; None if it had no row.
+
+    Raises:
+        UnsupportedError: it is not in the warehouse, no snapshot of it is of that place, or it cannot be brought there.
+        WaitingForTable: it was not brought there yet.
+    """
+    history = warehouse.history(table)
+    applied = history.applied_before(seqno) if history else None
+    try:
+        since = applied.seqno if applied else chain.origin_of(table, seqno - 1).seqno
+    except UnsupportedError as error:
+        raise not_taken(table, taker, error) from error
+    if since is None:
+        raise _never_read(table, taker)
+    newest = history.applied if history else None
+    beyond = newest is not None and newest.seqno >= seqno
+    low = known_through(record, table, applied) if applied else since
+    try:
+        lacks = beyond and _changed(chain, table, low, seqno - 1, with_statements=applied is not None)
+        if beyond and not lacks and applied is None:
+            lacks = _took_rows(warehouse, chain, record, taker, table, low, seqno - 1)
+        ready = beyond or not isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge)
+    except (UnsupportedError, GapError) as error:
+        raise not_taken(table, taker, error) from error
+    if lacks:
+        raise UnsupportedError(
+            f"table {table} has no snapshot of right before its rows were taken by the table that got its name",
+            why="it was loaded anew or brought over that statement before its earlier changes were applied",
+            hint=taker.load_again,
+            table=table,
+        )
+    if not ready:
+        raise WaitingForTable(
+            f"table {table} is not yet applied up to the statement by which another table takes its rows",
+            hint="loader run",
+            table=table,
+            seqno=seqno,
+        )
+    if applied and applied.state == "gone":
+        raise _never_read(table, taker)
+    if history is None or applied is None or applied.state == "fresh":
+        return None
+    return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
+
+
+def _took_rows(
+    warehouse: Warehouse,
+    chain: Chain,
+    record: Published | None,
+    taker: TableName,
+    table: TableName,
+    after: int,
+    upto: int,
+) -> bool:
+    """Return whether a table took rows of another one by a statement with `after` < seqno <= `upto`."""
+    events = events_of(table, tuple(chain.between(after, upto)), after, upto) if after < upto else []
+    came = (event for event in events if isinstance(event, Came))
+    return any(copy_of(warehouse, chain, record, taker, event.other, event.seqno) for event in came)
+
+
+def _never_read(table: TableName, taker: TableName) -> UnsupportedError:
+    return UnsupportedError(
+        f"table {table} got the name of a captured table, and is not in the warehouse itself",
+        why="its rows were never read, so nobody knows which ones it brought",
+        hint=taker.load_again,
+        table=table,
+    )
+
+
+def not_taken(table: TableName, taker: TableName, error: LoaderError) -> UnsupportedError:
+    """Return the error of a table that takes the rows of another one, which stops before that place."""
+    return UnsupportedError(
+        f"table {table} cannot be brought to where table {taker} takes its rows",
+        why=f"{error.what}: {error.why}" if error.why else error.what,
+        hint=taker.load_again,
+        table=taker,
+        position=error.where.get("position"),
+    )
+
+
+def _changed(chain: Chain, table: TableName, after: int, through: int, *, with_statements: bool) -> bool:
+    """Return whether the table changed with `after` < seqno <= `through`, or may have.
+
+    Of a table that was made in between the statements do not count: without records it had no rows.
+    """
+    manifests = tuple(chain.between(after, through)) if after < through else ()
+    missing = any(not chain.captures(one.start_seqno, table) for one in manifests)
+    left_out = any(one.name == table and after < one.seqno <= through for m in manifests for one in m.left_out)
+    return missing or left_out or _concerned(chain, table, after, through, with_statements=with_statements)
+
+
+def _concerned(chain: Chain, table: TableName, after: int, through: int, *, with_statements: bool = True) -> bool:
+    """Return whether the log holds records of a table, or statements about it, with `after` < seqno <= `through`."""
+    manifests = tuple(chain.between(after, through)) if after < through else ()
+    files = (file for manifest in manifests for file in manifest.of_table(table))
+    records = any(file.rows and file.min_seqno <= through and file.max_seqno > after for file in files)
+    return records or (bool(events_of(table, manifests, after, through)) and with_statements)
+
+
+def stands(
+    table: TableName, applied: Applied | None, status: Literal["already", "unchanged"], complete: int
+) -> TableResult:
+    """Return the result of a run that had nothing to do, for a table with every record up to the seqno `complete`."""
+    if applied is None:
+        return TableResult(table=str(table), status=status, complete_through=complete)
+    return TableResult(
+        table=str(table),
+        status=status,
+        applied_seqno=applied.seqno,
+        position=applied.position,
+        snapshot=applied.snapshot,
+        complete_through=complete,
+    )
+
+
+def no_progress(table: TableName, target: int, why: str) -> LoaderError:
+    """Return the error of a table that stays before the seqno `target` although nothing stops it; no retry can help."""
+    return LoaderError(
+        "the table does not advance to its target, and another run would not change that",
+        why=why,
+        hint=f"{table.load_again}; this is a fault of the loader, please report it",
+        table=table,
+        seqno=target,
+    )
+
+
+def _standing(
+    history: TableHistory | None,
+    applied: Applied | None,
+    chain: Chain,
+    table: TableName,
+    target: int,
+    record: Published | None,
+    rule: TableRule,
+) -> Standing | None:
+    """Return where a table stands; None for one that was dropped before it was ever loaded, and needs nothing."""
+    if history is not None and applied is not None:
+        state: State = "gone" if applied.state == "gone" else "fresh" if applied.state == "fresh" else ""
+        return Standing(recorded_schema(history, table), known_through(record, table, applied), state)
+    if history is not None and history.head is not None:
+        raise replaced(table)
+    origin = chain.origin_of(table, target, every_life=rule.mode != "mirror")
+    if origin.seqno is not None:
+        return Standing(recorded_schema(history, table) if history else None, origin.seqno, "gone")
+    if origin.dropped and rule.mode == "mirror":
+        return None
+    refused = None if origin.dropped else refusal_of(chain.store, chain.source, table)
+    if refused:
+        raise DataError(
+            f"changes of table {table} are staged, and its initial load was refused",
+            why=": ".join(filter(None, (refused.error["what"], refused.error["why"]))),
+            hint=f"{refused.error['hint']}; then: loader initial-load --table {table.argument}",
+            table=table,
+        )
+    raise DataError(
+        f"changes of table {table} are staged, but it was never loaded",
+        why="the table was dropped since, so it cannot be loaded any more" if origin.dropped else "",
+        hint=_excluding(table) if origin.dropped else f"loader initial-load --table {table.argument}",
+        table=table,
+    )
+
+
+def _excluding(table: TableName) -> str:
+    return f"add {str(table)!r} to tables.exclude of the source, then: loader run"
+
+
+def replaced(table: TableName) -> DataError:
+    """The error of a table of ours with rows that nothing says of up to where they have the log."""
+    return DataError(
+        "the table was replaced in the warehouse",
+        why="its rows are of a commit that does not go back to one of the loader",
+        hint=table.load_again,
+        table=table,
+    )
+
+
+def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableName) -> None:
+    for manifest in manifests:
+        if not chain.captures(manifest.start_seqno, table):
+            raise GapError(
+                "the table was not captured all the time",
+                why=f"the interval [{manifest.start}, {manifest.stop}) was extracted without it",
+                hint=table.load_again,
+                table=table,
+            )

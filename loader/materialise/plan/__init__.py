@@ -1,0 +1,1 @@
+"""Planning a merge, from documents alone. Pure: imports neither pyspark nor a driver."""

@@ -1,0 +1,374 @@
+"""The extracted intervals, initial loads and published records of a source's log, as one run sees them.
+
+The log is that of a generation, behind as much as counts of those that it follows on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import NamedTuple
+
+from loader.errors import GapError, StagedDataError, UnsupportedError
+from loader.failpoints import failpoint
+from loader.materialise.plan.ddl_events import read_barrier, writes_rows
+from loader.materialise.plan.lifetimes import Origin, origin_of
+from loader.materialise.plan.merge_plan import covering
+from loader.model.table import TableName
+from loader.schema.changes import Renamed
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Manifest, Published
+from loader.staging.filters import Captured
+from loader.staging.interval_starts import ENDLESS
+from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
+from loader.staging.schemas import SchemaStore
+from loader.store.base import ObjectNotFound, Store
+
+
+class Join(NamedTuple):
+    """Where one generation goes on from another: the older one, up to which seqno it counts, where the newer begins.
+
+    `gap`: why the log between was not read; empty where nothing lies between. `schemas`: see Generation.
+    """
+
+    older: str
+    stop: int
+    start: int
+    gap: str = ""
+    schemas: str = ""
+
+
+class Chain:
+    """The intervals of a log, read where they are needed, and what has been read of them so far. Safe for threads.
+
+    The run goes from an interval to the next by its stop. So the requests depend on how far tables have to go, and not
+    on how many intervals there are.
+    """
+
+    def __init__(self, store: Store, source: str, generation: str) -> None:
+        self.store = store
+        self.source = source
+        self.generation = generation
+        self._plans = PlanChain(store, source)
+        lineage = self._plans.lineage(generation)
+        self.identity = lineage[-1].identity
+        self.generations = tuple(one.name for one in lineage)
+        self.joins = tuple(
+            Join(new.follows.name, new.follows.stop_seqno, new.start_position.seqno(new.shift), new.gap, new.schemas)
+            for new in lineage
+            if new.follows
+        )
+        # Of each generation the seqnos from which and up to which it counts.
+        begins = (0, *(join.start for join in self.joins))
+        self._counts = tuple(zip(begins, (*(join.stop for join in self.joins), ENDLESS), strict=True))
+        self._manifests: dict[int, Manifest | None] = {}
+        self._captured: dict[int, Captured] = {}
+        self._record: Published | None = None
+        self._asked = False
+        self._lock = Lock()
+
+    def manifest(self, start: int) -> Manifest | None:
+        """The manifest of the interval with that start seqno; None while it is not extracted.
+
+        Raises:
+            StagedDataError: it is of another interval or source than its place says.
+        """
+        with self._lock:
+            if start not in self._manifests:
+                generation = self._of(start)
+                manifest = self._plans.manifest(generation, start) if generation else None
+                if manifest is not None:
+                    key = f"{interval_folder(self.source, generation, start)}/manifest.json"
+                    _check_place(manifest, key, self.source, generation, start)
+                self._manifests[start] = manifest
+            return self._manifests[start]
+
+    def _of(self, start: int) -> str:
+        """The generation that counts at a seqno; empty where none does."""
+        for name, (begin, stop) in zip(reversed(self.generations), reversed(self._counts), strict=True):
+            if start >= begin:
+                return name if start < stop else ""
+        return ""
+
+    def _continued(self, seqno: int) -> int:
+        """Where the log goes on behind a seqno: at another one where a newer generation follows."""
+        starts = {join.stop: join.start for join in self.joins}
+        while seqno in starts:
+            seqno = starts[seqno]
+        return seqno
+
+    def _holding(self, seqno: int) -> int | None:
+        """The start of the last interval that begins at or before a seqno."""
+        if self.manifest(seqno):
+            return seqno
+        for name, (begin, stop) in zip(reversed(self.generations), reversed(self._counts), strict=True):
+            if begin <= seqno and (found := next(self._plans.falling(name, min(seqno + 1, stop)), None)) is not None:
+                return found
+        return None
+
+    def _starts(self, first: int, target: int) -> Iterator[int]:
+        """Starts of intervals from the one that holds a seqno on, up to a target: each one's stop is the next one.
+
+        Where an interval has neither manifest nor plan, the one that is listed next comes next: it is for others to
+        say that one is missing.
+        """
+        at = self._holding(self._continued(first))
+        at = self._listed_after(-1) if at is None else at
+        while at is not None and at < target:
+            yield at
+            known = self.manifest(at) or self._plans.plan(self._of(at), at)
+            following = self._continued(known.stop_seqno) if known else None
+            there = following is not None and (following >= target or self.manifest(following))
+            at = following if there else self._listed_after(at)
+
+    def _listed_after(self, seqno: int) -> int | None:
+        for name, (_, stop) in zip(self.generations, self._counts, strict=True):
+            found = next(self._plans.rising(name, seqno), None)
+            if found is not None and found < stop:
+                return found
+        return None
+
+    def target(self, through: int | None) -> Manifest | None:
+        """The interval that stops at `through`, or the last one; None when nothing was extracted yet.
+
+        Raises:
+            GapError: no extracted interval stops there.
+        """
+        if through is None:
+            return self._newest()
+        newest = self._newest()
+        if newest is not None and newest.stop_seqno == through:
+            return newest
+        start = self._holding(through - 1)
+        found = self.manifest(start) if start is not None else None
+        if found is not None and found.stop_seqno == through:
+            return found
+        raise GapError(
+            "no extracted interval stops where the tables are to be brought",
+            hint="extract that interval first",
+            source=self.source,
+            seqno=through,
+        )
+
+    def _newest(self) -> Manifest | None:
+        """The last manifest that counts."""
+        if found := self._plans.staged(self.generation):
+            return self.manifest(found.start_seqno)
+        for join in reversed(self.joins):  # it goes on from the stop of the last one, or from its own start
+            if found := self._plans.stopping(join.older, join.stop):
+                return self.manifest(found.start_seqno)
+        return None
+
+    def covering(self, applied: int, target: int) -> tuple[Manifest, ...]:
+        """See `loader.materialise.plan.merge_plan.covering`."""
+        starts = list(self._starts(applied, target)) if applied < target else []
+        return covering(self.manifest, starts, applied, target, {join.start: join.stop for join in self.joins})
+
+    def check_joined(self, table: TableName, applied: int) -> None:
+        """Raise GapError when the log does not go on for a table from one generation to the next.
+
+        It was not read between them, or the table's initial load read more of the older one than the newer one goes on
+        from: what it read then may never have reached the server that is followed now.
+        """
+        for join in self.joins:
+            if join.gap and applied < join.start:
+                raise GapError(
+                    "a part of the log was not read, and the table was not loaded again since",
+                    why=join.gap,
+                    hint=table.load_again,
+                    table=table,
+                )
+            if applied < join.start and max(applied, self._plans.exact_at(join.older, table)) > join.stop:
+                raise GapError(
+                    "the table was loaded from another server, at a position that this one does not go on from",
+                    why="transactions that were seen then may be missing here",
+                    hint=f"loader initial-load --table {table.argument}",
+                    table=table,
+                )
+
+    def dropped_in_gap(self, table: TableName, applied: int) -> int | None:
+        """Where the log goes on for a table that the server had no more behind a part of the log that was not read.
+
+        None for a table that has the log from behind the last such part on, or that was there.
+        """
+        gaps = [join for join in self.joins if join.gap and applied < join.start]
+        if not gaps:
+            return None
+        there = SchemaStore(self.store, self.source).get(gaps[-1].schemas).tables
+        return None if str(table) in {one.table for one in there} else gaps[-1].start
+
+    def between(self, low: int, target: int) -> Iterator[Manifest]:
+        """Manifests of all extracted intervals with a part in (low, target], whether or not they join up."""
+        for start in self._starts(low, target):
+            manifest = self.manifest(start)
+            if manifest is not None and manifest.stop_seqno > low:
+                yield manifest
+
+    def captures(self, start: int, table: TableName) -> bool:
+        """Whether the interval with that start seqno was extracted with the table.
+
+        Raises:
+            DataError: the interval has no plan.
+        """
+        with self._lock:
+            if start not in self._captured:
+                plan = self._plans.require_plan(self._of(start), start)
+                self._captured[start] = Captured(plan.tables)
+            return self._captured[start](table)
+
+    def origin_of(self, table: TableName, target: int, *, every_life: bool = False) -> Origin:
+        """Return where the records of a table that was never loaded begin: see `loader.materialise.plan.lifetimes`.
+
+        The newest record says where the tables began that were made before it, unless the table is behind it.
+        """
+        record = self.newest_published()
+        noted = record.made if record and record.stop_seqno <= target and str(table) not in record.behind else None
+        low = record.stop_seqno if record and noted is not None else 0
+        newest_first = reversed(tuple(self.between(low, target)))
+        made = (noted or {}).get(str(table))
+        return origin_of(table, newest_first, low, target, made=made, every_life=every_life)
+
+    def made(self, target: int, others: Container[str]) -> dict[str, int] | None:
+        """Return what `Published.made` says at `target`, apart from the tables `others`.
+
+        None where the newest record is beyond the target, so that nothing is told of what was before.
+        """
+        record = self.newest_published()
+        if record is not None and record.stop_seqno > target:
+            return None
+        low = record.stop_seqno if record and record.made is not None else 0
+        named = {name for manifest in self.between(low, target) for one in manifest.barriers for name in one.tables}
+        named |= set(record.made or ()) if record else set()
+        found: dict[str, int] = {}
+        for name in sorted(name for name in named if name not in others):
+            with suppress(UnsupportedError):  # a statement that cannot be read: the table stops at it
+                origin = self.origin_of(TableName.parse(name), target)
+                if origin.dropped or origin.last is not None:
+                    found[name] = 0 if origin.dropped else origin.last or 0
+        return found
+
+    def committed_at(self, target: int) -> str:
+        """The newest time of commit up to `target`; empty where the newest record does not tell what was before it.
+
+        Clocks can go back, the log does not.
+        """
+        record = self.newest_published()
+        if record is not None and (record.made is None or record.stop_seqno > target):
+            return ""
+        since = self.between(record.stop_seqno if record else 0, target)
+        return max((record.committed_at if record else "", *(one.committed_at for one in since)))
+
+    def renames(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
+        """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""
+        for manifest in self.between(low, target):
+            for barrier in manifest.barriers:
+                changes = read_barrier(barrier) if low < barrier.seqno <= target else ()
+                if any(isinstance(change, Renamed) for change in changes):
+                    yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
+
+    def unlogged(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
+        """Seqno and tables of each statement in (low, target] that changed rows which the log does not have, in order.
+
+        A statement that may have changed any table names none.
+        """
+        for manifest in self.between(low, target):
+            for barrier in manifest.barriers:
+                if low < barrier.seqno <= target and writes_rows(barrier):
+                    yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
+
+    def left_out(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:
+        """Seqno and table of each first row in (low, target] that an interval left out, in their order."""
+        found = {(one.seqno, one.name) for manifest in self.between(low, target) for one in manifest.left_out}
+        yield from sorted(one for one in found if low < one[0] <= target)
+
+    def newest_published(self) -> Published | None:
+        """The published record of the latest interval that has one."""
+        with self._lock:
+            if not self._asked:
+                self._record, self._asked = self._read_published(), True
+            return self._record
+
+    def _read_published(self) -> Published | None:
+        if newest := self._plans.newest_published(self.generation):
+            return newest[1]
+        for join in reversed(self.joins):
+            newest = self._plans.newest_published(join.older)
+            if newest and newest[1].stop_seqno <= join.stop:
+                return newest[1]
+            # One of an interval that does not count any more is passed over.
+            below = self._plans.falling(join.older, join.stop) if newest else ()
+            records = (self._plans.published(join.older, start) for start in below)
+            if found := next(filter(None, records), None):
+                return found
+        return None
+
+    def loaded(self, known: set[TableName]) -> Iterator[TableName]:
+        """Tables other than the known ones that have a staged initial load."""
+        for generation in reversed(self.generations):
+            yield from self._loaded(generation, known)
+
+    def publish(self, last: Manifest, record: Published) -> str:
+        """Write the published record of an interval, or complete the one that is there; its key.
+
+        A record that a quarantined table is missing from gets it once the table has the interval. Nothing else of a
+        record changes, and of two that complete one at once either may win: what it lacks then is found again.
+        """
+        key = published_key(self.source, last.generation, last.start_seqno)
+        failpoint("published.before")
+        if not self.store.create(key, record.canonical()):
+            known = Published.read(self.store.get(key), key)
+            completed = known.completed(record)
+            if completed != known:
+                with self.store.writing(key) as sink:
+                    sink.write(completed.canonical())
+        failpoint("published.after")
+        self._plans.note_published(last.generation, last.start_seqno)
+        return key
+
+    def _loaded(self, generation: str, known: set[TableName]) -> Iterator[TableName]:
+        folders = {f"{load_folder(self.source, generation, table)}/" for table in known}
+        root = f"{chain_folder(self.source, generation)}/load/"
+        for schema in self.store.folders(root):
+            for table in self.store.folders(f"{root}{schema}/"):
+                folder = f"{root}{schema}/{table}/"
+                if folder not in folders:
+                    yield from self._tables_of_loads(folder)
+
+    def _tables_of_loads(self, folder: str) -> Iterator[TableName]:
+        for start in reversed(self.store.folders(folder)):
+            try:
+                data = self.store.get(f"{folder}{start}/manifest.json")
+            except ObjectNotFound:
+                continue  # being read from the server at the moment, or given up
+            manifest = Manifest.read(data, f"{folder}{start}/manifest.json")
+            yield from (manifest.schema_of(schema_id).name for schema_id in manifest.schemas)
+            return
+
+
+def read_load(store: Store, key: str, source: str, generations: Sequence[str]) -> Manifest:
+    """The manifest of an initial load of this source and one of these generations.
+
+    Raises:
+        StagedDataError: missing, unreadable, or of another source or generation.
+    """
+    try:
+        manifest = Manifest.read(store.get(key), key)
+    except ObjectNotFound as error:
+        raise StagedDataError(
+            "the manifest of an initial load is missing", hint="load the table again", key=key
+        ) from error
+    generation = manifest.generation if manifest.generation in generations else generations[-1]
+    _check_place(manifest, key, source, generation, manifest.start_seqno)
+    return manifest
+
+
+def _check_place(manifest: Manifest, key: str, source: str, generation: str, start: int) -> None:
+    found = (manifest.source, manifest.generation, manifest.start_seqno)
+    if found != (source, generation, start):
+        raise StagedDataError(
+            "a manifest is not that of its folder",
+            why=f"it is of source {found[0]}, generation {found[1]}, starting at {found[2]}",
+            hint="restore the object that was there",
+            key=key,
+        )

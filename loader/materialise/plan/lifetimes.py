@@ -1,0 +1,166 @@
+"""When the statements of the log make and drop a table that was never loaded. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from loader.errors import UnsupportedError
+from loader.materialise.plan.ddl_events import Came, Event, Left, Made, Unknown, known_events
+from loader.model.table import TableName
+from loader.staging.documents import Manifest
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the log begins to hold a whole table.
+
+    Attributes:
+        seqno: right before the statement that made the table; None if it may be older than the log.
+        dropped: the table does not exist any more at the end of the log.
+        last: as `seqno`, of the last life alone.
+    """
+
+    seqno: int | None
+    dropped: bool
+    last: int | None
+
+
+def origin_of(
+    table: TableName,
+    newest_first: Iterable[Manifest],
+    after: int,
+    target: int,
+    *,
+    made: int | None = None,
+    every_life: bool,
+) -> Origin:
+    """Return where the records of a table begin.
+
+    A life begins with CREATE TABLE, or with a RENAME to the table's name, and ends with DROP TABLE or a RENAME.
+    `CREATE TABLE IF NOT EXISTS` begins one only if the log shows that the table was dropped before.
+
+    Args:
+        table: to look for.
+        newest_first: the intervals with a part in (`after`, `target`].
+        after: a seqno; statements and records up to it do not count.
+        target: a seqno; later statements do not count.
+        made: the seqno right before the statement that made the table as it is at `after`; 0 if there is no table then,
+            None if that is not known.
+        every_life: begin with the first life that the log holds. There is no origin if the log also holds records of
+            an earlier life that began before the log. Otherwise begin with the last life, or with an earlier one if
+            that ended with a RENAME, since another table takes its rows.
+
+    Raises:
+        UnsupportedError: a statement since then whose effect on the table is not known.
+    """
+    lives = _Lives()
+    for manifest in newest_first:
+        for event in reversed(list(known_events(table, [manifest], after, target))):
+            lives.look_at(event)
+            if lives.doubted:
+                return lives.origin(every_life=every_life)
+        if lives.begin is not None and _has_records(manifest, table, after, lives.ends):
+            lives.orphans = True
+    lives.close(made)
+    return lives.origin(every_life=every_life)
+
+
+@dataclass
+class _Lives:
+    """The lives of a table, looked at from the newest statement back to the oldest.
+
+    Attributes:
+        begin, last, needed: right before the statement that began the oldest life found so far, the newest one, and
+            the oldest one that counts.
+        counts: the life that is looked at counts: it is the newest one, or another table takes its rows.
+        maybe: right before a CREATE TABLE IF NOT EXISTS that may have begun that life.
+        ends: the seqno at which that life ended; 0 once its beginning was found.
+        orphans: there are records of a life whose beginning was not found.
+        dropped: the newest statement ended a life; None before there is one.
+        doubt: why it is not known what a statement did to that life.
+        doubted: the doubt is about a life that existed, so that nothing older can be told.
+    """
+
+    begin: int | None = None
+    last: int | None = None
+    needed: int | None = None
+    counts: bool = True
+    maybe: int | None = None
+    ends: int = 0
+    orphans: bool = False
+    dropped: bool | None = None
+    doubt: UnsupportedError | None = None
+    doubted: bool = False
+
+    def look_at(self, event: Event) -> None:
+        """Take the next older statement into account."""
+        if isinstance(event, Unknown):
+            self.doubt = self.doubt or event.error
+            self.doubted = not event.rows
+            return
+        if isinstance(event, Left):
+            self.doubt = None  # a statement changes no rows of a table that does not exist
+        if self.doubt:
+            self.doubted = True
+            return
+        if self.dropped is None and isinstance(event, Left | Came | Made):
+            self.dropped = isinstance(event, Left)
+        if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
+            self._begun(event.seqno - 1)
+            # The statement that gave the table another one's rows also gave its own away, if it existed.
+            self.ends, self.counts = 0, isinstance(event, Came)
+        elif isinstance(event, Made):
+            self.maybe = event.seqno - 1
+        elif isinstance(event, Left):
+            if self.maybe is not None:
+                self._begun(self.maybe)
+            self.ends, self.counts = event.seqno, event.renamed or self.needed is None
+
+    def close(self, made: int | None) -> None:
+        """Take into account what is known of the table before the oldest statement: see `origin_of`."""
+        if made == 0:
+            self.doubt = None
+            self.dropped = True if self.dropped is None else self.dropped
+            if self.maybe is not None:
+                self._begun(self.maybe)
+        elif made is not None and not self.doubt:
+            self._begun(made)
+
+    def origin(self, *, every_life: bool) -> Origin:
+        """Return where the records begin.
+
+        Raises:
+            UnsupportedError: the doubt, if it is about rows that are still in the table.
+        """
+        if self.doubt and (every_life or not (self.dropped or self.needed is not None)):
+            raise self.doubt
+        seqno = self.needed
+        if every_life:
+            seqno = None if self.orphans else self.begin
+        return Origin(seqno, bool(self.dropped), self.last)
+
+    def _begun(self, seqno: int) -> None:
+        self.begin = seqno
+        self.last = seqno if self.last is None else self.last
+        self.needed = seqno if self.counts else self.needed
+        self.counts, self.maybe, self.orphans = False, None, False
+
+
+def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:
+    """Return the seqno of the last statement that ended or began a life of a table, beyond `after` + 1 up to `target`.
+
+    Nothing is left then of the rows that the table had before. None: there is no such statement, or rows were left out
+    that can still be staged.
+    """
+    manifests = tuple(manifests)
+    left_out = (one for manifest in manifests for one in manifest.left_out if one.name == table)
+    if any(after < one.seqno <= target and not one.hint for one in left_out):
+        return None
+    events = known_events(table, manifests, after + 1, target)
+    ends = [one for one in events if isinstance(one, Left | Came) or (isinstance(one, Made) and one.surely)]
+    return ends[-1].seqno if ends else None
+
+
+def _has_records(manifest: Manifest, table: TableName, after: int, through: int) -> bool:
+    return any(file.rows and file.min_seqno <= through and file.max_seqno > after for file in manifest.of_table(table))

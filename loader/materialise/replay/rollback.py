@@ -1,0 +1,97 @@
+"""Replays a table without a key, or a history: rolled back to a snapshot that it has, and forward from there.
+
+A branch begins at that snapshot and takes the staged records since then as any merge does. It comes to what the table
+should be: where main has other rows, or some more or less often, the branch takes its place, or stays for a look.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Literal
+
+from loader.materialise.collapse.file_checks import verify_files
+from loader.materialise.collapse.last_versions import collapse
+from loader.materialise.collapse.partial_images import unknown_since
+from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.iceberg.branch import Branch, drop_branch, drop_superseded, replay_name, standing_branch
+from loader.materialise.iceberg.table_metadata import Applied, TableHistory
+from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema
+from loader.materialise.merge.merge_stages import build
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import Merge, Work
+from loader.materialise.plan.table_layout import Layout
+from loader.materialise.replay.multiset_diff import Uneven, uneven
+from loader.materialise.replay.roll_forward import plan_forward
+from loader.materialise.spec import TableReplay
+from loader.model.table import TableName
+
+
+def roll_table(
+    warehouse: Warehouse,
+    chain: Chain,
+    table: TableName,
+    history: TableHistory,
+    applied: Applied,
+    since: int,
+    *,
+    publish: bool,
+) -> TableReplay:
+    """Compare all rows of a table with what the records after `since` make of its snapshot at that very place.
+
+    Where they differ, the table gets the right ones, or a branch has them until the table changes.
+
+    Raises:
+        UnsupportedError: there is no such snapshot, or the log alone does not lead from there to the table.
+        LostError: the table changed meanwhile; nothing was published.
+    """
+    root, merge = plan_forward(warehouse, chain, table, history, applied, since)
+    name = replay_name(since)
+    # By a replay before, when the table was as it is.
+    shown = standing_branch(warehouse, table, history.head, name, applied, root.snapshot)
+    with shown or Branch(warehouse, table, history.head, name, at=root.snapshot) as branch:
+        steps = len(shown.commits()) if shown else _build(warehouse, chain, merge, branch, applied)
+        found = _compared(warehouse, table, history, branch)
+        if found.rows and publish:
+            branch.publish(steps)
+    if not found.rows:
+        drop_branch(warehouse, table, branch.name)
+    elif publish:
+        drop_superseded(warehouse, table)
+    status: Literal["same", "differs", "published"] = "same"
+    if found.rows:
+        status = "published" if publish else "differs"
+    return TableReplay(
+        table=str(table),
+        status=status,
+        position=applied.position,
+        inserts=found.inserts,
+        deletes=found.deletes,
+        files=found.files,
+        samples=found.samples,
+        branch=branch.name if status == "differs" else "",
+    )
+
+
+def _build(warehouse: Warehouse, chain: Chain, merge: Merge, branch: Branch, applied: Applied) -> int:
+    """Roll the branch forward to where the table stands; how many commits that made, the last of them signed."""
+    verify_files(warehouse.session, chain.store, merge.files)
+    with ExitStack() as kept:
+        changes: dict[int, Changes] = {}
+        for place, stage in enumerate(merge.stages):
+            if isinstance(stage, Work):
+                changes[place] = collapse(warehouse.session, chain.store, stage)
+                kept.callback(changes[place].release)
+        return build(warehouse, branch, merge, changes, _completed, applied.signature)
+
+
+def _completed(work: Work, _changes: Changes, _relation: str) -> Changes:
+    raise unknown_since(work.name)
+
+
+def _compared(warehouse: Warehouse, table: TableName, history: TableHistory, branch: Branch) -> Uneven:
+    """The loader's own columns count in a history alone: of equal rows a merge deletes any."""
+    layout = Layout(recorded_schema(history, table), warehouse.rule(table))
+    columns = layout.columns if layout.rule.mode == "history" else layout.image
+    # Main as it was looked at: what somebody else makes of it meanwhile is no difference.
+    there = warehouse.session.read.option("versionAsOf", str(history.head)).table(warehouse.name(table))
+    return uneven(there, warehouse.session.table(branch.target), columns)

@@ -1,0 +1,178 @@
+"""Replays a table's changes from a place in the log to where the table stands, and finds what differs from them.
+
+A table that is right has, for every key that changed since then, the row that the changes come to: then nothing
+differs, and nothing is written. What differs is brought in order on a branch, which is published or kept for a look.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from functools import partial
+
+from loader.errors import DataError, RetryableError, UnsupportedError
+from loader.materialise.collapse.file_checks import verify_files
+from loader.materialise.collapse.last_versions import collapse
+from loader.materialise.collapse.partial_images import unknown_since
+from loader.materialise.iceberg.branch import Branch, conflicting, drop_superseded, replay_name, standing_branch
+from loader.materialise.iceberg.commit_lock import table_lock
+from loader.materialise.iceberg.table_metadata import Applied, TableHistory
+from loader.materialise.iceberg.warehouse import Warehouse, check_ours, recorded_schema
+from loader.materialise.merge.dml import statements
+from loader.materialise.merge.merge_planner import copy_of
+from loader.materialise.merge.merge_stages import run
+from loader.materialise.plan.ddl_events import events_of
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import Merge, Work, plan_table
+from loader.materialise.plan.record_presence import has_records
+from loader.materialise.plan.staging_gaps import check_told
+from loader.materialise.plan.timeline import Standing, unfold
+from loader.materialise.replay.rollback import roll_table
+from loader.materialise.replay.row_diff import Difference, compared
+from loader.materialise.rules import check_rule
+from loader.materialise.spec import TableReplay
+from loader.model.table import TableName, TableSchema
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 5
+
+
+def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
+    """Compare a table with its changes after `since`; where it differs, mend it, or keep a branch that would.
+
+    Raises:
+        UnsupportedError: its key changed since, or it has none, nor a snapshot at `since`, so that replays cannot tell
+            what is right.
+        RetryableError: others committed to it all the time.
+        LoaderError: it cannot be replayed from there.
+    """
+    with table_lock(warehouse.catalog, table):
+        for _ in range(_ATTEMPTS):
+            try:
+                return _attempt(warehouse, chain, table, since, publish=publish)
+            except Exception as error:
+                if not conflicting(error):
+                    raise
+                _LOG.info("%s: starting over: %s", table, error)
+    raise RetryableError(
+        f"others committed to the table during each of {_ATTEMPTS} replays", hint="run again", table=table
+    )
+
+
+def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
+    history = warehouse.history(table)
+    applied = check_ours(history, table, chain.source, chain.generations) if history else None
+    if history is None or applied is None:
+        raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
+    rule = warehouse.rule(table)
+    check_rule(history.properties, rule, table)
+    if rule.mode == "history" or not recorded_schema(history, table).key:
+        return roll_table(warehouse, chain, table, history, applied, since, publish=publish)
+    work, whole = _work(warehouse, chain, table, since, history, applied)
+    if work is None:
+        return _same(table, applied)
+    verify_files(warehouse.session, chain.store, work.files)
+    changes = collapse(warehouse.session, chain.store, work)
+    try:
+        if changes.partial:
+            raise unknown_since(table)
+        found = compared(warehouse, changes, work, whole=whole)
+        try:
+            return _mended(warehouse, work, found, history, applied, since, publish=publish)
+        finally:
+            found.release()
+    finally:
+        changes.release()
+
+
+def _work(
+    warehouse: Warehouse, chain: Chain, table: TableName, since: int, history: TableHistory, applied: Applied
+) -> tuple[Work | None, bool]:
+    """The records since then as one work in the columns that the table has; and whether all rows are among them."""
+    rule, schema = warehouse.rule(table), recorded_schema(history, table)
+    if since >= applied.seqno:
+        return None, False
+    manifests = chain.covering(since, applied.seqno)
+    events = events_of(table, manifests, since, applied.seqno)
+    check_told(table, manifests, since, applied.seqno)
+    # What the columns were then is told by the first records; what they are now, by all.
+    then = Standing(schema, since, "fresh")
+    copies = partial(copy_of, warehouse, chain, chain.newest_published(), table)
+    holds = partial(has_records, chain.store)
+    timeline = unfold(table, then, applied.seqno, manifests, events, copies, holds, over_renames=True)
+    if timeline.rows and rule.mode == "soft_delete":
+        raise UnsupportedError(
+            "the table was emptied since, and keeps its deleted rows",
+            hint="replay from a position after that",
+            table=table,
+        )
+    merge = plan_table(table, timeline, manifests, rule, new=True)
+    if len(merge.works) > 1 or timeline.copied or timeline.target != applied.seqno:
+        raise UnsupportedError(
+            "the table's key changed since, or it got its name from another table",
+            hint="replay from a position after that",
+            table=table,
+        )
+    if not merge.works:
+        return None, False
+    return replace(_of_now(merge, schema), target=applied.seqno, position=applied.position), timeline.rows > 0
+
+
+def _of_now(merge: Merge, schema: TableSchema) -> Work:
+    """The only work, in the table's own columns."""
+    (work,) = merge.works
+    if merge.schema is None or (merge.schema.columns, merge.schema.key) != (schema.columns, schema.key):
+        raise UnsupportedError(
+            "the records since then do not lead to the columns that the table has",
+            hint="replay from a position after the table was altered",
+            table=merge.name,
+        )
+    if work.schema != merge.schema:
+        raise UnsupportedError(
+            "the table was altered after its last record",
+            hint=f"replay when it has a newer one, or load it again: {merge.name.load_again}",
+            table=merge.name,
+        )
+    return replace(work, names={})
+
+
+def _mended(
+    warehouse: Warehouse,
+    work: Work,
+    found: Difference,
+    history: TableHistory,
+    applied: Applied,
+    since: int,
+    *,
+    publish: bool,
+) -> TableReplay:
+    if not found.rows:
+        return _same(work.name, applied)
+    name = replay_name(since)
+    # By a replay before, with what differs still.
+    shown = standing_branch(warehouse, work.name, history.head, name, applied)
+    with shown or Branch(warehouse, work.name, history.head, name) as branch:
+        if shown:
+            steps = len(shown.commits())
+        else:
+            todo = statements(warehouse.session, found.changes, work, branch)
+            steps = run(warehouse, branch, todo, applied.signature)
+        if publish:
+            branch.publish(steps)
+    if publish:
+        drop_superseded(warehouse, work.name)
+    return TableReplay(
+        table=str(work.name),
+        status="published" if publish else "differs",
+        position=applied.position,
+        inserts=found.inserts,
+        updates=found.updates,
+        deletes=found.deletes,
+        files=found.files,
+        samples=found.samples,
+        branch="" if publish else branch.name,
+    )
+
+
+def _same(table: TableName, applied: Applied) -> TableReplay:
+    return TableReplay(table=str(table), status="same", position=applied.position)
