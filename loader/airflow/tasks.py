@@ -23,7 +23,7 @@ def snapshot_position(source: str) -> dict[str, Any]:
     """
     from loader.airflow.connections import secret
     from loader.airflow.sources import settings_of
-    from loader.pipeline import snapshot_position as choose
+    from loader.pipeline import plan_interval as choose
     from loader.pipeline import source_runway
 
     context = get_current_context()

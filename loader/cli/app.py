@@ -88,7 +88,7 @@ def position(
     """Plan the log from where the last interval stopped to its end now, unless planned intervals are left to do."""
     session: Session = context.obj
     settings = session.settings(source)
-    chosen = pipeline.snapshot_position(settings, run)
+    chosen = pipeline.plan_interval(settings, run)
     if chosen is None:
         _report_nothing(session.output)
     elif session.output.as_json:
@@ -205,7 +205,7 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
     """One whole delta: position, extract what is planned for up to run_minutes, materialise."""
     session: Session = context.obj
     settings = session.settings(source)
-    chosen = pipeline.snapshot_position(settings)
+    chosen = pipeline.plan_interval(settings)
     if chosen is None:
         _report_nothing(session.output)
         return

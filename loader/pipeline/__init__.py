@@ -1,7 +1,7 @@
 """The use cases, and the only package that knows the order of the stages.
 
     initial load:  begin -> snapshot job -> load job
-    delta:         snapshot position -> extract job -> materialise job; or both as one delta job
+    delta:         plan interval -> extract job -> materialise job; or both as one delta job
 
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
@@ -31,7 +31,7 @@ from loader.pipeline.jobs import (
     snapshot_job,
     snapshots_job,
 )
-from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, snapshot_position, unfinished
+from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, plan_interval, unfinished
 from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.pipeline.retention import source_runway
 from loader.pipeline.schema_descriptions import ShownTable, set_table_schema, table_schema
@@ -67,6 +67,7 @@ __all__ = [
     "log_position",
     "maintain_job",
     "materialise_job",
+    "plan_interval",
     "purge",
     "quarantines_of",
     "release",
@@ -75,7 +76,6 @@ __all__ = [
     "set_table_schema",
     "sign_staged",
     "snapshot_job",
-    "snapshot_position",
     "snapshots_job",
     "source_runway",
     "staged_files",

@@ -144,7 +144,7 @@ def _current(settings: SourceSettings, chain: PlanChain, generation: Generation)
     return generation
 
 
-def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
+def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
     """Choose the intervals to work on: all unfinished ones, else new ones up to the end of the log now.
 
     The log up to there is planned at once, in as many intervals as the limits make of it. A `run` (of an orchestrator)

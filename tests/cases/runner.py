@@ -99,7 +99,7 @@ class Runner:
         return [Manifest.read(self.store.get(key), key) for key in staged.manifests], result
 
     def _delta(self) -> tuple[list[Manifest], MaterialiseResult]:
-        chosen = pipeline.snapshot_position(self.settings)
+        chosen = pipeline.plan_interval(self.settings)
         assert chosen is not None
         assert chosen.new
         spec = pipeline.extract_job(self.settings, chosen.start_seqno).spec

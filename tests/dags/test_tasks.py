@@ -49,7 +49,7 @@ def choose(
                 raise outcome
             return outcome
 
-        monkeypatch.setattr("loader.pipeline.snapshot_position", chosen)
+        monkeypatch.setattr("loader.pipeline.plan_interval", chosen)
         monkeypatch.setattr("loader.pipeline.source_runway", lambda _: _RUNWAY)
         monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
         return snapshot_position.function("")

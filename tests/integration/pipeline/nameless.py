@@ -15,7 +15,7 @@ from loader.extract.extraction import again, extract, restore
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import Threads
 from loader.model.position import Position
-from loader.pipeline import chain_of, extract_job, snapshot_position
+from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.settings import SourceSettings
 from loader.source.server_facts import log_end
 from loader.spark.job import carried_error
@@ -51,7 +51,7 @@ class Shop:
 
     def delta(self) -> Manifest:
         """Plan the next interval and extract it, in many ranges."""
-        chosen = snapshot_position(self.settings)
+        chosen = plan_interval(self.settings)
         assert chosen is not None
         return self.extract(chosen.start_seqno)
 

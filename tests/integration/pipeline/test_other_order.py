@@ -11,7 +11,7 @@ from infra.servers import Server
 from loader import pipeline
 from loader.errors import UsageError
 from loader.extract.gtids.skipped_transactions import READ_BEFORE, SKIPPED
-from loader.pipeline import chain_of, snapshot_position
+from loader.pipeline import chain_of, plan_interval
 from loader.source.continuity import Errant
 from loader.staging.documents import Manifest
 from loader.store.registry import open_store
@@ -130,7 +130,7 @@ def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
     there = shop.at(new)
     for _ in range(2):
         with pytest.raises(Errant, match="transactions of its own") as caught:
-            snapshot_position(there.settings)
+            plan_interval(there.settings)
     assert f"{ERRANT}:1" in caught.value.why
     assert f"loader follow --source shop --accept {ERRANT}:1" in caught.value.hint
     with pytest.raises(UsageError, match="not on this server"):

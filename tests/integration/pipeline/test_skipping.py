@@ -181,11 +181,11 @@ def test_a_marker_table_that_is_touched_first_or_last(server: Server, compressed
 def test_a_changed_configuration_counts_from_the_next_plan_on(server: Server, tmp_path: Path) -> None:
     shop = source(server, tmp_path, "shop")
     transaction(server, "INSERT INTO shop.orders VALUES (1, 'x')", MARK)
-    chosen = pipeline.snapshot_position(shop.settings)
+    chosen = pipeline.plan_interval(shop.settings)
     assert chosen
     changed = shop.settings.model_copy(update={"skip": Skip(marker_tables=("loader.marker",))})
     after = Shop(server, changed)
-    assert pipeline.snapshot_position(changed) == chosen.model_copy(update={"new": False})
+    assert pipeline.plan_interval(changed) == chosen.model_copy(update={"new": False})
     first = after.extract(chosen)
     transaction(server, "INSERT INTO shop.orders VALUES (2, 'x')", MARK)
     insert(server, 3)

@@ -13,7 +13,7 @@ from loader.materialise.plan.ddl_events import events_of
 from loader.materialise.plan.timeline import Standing, Timeline, unfold
 from loader.model.position import Position
 from loader.model.table import TableSchema
-from loader.pipeline import begin, chain_of, snapshot_position
+from loader.pipeline import begin, chain_of, plan_interval
 from loader.settings import IntervalLimits
 from loader.source.schemas import read_schemas, read_untold
 from loader.staging.documents import Manifest, Plan
@@ -39,7 +39,7 @@ def untold(source: Source) -> list[TableSchema]:
 
 def planned(source: Source, folder: Path) -> Plan:
     """The plan of the interval from the last call of `begin` on."""
-    chosen = snapshot_position(settings(source, folder))
+    chosen = plan_interval(settings(source, folder))
     assert chosen
     chain = chain_of(settings(source, folder))
     return chain.require_plan(chosen.generation, chosen.start_seqno)
@@ -100,7 +100,7 @@ def test_a_table_that_is_altered_in_a_later_of_several_planned_intervals_is_neve
     source.run("INSERT INTO ids VALUES (1, 'sixteen bytes...')", "ALTER TABLE ids MODIFY b UUID")
     source.run("INSERT INTO ids VALUES (2, '123e4567-e89b-12d3-a456-426614174000')")
     several = settings(source, tmp_path / "plans").model_copy(update={"interval": IntervalLimits(transactions=1)})
-    snapshot_position(several)
+    plan_interval(several)
     chain = chain_of(several)
     plans = chain.plans(chain.require_generation())
     assert [len(plan.known()) for plan in plans] == [1, 1, 1]

@@ -142,7 +142,7 @@ def loaded_inside(_: SourceSettings, store: ForgedStore) -> None:
 
 
 WORK: dict[str, Work] = {
-    "position": lambda settings, _: pipeline.snapshot_position(settings, run="dag/run"),
+    "position": lambda settings, _: pipeline.plan_interval(settings, run="dag/run"),
     "unfinished": lambda settings, _: pipeline.unfinished(settings),
     "extract": extract,
     "materialise": materialise,
