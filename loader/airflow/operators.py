@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from loader.settings import SourceSettings
     from loader.spark.submit import SparkSettings
 
-UseCase = Literal["snapshot", "load", "extract", "materialise", "replay", "maintain"]
+UseCase = Literal["read_tables", "load_tables", "extract", "materialise", "replay", "maintain"]
 FIRST_POSITION = 4
 """Where the first event of a log file begins."""
 
@@ -102,7 +102,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             spark = spark_settings(settings.spark, self._conn_id)
             if job.name == "extract" and spark.local:
                 return _extracted(job, spark)
-            if self.use_case in {"snapshot", "extract"} and not spark.local:
+            if self.use_case in {"read_tables", "extract"} and not spark.local:
                 _refuse_secret(settings.server.password)
             return self._submitted(context, job, spark)
 
@@ -110,10 +110,10 @@ class LoaderSparkOperator(SparkSubmitOperator):
         from loader import pipeline
 
         match self.use_case:
-            case "snapshot":
-                return pipeline.snapshot_job(settings, self._tables())
-            case "load":
-                return pipeline.load_job(settings, tuple(self.arguments["manifests"]))
+            case "read_tables":
+                return pipeline.read_tables_job(settings, self._tables())
+            case "load_tables":
+                return pipeline.load_tables_job(settings, tuple(self.arguments["manifests"]))
             case "extract":
                 return pipeline.extract_job(settings, self.arguments["start_seqno"], self.arguments["through_seqno"])
             case "materialise":

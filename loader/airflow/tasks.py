@@ -15,7 +15,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @task(pool="mysql_source", multiple_outputs=False)
-def snapshot_position(source: str) -> dict[str, Any]:
+def plan_interval(source: str) -> dict[str, Any]:
     """Choose the interval of the log that this run works on, and remember it under the run.
 
     A cleared run gets its own interval again. An interval that no run finished comes before a new one. How long the

@@ -25,7 +25,7 @@ from loader.cli.commands.schema import schema
 from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables
 from loader.cli.lazy import lazily
-from loader.cli.output import Lines, Output
+from loader.cli.output import Lines, Output, warn_renamed
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
 from loader.errors import LoaderError, UsageError
 from loader.model.position import Position
@@ -79,13 +79,12 @@ def options(
     context.obj = Session(file, output)
 
 
+_RunOption = Annotated[str, typer.Option(help="Name of an orchestrator's run; it gets the same interval again.")]
+
+
 @app.command()
-def position(
-    context: typer.Context,
-    source: SourceOption = "",
-    run: Annotated[str, typer.Option(help="Name of an orchestrator's run; it gets the same interval again.")] = "",
-) -> None:
-    """Plan the log from where the last interval stopped to its end now, unless planned intervals are left to do."""
+def plan(context: typer.Context, source: SourceOption = "", run: _RunOption = "") -> None:
+    """Plan the log from the stop of the last interval to its end, unless planned intervals are not staged yet."""
     session: Session = context.obj
     settings = session.settings(source)
     chosen = pipeline.plan_interval(settings, run)
@@ -97,6 +96,13 @@ def position(
         word = "planned" if chosen.new else "unfinished or newest"
         session.output.line(f"{word} interval {chosen.start_seqno}: [{chosen.start}, {chosen.stop})")
         session.output.line(f"{len(pipeline.unfinished(settings)):,} intervals are planned and not staged yet")
+
+
+@app.command(hidden=True)
+def position(context: typer.Context, source: SourceOption = "", run: _RunOption = "") -> None:
+    """Plan an interval: the old name of `loader plan`."""
+    warn_renamed("loader position", "loader plan")
+    plan(context, source, run)
 
 
 @app.command()
@@ -130,8 +136,8 @@ def initial_load(
     """Load the captured tables, or some of them; what is loaded already is left alone."""
     session: Session = context.obj
     settings = session.settings(source)
-    read = jobs.submit(pipeline.snapshot_job(settings, tuple(table), again=again), settings, session.output.console)
-    loaded = jobs.submit(pipeline.load_job(settings, tuple(read["manifests"])), settings, session.output.console)
+    read = jobs.submit(pipeline.read_tables_job(settings, tuple(table), again=again), settings, session.output.console)
+    loaded = jobs.submit(pipeline.load_tables_job(settings, tuple(read["manifests"])), settings, session.output.console)
     failed = [table for table in read["tables"] if table["error"]]
     loaded["tables"] = sorted(loaded["tables"] + [_unread(table) for table in failed], key=lambda t: str(t["table"]))
     _report_tables(session.output, loaded)
@@ -202,7 +208,7 @@ def materialise(
 
 @app.command()
 def run(context: typer.Context, source: SourceOption = "") -> None:
-    """One whole delta: position, extract what is planned for up to run_minutes, materialise."""
+    """Run one delta: plan, extract the planned intervals for up to run_minutes, materialise."""
     session: Session = context.obj
     settings = session.settings(source)
     chosen = pipeline.plan_interval(settings)
@@ -300,7 +306,7 @@ def _next(settings: SourceSettings) -> int:
         return unfinished[0].start_seqno
     found = pipeline.intervals(settings, limit=1)
     if not found:
-        raise UsageError("nothing is planned yet", hint="run: loader position", source=settings.name)
+        raise UsageError("nothing is planned yet", hint="loader plan", source=settings.name)
     return found[-1].start_seqno
 
 

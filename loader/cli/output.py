@@ -97,6 +97,11 @@ class Output:
             self.errors.print(str(error), markup=False)
 
 
+def warn_renamed(old: str, new: str) -> None:
+    """Print a warning that a command or an option has a new name; it goes to stderr, also with --json."""
+    typer.echo(f"warning: {old} is now {new}; the old name will be removed in the next release", err=True)
+
+
 class Lines(logging.Handler):
     """Prints what is logged to stderr, above a bar if there is one."""
 

@@ -31,7 +31,16 @@ class Job:
     """A Spark application of the loader: its file and what it is told."""
 
     name: Literal[
-        "snapshot", "load", "extract", "again", "restore", "materialise", "delta", "maintain", "replay", "snapshots"
+        "read_tables",
+        "load_tables",
+        "extract",
+        "again",
+        "restore",
+        "materialise",
+        "delta",
+        "maintain",
+        "replay",
+        "snapshots",
     ]
     file: Path
     spec: BaseModel
@@ -39,7 +48,7 @@ class Job:
     @property
     def short(self) -> bool:
         """Whether it mostly ends within seconds: it reads what came since the last time, and not whole tables."""
-        return self.name not in {"snapshot", "load", "maintain", "replay"}
+        return self.name not in {"read_tables", "load_tables", "maintain", "replay"}
 
 
 def extract_job(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> Job:
@@ -127,7 +136,7 @@ def snapshots_job(settings: SourceSettings, found: View) -> Job:
     return Job("snapshots", _MATERIALISE / "snapshots_job.py", spec)
 
 
-def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
+def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
     """The reading of the initial load: of the captured tables, or of these only; `again`: also of those it has read."""
     generation = begin_again(settings) if again and not tables else begin(settings)
     table_registry.tell(settings, chain_of(settings), generation, tables)
@@ -144,17 +153,17 @@ def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, agai
         undecodable=settings.undecodable,
         chunk_rows=settings.chunk_rows,
     )
-    return Job("snapshot", _PACKAGE / "initial_load" / "job.py", spec)
+    return Job("read_tables", _PACKAGE / "initial_load" / "job.py", spec)
 
 
-def load_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
+def load_tables_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
     """The materialisation of initial loads, by the keys of their manifests."""
     generation = chain_of(settings).require_generation()
     spec = LoadSpec(
         **_tables(settings, generation),
         manifests=manifests,
     )
-    return Job("load", _MATERIALISE / "load_job.py", spec)
+    return Job("load_tables", _MATERIALISE / "load_job.py", spec)
 
 
 def _tables(settings: SourceSettings, generation: Generation) -> dict[str, Any]:

@@ -89,11 +89,11 @@ class Runner:
                 cursor.execute(statement)
 
     def _load(self) -> tuple[list[Manifest], MaterialiseResult]:
-        job = pipeline.snapshot_job(self.settings)
+        job = pipeline.read_tables_job(self.settings)
         staged = snapshot(self.spark, job.spec)
         assert {table.status for table in staged.tables} <= {"staged"}, staged
         assert {table.status for table in snapshot(self.spark, job.spec).tables} <= {"already"}
-        spec = pipeline.load_job(self.settings, staged.manifests).spec
+        spec = pipeline.load_tables_job(self.settings, staged.manifests).spec
         result = load(self.spark, spec)
         assert "applied" not in {table.status for table in load(self.spark, spec).tables}
         return [Manifest.read(self.store.get(key), key) for key in staged.manifests], result

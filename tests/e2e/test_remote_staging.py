@@ -125,8 +125,8 @@ def test_load_change_extract_materialise_compare_each_twice(remote: Remote) -> N
     assert {table["status"] for table in source.json("initial-load")["tables"]} == {"already"}
 
     source.execute(*changes(1), *changes(2))
-    interval = str(source.json("position")["start_seqno"])
-    assert source.json("position")["new"] is False
+    interval = str(source.json("plan")["start_seqno"])
+    assert source.json("plan")["new"] is False
     assert source.json("extract", "--interval", interval)["status"] == "staged"
     files = remote.staged()
     assert source.json("extract", "--interval", interval)["status"] == "already"

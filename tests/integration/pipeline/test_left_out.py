@@ -226,7 +226,7 @@ def test_a_table_that_is_loaded_anew_is_known_from_there_on(logged: tuple[Server
     assert shop.delta().left_out
     shop.run("ALTER TABLE nameless.quiet ADD w INT\nINSERT INTO nameless.quiet VALUES (2,2,2)")
     shop.run("INSERT INTO nameless.keyless VALUES (1,NULL)")
-    pipeline.snapshot_job(shop.settings, ("nameless.quiet",), again=True)
+    pipeline.read_tables_job(shop.settings, ("nameless.quiet",), again=True)
     shop.run(
         "INSERT INTO nameless.quiet VALUES (3,3,3)\nALTER TABLE nameless.quiet ADD x INT\nINSERT INTO nameless.quiet VALUES (4,4,4,4)"
     )

@@ -189,5 +189,5 @@ def stopped() -> Stopped:
 
 def test_tables_are_read_anew_from_the_end_of_the_log_on(source: Source) -> None:
     source.insert(1)
-    specs = [pipeline.snapshot_job(source.settings, again=again).spec.model_dump() for again in (False, True)]
+    specs = [pipeline.read_tables_job(source.settings, again=again).spec.model_dump() for again in (False, True)]
     assert [spec["not_before"] for spec in specs] == ["", str(source.end())]

@@ -32,7 +32,7 @@ def test_a_pipe_gets_a_line_every_ten_seconds(
         return {"tables": []}
 
     class Told:
-        name, short, file, spec = "snapshot", False, Path("job.py"), None
+        name, short, file, spec = "read_tables", False, Path("job.py"), None
 
     class Source:
         name, spark = "shop", SparkSettings(jars="j")
@@ -41,7 +41,7 @@ def test_a_pipe_gets_a_line_every_ten_seconds(
     monkeypatch.setattr(jobs.time, "monotonic", lambda: now[0])
     assert jobs.submit(Told, Source, Output(as_json=False).console) == {"tables": []}  # type: ignore[arg-type]
     assert capsys.readouterr().err.splitlines() == [
-        "snapshot shop: table shop.orders: 5000 rows read",
-        "snapshot shop: table shop.orders: 9000 rows read",
+        "read_tables shop: table shop.orders: 5000 rows read",
+        "read_tables shop: table shop.orders: 9000 rows read",
     ]
     assert logging.getLogger("loader.spark.submit").handlers == []
