@@ -3,7 +3,8 @@
 A kernel and its parts are Python functions with the decorators `kernel` and `part`. If the object file does not exist
 yet, numba compiles them into one function. `loader.binlog.native.object_code` loads the file in this and in every later
 process. Those processes do not import numba, which takes longer than decoding a hundred megabytes. The folder's name is
-a hash of everything that shapes the files: a change of a kernel, of numba or of the processor compiles them again.
+a hash of everything that shapes the files: a change of a module that the kernel uses, of numba or of the processor
+compiles it again.
 
 In a process with LOADER_CHECK_KERNELS=1 every index of a kernel is checked, also in `loader.binlog.native.memory`. A
 kernel that would read or write beyond an array then ends with a RuntimeError. Tests and `make fuzz` run this way.
@@ -24,12 +25,13 @@ from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 
+from loader.binlog.native.kernel_sources import sources_of
 from loader.binlog.native.object_code import Image, NativeKernel, load, read_image
 from loader.resources import cache_folder
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_KERNELS_IN = ("binlog", "native_collapse", "reader", "initial_load")
+_KERNELS_IN = ("loader.binlog", "loader.native_collapse", "loader.reader", "loader.initial_load")
 _PART = "__kernel_part__"
 _compiled: dict[Callable[..., Any], Any] = {}
 
@@ -44,7 +46,7 @@ def kernel(signature: str) -> Callable[[_Function], _Function]:
 
     def made(function: _Function) -> _Function:
         digest = _digest(signature.encode() + function.__code__.co_code)
-        file = _folder() / f"{function.__module__}.{function.__name__}.{digest}.o"
+        file = _folder(function.__code__.co_filename) / f"{function.__module__}.{function.__name__}.{digest}.o"
         image = read_image(file)
         if image is None:
             image = _compile(function, signature)
@@ -74,10 +76,9 @@ def builtin(make: Callable[[Any], Any]) -> Any:
 
 
 @cache
-def _folder() -> Path:
-    """The folder of the object files that are right for these sources on this machine."""
-    packages = Path(__file__).parents[2]
-    parts = [path.read_bytes() for name in _KERNELS_IN for path in sorted((packages / name).rglob("*.py"))]
+def _folder(source: str) -> Path:
+    """The folder of the object files that are right for the kernels in this file, on this machine."""
+    parts = [path.read_bytes() for path in sources_of(Path(source), _KERNELS_IN)]
     parts += [importlib.metadata.version(name).encode() for name in ("numba", "llvmlite", "numpy")]
     parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]
     parts += [b"checked"] if _CHECKED else []

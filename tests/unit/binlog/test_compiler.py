@@ -16,6 +16,7 @@ from numba.np import arrayobj
 
 from loader.binlog.native.compiler import kernel
 from loader.binlog.native.crc import crc32
+from loader.binlog.native.kernel_sources import sources_of
 from loader.binlog.native.object_code import Image, read_image
 from loader.errors import UsageError
 
@@ -133,3 +134,25 @@ def test_what_another_user_owns_is_neither_read_nor_written(tmp_path: Path) -> N
     os.chown(file.parent, 12345, 12345)
     with pytest.raises(UsageError, match="belongs to another user"):
         image.write(file)
+
+
+def test_a_kernel_is_shaped_by_every_module_that_it_takes_parts_or_constants_from() -> None:
+    root = Path(sys.modules[kernel.__module__].__file__ or "").parents[3]
+    found = {
+        path.relative_to(root).as_posix()
+        for path in sources_of(root / "loader/binlog/rows.py", ("loader.binlog", "loader.reader"))
+    }
+    for name in ("rows", "walk", "constants", "values/field", "values/operations", "native/crc", "native/compiler"):
+        assert f"loader/binlog/{name}.py" in found
+    assert not found & {"loader/binlog/stager.py", "loader/reader/kernel.py", "loader/errors.py"}
+
+
+def test_modules_behind_every_form_of_import_are_found(tmp_path: Path) -> None:
+    source = tmp_path / "source.py"
+    source.write_text(
+        "from loader.binlog import rows as k\nfrom loader.binlog import (\n    walk as w,  # why\n    format,\n)\n"
+        "from loader.schema.lexer import tokens\n"
+    )
+    names = {path.name for path in sources_of(source, ("loader.binlog",))}
+    assert {"source.py", "rows.py", "walk.py", "format.py", "digits.py"} <= names
+    assert "lexer.py" not in names
