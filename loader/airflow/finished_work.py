@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, result_of
 from loader.initial_load.run import staged_before
 from loader.initial_load.spec import SnapshotSpec
-from loader.materialise.merge.load_notes import loaded_before
+from loader.materialise.merge.load_notes import find_noted_loads
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
 from loader.model.table import TableName
 from loader.pipeline import Job
@@ -36,7 +36,7 @@ def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
     elif isinstance(job.spec, SnapshotSpec):
         found = staged_before(job.spec)
     elif isinstance(job.spec, LoadSpec) and not (named and job.spec.manifests):
-        found = loaded_before(job.spec)
+        found = find_noted_loads(job.spec)
         if found and job.spec.manifests:
             _LOG.info("all loads are noted as done; to have the warehouse looked at, name tables in the run's form")
     return found.model_dump(mode="json") if found else None

@@ -132,12 +132,12 @@ class LoaderSparkOperator(SparkSubmitOperator):
     def _without_spark(self, job: Job) -> dict[str, Any] | None:
         """The result of a job that was done before, or that no table needs; None when Spark has to run."""
         from loader.airflow.finished_work import done_before
-        from loader.materialise.merge.carry_over import carried_over
+        from loader.materialise.merge.carry_over import carry_over
         from loader.materialise.spec import MaterialiseSpec
 
         if result := done_before(job, named=bool(self.arguments.get("only"))):
             return result
-        quiet = carried_over(job.spec) if isinstance(job.spec, MaterialiseSpec) else None
+        quiet = carry_over(job.spec) if isinstance(job.spec, MaterialiseSpec) else None
         return quiet.model_dump(mode="json") if quiet else None
 
     def _submitted(self, context: Context, job: Job, spark: SparkSettings) -> dict[str, Any]:

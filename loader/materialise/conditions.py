@@ -15,13 +15,13 @@ from pyspark.sql import functions as sf
 def all_of(conditions: Iterable[Expression]) -> Expression:
     """Return whether every condition holds; true if there is none."""
     found = list(conditions)
-    return _balanced(found, Expression.__and__) if found else sf.lit(True)
+    return _combine(found, Expression.__and__) if found else sf.lit(True)
 
 
 def any_of(conditions: Iterable[Expression]) -> Expression:
     """Return whether at least one condition holds; false if there is none."""
     found = list(conditions)
-    return _balanced(found, Expression.__or__) if found else sf.lit(False)
+    return _combine(found, Expression.__or__) if found else sf.lit(False)
 
 
 def same_values(left: Iterable[Expression], right: Iterable[Expression]) -> Expression:
@@ -33,8 +33,8 @@ def same_values(left: Iterable[Expression], right: Iterable[Expression]) -> Expr
     return one.eqNullSafe(other)
 
 
-def _balanced(conditions: Sequence[Expression], combine: Callable[[Expression, Expression], Expression]) -> Expression:
+def _combine(conditions: Sequence[Expression], combine: Callable[[Expression, Expression], Expression]) -> Expression:
     if len(conditions) == 1:
         return conditions[0]
     half = len(conditions) // 2
-    return combine(_balanced(conditions[:half], combine), _balanced(conditions[half:], combine))
+    return combine(_combine(conditions[:half], combine), _combine(conditions[half:], combine))

@@ -43,9 +43,9 @@ def read_columns(lines: Bytes, schema: TableSchema) -> pa.Table:
     places = [f"c{place}" for place in range(len(schema.columns))]
     kinds = _META | {place: _type(column) for place, column in zip(places, schema.columns, strict=True)}
     table = _read(lines, [*_META, "_absent", *places], kinds) if len(lines) else pa.schema(kinds).empty_table()
-    table = _replaced(table, "_committed_at", table["_committed_at"].cast(_UTC))
+    table = _replace(table, "_committed_at", table["_committed_at"].cast(_UTC))
     for place, column in zip(places, schema.columns, strict=True):
-        table = _finished(table, place, column)
+        table = _convert(table, place, column)
     return table
 
 
@@ -74,59 +74,59 @@ def _type(column: Column) -> Any:
     return _TYPES[kind]
 
 
-def _finished(table: pa.Table, place: str, column: Column) -> pa.Table:
+def _convert(table: pa.Table, place: str, column: Column) -> pa.Table:
     shape = form(column)
     if shape is Form.TEXT:
-        return _replaced(table, place, _each(table[place], _unescaped))
+        return _replace(table, place, _map_chunks(table[place], _unescape))
     if shape is Form.HEX:
-        return _replaced(table, place, _each(table[place], _bytes))
-    return _replaced(table, place, table[place].cast(_UTC)) if spark_type(column) == "timestamp" else table
+        return _replace(table, place, _map_chunks(table[place], _unhex))
+    return _replace(table, place, table[place].cast(_UTC)) if spark_type(column) == "timestamp" else table
 
 
-def _replaced(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
+def _replace(table: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Table:
     return table.set_column(table.schema.get_field_index(name), name, values)
 
 
-def _each(values: pa.ChunkedArray, change: Any) -> pa.ChunkedArray:
+def _map_chunks(values: pa.ChunkedArray, change: Any) -> pa.ChunkedArray:
     return pa.chunked_array([change(chunk) for chunk in values.chunks])
 
 
-def _unescaped(texts: pa.StringArray) -> pa.StringArray:
-    data, bounds = _parts(texts)
-    if not _escaped(data[bounds[0] : bounds[-1]]):
+def _unescape(texts: pa.StringArray) -> pa.StringArray:
+    data, bounds = _text_buffers(texts)
+    if not _has_backslash(data[bounds[0] : bounds[-1]]):
         return texts
     data = data.copy()
     out, ends = np.empty(len(data), np.uint8), np.empty_like(bounds)
-    return _joined(texts, out[: unescape(data, bounds, out, ends)], ends, pa.string())
+    return _build_array(texts, out[: unescape(data, bounds, out, ends)], ends, pa.string())
 
 
-def _bytes(texts: pa.StringArray) -> pa.BinaryArray:
-    data, bounds = _parts(texts)
+def _unhex(texts: pa.StringArray) -> pa.BinaryArray:
+    data, bounds = _text_buffers(texts)
     out, ends = np.empty(len(data) // 2 + 1, np.uint8), np.empty_like(bounds)
     size = unhex(data.copy(), bounds, out, ends)
     if size < 0:
         raise pa.ArrowInvalid("no hex digits")
-    return _joined(texts, out[:size], ends, pa.binary())
+    return _build_array(texts, out[:size], ends, pa.binary())
 
 
-def _escaped(data: Bytes) -> bool:
+def _has_backslash(data: Bytes) -> bool:
     """Whether there is a backslash, looked for without as much memory again."""
     return any((data[at : at + _LOOK] == ord("\\")).any() for at in range(0, len(data), _LOOK))
 
 
-def _parts(texts: pa.StringArray) -> tuple[Bytes, NDArray[np.int64]]:
+def _text_buffers(texts: pa.StringArray) -> tuple[Bytes, NDArray[np.int64]]:
     """The bytes of all texts, not to be written to, and the bounds of each of them there."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
     return np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), bounds
 
 
-def _joined(texts: pa.StringArray, data: Bytes, ends: NDArray[np.int64], kind: Any) -> Any:
-    buffers = [_valid(texts), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+def _build_array(texts: pa.StringArray, data: Bytes, ends: NDArray[np.int64], kind: Any) -> Any:
+    buffers = [_validity_bitmap(texts), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(kind, len(texts), buffers, texts.null_count)
 
 
-def _valid(texts: pa.StringArray) -> Any:
+def _validity_bitmap(texts: pa.StringArray) -> Any:
     """The bitmap of those that are not NULL, from the first bit on; None if none is."""
     if not texts.null_count:
         return None

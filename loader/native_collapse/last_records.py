@@ -24,11 +24,11 @@ _HELD_BYTES = 512 * 1024 * 1024
 """Of files up to here all bytes are kept between both looks at them."""
 
 
-class Unusual(Exception):
+class NotSupportedNatively(Exception):
     """Records that Spark's SQL has to look at."""
 
 
-class Latest:
+class LastRecords:
     """The last record of each key with `after` < seqno <= `through`. Keys are the same if their staged bytes are.
 
     Attributes:
@@ -67,7 +67,7 @@ class Latest:
             pass
         new = (records[:, SEQNO] > after) & (records[:, SEQNO] <= through)
         if records[new, ABSENT].any():
-            raise Unusual("records leave columns out")
+            raise NotSupportedNatively("records leave columns out")
         self.all, self.new = _by_op(records), _by_op(records[new])
         chosen = np.zeros(rows, np.uint8)
         self.count = sum(
@@ -84,17 +84,17 @@ class Latest:
         lines = self._read(file) if self._held is None else self._held.pop(file.key)
         size = keep(lines, self._chosen[file.key])
         if size < 0:
-            raise Unusual(f"{file.key} was changed while it was read")
+            raise NotSupportedNatively(f"{file.key} was changed while it was read")
         try:
             return read_columns(lines[:size], self._schema)
         except pa.ArrowInvalid as error:
-            raise Unusual(str(error)) from error
+            raise NotSupportedNatively(str(error)) from error
 
     def _scan(self, file: StagedFile, secret: Words, records: Ints, hashes: Words) -> None:
         lines = self._read(file)
         key = np.array([column.name in self._schema.key for column in self._schema.columns], np.uint8)
         if scan(lines, key, secret, records, hashes) != file.rows:
-            raise Unusual(f"{file.key} is not in the format")
+            raise NotSupportedNatively(f"{file.key} is not in the format")
         if self._held is not None:
             self._held[file.key] = lines
 
@@ -116,5 +116,5 @@ def _choose(records: Ints, hashes: Words, window: tuple[int, int], share: tuple[
     slots = np.zeros(max(1024, 1 << (4 * len(records) // share[1]).bit_length()), np.uint32)
     count = choose(records, hashes, *window, np.uint64(share[0]), np.uint64(share[1]), slots, chosen)
     if count < 0:
-        raise Unusual("keys fall into one share")
+        raise NotSupportedNatively("keys fall into one share")
     return count

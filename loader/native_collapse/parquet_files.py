@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from loader.native_collapse.last_records import Latest, Unusual
+from loader.native_collapse.last_records import LastRecords, NotSupportedNatively
 
 _SORTED_ROWS = 1_000_000
 _SORTED_BYTES = 512 * 1024 * 1024
@@ -24,7 +24,7 @@ _GROUP = 500_000
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFiles:
     """What the files hold.
 
     Attributes:
@@ -39,7 +39,7 @@ class Written:
     sorted: bool
 
 
-def write(latest: Latest, folder: Path, key: Sequence[str], pool: Executor, most: int) -> Written:
+def write_parquet(latest: LastRecords, folder: Path, key: Sequence[str], pool: Executor, most: int) -> WrittenFiles:
     """Write them; of few rows one file, else as many as `most`, or one for each staged file.
 
     Raises:
@@ -47,13 +47,13 @@ def write(latest: Latest, folder: Path, key: Sequence[str], pool: Executor, most
     """
     few = latest.count <= _SORTED_ROWS and sum(file.bytes for file in latest.files) <= _SORTED_BYTES
     if not few:
-        ends = list(pool.map(partial(_as_staged, latest, folder, key), range(len(latest.files))))
+        ends = list(pool.map(partial(_write_each, latest, folder, key), range(len(latest.files))))
     else:
-        ends = [_in_order(list(pool.map(latest.table, latest.files)), folder, key, pool, most)]
+        ends = [_write_sorted(list(pool.map(latest.table, latest.files)), folder, key, pool, most)]
     ends = [end for end in ends if end.low is not None]
     low = min(ends, key=lambda end: end.low, default=None)
     high = max(ends, key=lambda end: end.high, default=None)
-    return Written(
+    return WrittenFiles(
         deleted=sum(end.deleted for end in ends),
         low=_text(low.low) if low else None,
         high=_text(high.high) if high else None,
@@ -68,13 +68,13 @@ class _Ends:
     high: Any
 
 
-def _as_staged(latest: Latest, folder: Path, key: Sequence[str], number: int) -> _Ends:
+def _write_each(latest: LastRecords, folder: Path, key: Sequence[str], number: int) -> _Ends:
     table = latest.table(latest.files[number])
-    _store(table, folder / f"{number:06d}.parquet", _GROUP)
+    _write_file(table, folder / f"{number:06d}.parquet", _GROUP)
     return _ends(table, key)
 
 
-def _in_order(tables: list[pa.Table], folder: Path, key: Sequence[str], pool: Executor, most: int) -> _Ends:
+def _write_sorted(tables: list[pa.Table], folder: Path, key: Sequence[str], pool: Executor, most: int) -> _Ends:
     table = pa.concat_tables(tables).combine_chunks()
     tables.clear()  # the rows are in memory once
     ends = _ends(table, key)
@@ -84,7 +84,7 @@ def _in_order(tables: list[pa.Table], folder: Path, key: Sequence[str], pool: Ex
 
     def stretch(number: int) -> None:
         rows = table.take(order.slice(number * each, each))
-        _store(rows, folder / f"{number:06d}.parquet", each)
+        _write_file(rows, folder / f"{number:06d}.parquet", each)
 
     list(pool.map(stretch, range(files)))
     return ends
@@ -92,16 +92,16 @@ def _in_order(tables: list[pa.Table], folder: Path, key: Sequence[str], pool: Ex
 
 def _ends(table: pa.Table, key: Sequence[str]) -> _Ends:
     if any(table[name].null_count for name in key):
-        raise Unusual("a key has a NULL")
+        raise NotSupportedNatively("a key has a NULL")
     ends = pc.min_max(table[key[0]])
     deleted = pc.sum(pc.equal(table["_op"], "D")).as_py() or 0
     try:
         return _Ends(deleted, ends["min"].as_py(), ends["max"].as_py())
     except (ValueError, OverflowError) as error:
-        raise Unusual("a key is of the year 0, which Python does not have") from error
+        raise NotSupportedNatively("a key is of the year 0, which Python does not have") from error
 
 
-def _store(table: pa.Table, file: Path, rows: int) -> None:
+def _write_file(table: pa.Table, file: Path, rows: int) -> None:
     """One row group is read by one task."""
     pa.parquet.write_table(
         table,

@@ -12,7 +12,7 @@ import unicodedata
 from loader.model.table import Column
 from loader.schema.changes import ColumnDefinition
 from loader.schema.constants import UntoldError
-from loader.typemap import promoted, spark_type
+from loader.typemap import spark_type, widened_type
 
 INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
 _TEXTS = {"tinytext": 1 << 8, "text": 1 << 16, "mediumtext": 1 << 24, "longtext": 1 << 32}
@@ -85,7 +85,7 @@ def _kept(old: Column, new: Column) -> bool:
 
 def _held(old: Column, new: Column) -> bool:
     """Whether the warehouse has a type for the values of both."""
-    return promoted(spark_type(old), spark_type(new)) is not None
+    return widened_type(spark_type(old), spark_type(new)) is not None
 
 
 def _text_kept(old: Column, new: ColumnDefinition) -> int | None:

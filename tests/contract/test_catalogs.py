@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from infra.postgres import PASSWORD
-from loader.materialise.iceberg.branch import Branch, LostError
+from loader.materialise.iceberg.branch import Branch, BranchLostError
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.model.table import Column
@@ -89,7 +89,7 @@ def test_a_merge_has_its_effect_once(loaded: Lake, monkeypatch: pytest.MonkeyPat
         with branch.signed():
             loaded.sql(f"INSERT INTO {branch.target} VALUES ({key}, 'by hand', 0, NULL)")
     branches[1].publish(1)
-    with pytest.raises(LostError, match="main moved"):
+    with pytest.raises(BranchLostError, match="main moved"):
         branches[0].publish(1)
     assert {(100,), (101,)} & set(loaded.rows(ORDERS)) == {(101,)}
     assert applied(loaded) == [number(1, 3000), number(1, 2000), number(1, 1000)]

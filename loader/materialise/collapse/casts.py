@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from loader.errors import DataError
 from loader.materialise.collapse.csv_reader import may_not_fit
-from loader.materialise.collapse.staged_records import cast
+from loader.materialise.collapse.staged_records import cast_value
 from loader.materialise.conditions import any_of
 from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
@@ -24,12 +24,12 @@ from loader.typemap import spark_type
 _RECORD = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "_form")
 
 
-def record(work: Work) -> Expression:
+def record_struct(work: Work) -> Expression:
     """A staged line as the struct that becomes `last`."""
     return sf.struct(*_RECORD, *places(work.schema))
 
 
-def ungrouped(records: DataFrame, work: Work, *others: Expression) -> DataFrame:
+def select_ungrouped(records: DataFrame, work: Work, *others: Expression) -> DataFrame:
     """The records as the relation `last`, with other columns.
 
     Not as a struct: Spark would write the whole struct into the expression of each column before it simplifies
@@ -38,16 +38,16 @@ def ungrouped(records: DataFrame, work: Work, *others: Expression) -> DataFrame:
     return records.select(*_RECORD, *places(work.schema), *others).alias("last")
 
 
-def typed_frame(records: DataFrame, work: Work) -> DataFrame:
+def add_typed_columns(records: DataFrame, work: Work) -> DataFrame:
     """The frame with a typed value for every column of the table."""
     values = {
-        f"t_{place}": cast(work, number, sf.col(f"last.{place}"), sf.col("last._form"))
+        f"t_{place}": cast_value(work, number, sf.col(f"last.{place}"), sf.col("last._form"))
         for number, place in enumerate(places(work.schema))
     }
     return records.withColumns(values)
 
 
-def row(work: Work) -> list[Expression]:
+def row_columns(work: Work) -> list[Expression]:
     """What is selected from a typed frame: `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_new`, then `c0`... typed.
 
     And by the rule `text_c0`..., texts that do not fit, of the columns of `Layout.texts`.
@@ -56,53 +56,53 @@ def row(work: Work) -> list[Expression]:
         *(sf.col(f"last.{name}").alias(name) for name in ("_op", "_seqno", "_row_offset", "_new")),
         sf.col("last._committed_at").cast("timestamp").alias("_committed_at"),
         *(sf.col(f"t_{place}").alias(place) for place in places(work.schema)),
-        *(sf.when(_lost(place), sf.col(f"last.{place}")).alias(f"text_{place}") for place in work.layout.texts),
+        *(sf.when(_is_lost(place), sf.col(f"last.{place}")).alias(f"text_{place}") for place in work.layout.texts),
     ]
 
 
-def misfit(work: Work) -> Expression:
+def has_misfit(work: Work) -> Expression:
     """Whether a record of a typed frame has a value that would be used, does not fit, and has to."""
-    return any_of(wrong for _, wrong in _wrong(work))
+    return any_of(wrong for _, wrong in _misfit_conditions(work))
 
 
-def partial(work: Work) -> Expression:
+def lacks_columns(work: Work) -> Expression:
     """Whether a record that would be used leaves columns out."""
-    return sf.col("last._absent").isNotNull() & (sf.col("last._absent") != "") & _used(work)
+    return sf.col("last._absent").isNotNull() & (sf.col("last._absent") != "") & _is_used(work)
 
 
-def lost(work: Work) -> dict[str, Expression]:
+def lost_values(work: Work) -> dict[str, Expression]:
     """Of each column whose values need not fit, by name: whether a record of a typed frame loses one."""
-    return {name: _lost(place) & _used(work) for place, name in work.layout.unfit.items()}
+    return {name: _is_lost(place) & _is_used(work) for place, name in work.layout.unfit.items()}
 
 
-def _wrong(work: Work) -> Iterator[tuple[str, Expression]]:
+def _misfit_conditions(work: Work) -> Iterator[tuple[str, Expression]]:
     """See `misfit`, by the place of each column that may have such a value."""
     keys, unfit = set(key_places(work.schema)), work.layout.unfit
     for place, column in zip(places(work.schema), work.schema.columns, strict=True):
         if place in keys:
             yield place, sf.col(f"t_{place}").isNull()
         elif may_not_fit(column) and place not in unfit:
-            yield place, _lost(place) & _used(work)
+            yield place, _is_lost(place) & _is_used(work)
 
 
-def _used(work: Work) -> Expression:
+def _is_used(work: Work) -> Expression:
     """Whether more than the key of a record is: not of a `D` in a mirror."""
     return sf.col("last._op") != "D" if work.schema.key and work.rule.mode == "mirror" else sf.lit(True)
 
 
-def _lost(place: str) -> Expression:
+def _is_lost(place: str) -> Expression:
     return sf.col(f"last.{place}").isNotNull() & sf.col(f"t_{place}").isNull()
 
 
-def bad_value(records: DataFrame, work: Work) -> DataError:
+def misfit_error(records: DataFrame, work: Work) -> DataError:
     """The error that names the first column with a value that does not fit, one such value, and its position."""
     columns = dict(zip(places(work.schema), work.schema.columns, strict=True))
     found = []
-    for place, wrong in _wrong(work):
+    for place, wrong in _misfit_conditions(work):
         seqno = sf.when(wrong, sf.col("last._seqno"))
         example = sf.min_by(sf.col(f"last.{place}"), seqno)
         found.append(sf.struct(sf.count_if(wrong), example, sf.min(seqno)).alias(place))
-    counted = typed_frame(records, work).agg(*found).first()
+    counted = add_typed_columns(records, work).agg(*found).first()
     for place, (count, text, at) in (counted.asDict() if counted else {}).items():
         if count:
             kind = spark_type(columns[place])

@@ -54,7 +54,7 @@ def read_staged(session: SparkSession, uris: Sequence[str], schema: TableSchema)
     return lines.withColumns({name: sf.col(name).cast("bigint") for name in ("_seqno", "_row_offset")})
 
 
-def typed(column: Column, raw: Expression, table: TableName) -> Expression:
+def typed_value(column: Column, raw: Expression, table: TableName) -> Expression:
     """The value of a column's staged text, NULL when the text does not fit the type.
 
     Raises:
@@ -62,7 +62,7 @@ def typed(column: Column, raw: Expression, table: TableName) -> Expression:
     """
     shape = form(column)
     if shape is Form.TEXT:
-        return unescaped(raw)
+        return unescape(raw)
     if shape is Form.HEX:
         return sf.unhex(raw)
     kind = spark_type(column, table)
@@ -74,7 +74,7 @@ def may_not_fit(column: Column) -> bool:
     return form(column) is not Form.TEXT and spark_type(column) != "string"
 
 
-def unescaped(raw: Expression) -> Expression:
+def unescape(raw: Expression) -> Expression:
     r"""Text with `\\`, `\n`, `\r` and `\0` undone; `\x` and hex digits, which are bytes and no text, stay as they are.
 
     Staged text holds no newline, so one can stand for the escaped backslash meanwhile; once `\0`, `\r` and `\n` are
@@ -86,12 +86,12 @@ def unescaped(raw: Expression) -> Expression:
     return sf.when(escaped, sf.translate(undone, "\n\\", "\\\n")).otherwise(raw)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Text as it is staged, but for the quotes around it; the inverse of `unescaped`."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0")
 
 
-def as_staged(column: Column, value: Expression) -> Expression:
+def staged_text(column: Column, value: Expression) -> Expression:
     """The staged text of a value, which `typed` gives back."""
     shape = form(column)
     if shape is Form.HEX:
@@ -102,14 +102,14 @@ def as_staged(column: Column, value: Expression) -> Expression:
     return value.cast("string")
 
 
-def left_out(index: int) -> Expression:
+def is_absent(index: int) -> Expression:
     """Whether the bit of a column is set in `_absent`, which is hex."""
     digits = sf.substring("_absent", index // 8 * 2 + 1, 2)
     byte = sf.when(digits != "", sf.conv(digits, 16, 10).cast("int")).otherwise(0)
     return sf.getbit(byte, sf.lit(index % 8)) == 1
 
 
-def unreadable(error: Exception, table: TableName) -> StagedDataError | None:
+def format_error(error: Exception, table: TableName) -> StagedDataError | None:
     """The loader's word for what Spark raises on a line that is not in the dialect; None for any other failure."""
     text = str(error)
     if not any(sign in text for sign in _NOT_THE_FORMAT):

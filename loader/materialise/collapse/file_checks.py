@@ -21,7 +21,7 @@ def verify_files(session: SparkSession, store: Store, files: Sequence[StagedFile
     Raises:
         StagedDataError: naming a file that is missing or changed.
     """
-    if not _spread(session, files):
+    if not _should_distribute(session, files):
         for found in faults(store, files):
             raise found
         return
@@ -29,7 +29,7 @@ def verify_files(session: SparkSession, store: Store, files: Sequence[StagedFile
     session.sparkContext.parallelize(files, len(files)).foreach(lambda file: _verify(root, file))
 
 
-def _spread(session: SparkSession, files: Sequence[StagedFile]) -> bool:
+def _should_distribute(session: SparkSession, files: Sequence[StagedFile]) -> bool:
     """Whether there are other machines to read on, and enough to read. On one alone the driver's threads are faster."""
     return not on_one_machine(session) and sum(file.bytes for file in files) > _SPREAD_BYTES
 

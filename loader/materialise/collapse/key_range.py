@@ -8,7 +8,7 @@ from loader.model.table import TableSchema
 from loader.typemap import spark_type
 
 
-def between(low: str | None, high: str | None, work: Work) -> str:
+def key_between(low: str | None, high: str | None, work: Work) -> str:
     """That the first column of the key is from `low` to `high`: its values as Spark writes them, binary as hex."""
     return f"{identifier(work.layout.key[0])} BETWEEN {_bound(low, work.schema)} AND {_bound(high, work.schema)}"
 

@@ -13,12 +13,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.errors import StagedDataError, UnsupportedError
-from loader.materialise.collapse.casts import bad_value, lost, misfit, partial, record, row, typed_frame, ungrouped
-from loader.materialise.collapse.csv_reader import unreadable
-from loader.materialise.collapse.key_range import between, key_type
-from loader.materialise.collapse.multiset import netted
-from loader.materialise.collapse.native import at_hand
-from loader.materialise.collapse.partial_images import Base, completed, incomplete
+from loader.materialise.collapse.casts import (
+    add_typed_columns,
+    has_misfit,
+    lacks_columns,
+    lost_values,
+    misfit_error,
+    record_struct,
+    row_columns,
+    select_ungrouped,
+)
+from loader.materialise.collapse.csv_reader import format_error
+from loader.materialise.collapse.key_range import key_between, key_type
+from loader.materialise.collapse.multiset import net_changes
+from loader.materialise.collapse.native import collapse_natively
+from loader.materialise.collapse.partial_images import MergeBase, complete_records, incomplete_error
 from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.plan.frame_columns import key_places, places
@@ -39,10 +48,10 @@ def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
         StagedDataError: lines that are not in the format, or not those that the manifest counts.
         DataError: a value that does not fit its type.
     """
-    return at_hand(session, store, work) or _collapsed(read_records(session, store, work), work, None)
+    return collapse_natively(session, store, work) or _collapsed(read_records(session, store, work), work, None)
 
 
-def complete(session: SparkSession, store: Store, work: Work, changes: Changes, base: Base) -> Changes:
+def complete_changes(session: SparkSession, store: Store, work: Work, changes: Changes, base: MergeBase) -> Changes:
     """The changes with the columns that row images leave out, once the table is as they are to be applied to it.
 
     Raises:
@@ -51,22 +60,22 @@ def complete(session: SparkSession, store: Store, work: Work, changes: Changes, 
     """
     records = read_records(session, store, work)
     if not work.schema.key:
-        raise incomplete(grouped(records, work).where(partial(work) & sf.col("last._new")), work)
-    return _collapsed(completed(session, records, work, base, changes.within), work, changes)
+        raise incomplete_error(group_by_key(records, work).where(lacks_columns(work) & sf.col("last._new")), work)
+    return _collapsed(complete_records(session, records, work, base, changes.within), work, changes)
 
 
 def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
     """The changes that records come to; `read`: what they were before they were completed."""
-    last = grouped(records, work)
-    frame = _typed(last, work).persist()
+    last = group_by_key(records, work)
+    frame = _typed_rows(last, work).persist()
     try:
         found = _counted(frame, work)
         if read is None:
             _check_counts(found, work)
         elif found["partial"]:
-            raise incomplete(last.where(partial(work) & sf.col("last._new")), work)
+            raise incomplete_error(last.where(lacks_columns(work) & sf.col("last._new")), work)
         if found["bad"] and not found["partial"]:
-            raise bad_value(last.where("last._new"), work)
+            raise misfit_error(last.where("last._new"), work)
     except BaseException:
         frame.unpersist()
         raise
@@ -77,19 +86,19 @@ def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
         keys=found["keys"],
         survivors=found["survivors"],
         leavers=0,
-        within=between(found["low"], found["high"], work) if work.schema.key else "true",
+        within=key_between(found["low"], found["high"], work) if work.schema.key else "true",
         inserts=read.inserts if read else found["new_I"],
         updates=read.updates if read else found["new_U"],
         deletes=read.deletes if read else found["new_D"],
-        misfits={name: found[f"lost {name}"] for name in lost(work) if found[f"lost {name}"]},
+        misfits={name: found[f"lost {name}"] for name in lost_values(work) if found[f"lost {name}"]},
         partial=bool(found["partial"]),
         kept=kept,
     )
     plain = work.schema.key or work.rule.mode == "history" or changes.partial
-    return changes if plain else netted(changes, work)
+    return changes if plain else net_changes(changes, work)
 
 
-def grouped(records: DataFrame, work: Work) -> DataFrame:
+def group_by_key(records: DataFrame, work: Work) -> DataFrame:
     """One row per key: `last`, a struct of the last record by (seqno, row offset), and counts over all its records.
 
     Keys are compared as staged text: the same bytes, or another key. A table without a key is grouped by its whole
@@ -101,20 +110,20 @@ def grouped(records: DataFrame, work: Work) -> DataFrame:
     conditions |= {f"new_{op}": (sf.col("_op") == op) & new for op in "IUD"}
     if work.rule.mode == "history":
         each = [condition.cast("bigint").alias(name) for name, condition in conditions.items()]
-        return ungrouped(records, work, *each)
+        return select_ungrouped(records, work, *each)
     # The op comes last: two records at one offset would be a fault of the log's reader; even then reruns must agree.
     order = [sf.col(name) for name in ("_seqno", "_row_offset", "_op")]
     order = [new, *order] if work.schema.key else [new, sf.col("_op") == "I", *order]
     counts = [sf.count_if(condition).alias(name) for name, condition in conditions.items()]
     by = key_places(work.schema) or places(work.schema)
-    return records.groupBy(*by).agg(sf.max_by(record(work), sf.struct(*order)).alias("last"), *counts)
+    return records.groupBy(*by).agg(sf.max_by(record_struct(work), sf.struct(*order)).alias("last"), *counts)
 
 
-def _typed(last: DataFrame, work: Work) -> DataFrame:
+def _typed_rows(last: DataFrame, work: Work) -> DataFrame:
     new = sf.col("last._new")
-    losses = (value.alias(f"lost {name}") for name, value in lost(work).items())
-    flags = ((misfit(work) & new).alias("bad"), (partial(work) & new).alias("partial"))
-    return typed_frame(last, work).select(*row(work), *flags, *losses, *_COUNTS)
+    losses = (value.alias(f"lost {name}") for name, value in lost_values(work).items())
+    flags = ((has_misfit(work) & new).alias("bad"), (lacks_columns(work) & new).alias("partial"))
+    return add_typed_columns(last, work).select(*row_columns(work), *flags, *losses, *_COUNTS)
 
 
 def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
@@ -123,8 +132,11 @@ def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
     kept = sf.lit(True) if work.rule.mode != "mirror" else sf.col("_op") != "D"
     sums = frame.agg(
         *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in _COUNTS),
-        *(_rows_with(new & sf.col(identifier(f"lost {name}")), work).alias(f"lost {name}") for name in lost(work)),
-        *_ends(new, work.schema),
+        *(
+            _rows_with(new & sf.col(identifier(f"lost {name}")), work).alias(f"lost {name}")
+            for name in lost_values(work)
+        ),
+        *_key_ends(new, work.schema),
         sf.count_if("bad").alias("bad"),
         sf.count_if("partial").alias("partial"),
         sf.count_if(new).alias("keys"),
@@ -133,7 +145,7 @@ def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
     try:
         row = sums.first()
     except Exception as error:
-        raise unreadable(error, work.name) or error from error
+        raise format_error(error, work.name) or error from error
     return row.asDict() if row else {}
 
 
@@ -165,7 +177,7 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
         )
 
 
-def _ends(new: Expression, schema: TableSchema) -> list[Expression]:
+def _key_ends(new: Expression, schema: TableSchema) -> list[Expression]:
     """Least and greatest value of the first key column, as text."""
     if not schema.key:
         return []

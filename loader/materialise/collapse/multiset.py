@@ -28,7 +28,7 @@ _PLACE = {"_file": "file", "_pos": "pos"}
 _SHOWN = 500  # characters of a row in an error
 
 
-def netted(changes: Changes, work: Work) -> Changes:
+def net_changes(changes: Changes, work: Work) -> Changes:
     """The changes as one row per image that is there more or less often than before: `net` says by how many.
 
     Of the loader's columns a row has those of the newest insert of its image.
@@ -51,7 +51,7 @@ def netted(changes: Changes, work: Work) -> Changes:
     )
 
 
-def places_of_gone(session: SparkSession, changes: Changes, work: Work, branch: str) -> DataFrame:
+def find_deleted_rows(session: SparkSession, changes: Changes, work: Work, branch: str) -> DataFrame:
     """Where the rows are that have to go from the branch: `file` and `pos`.
 
     Raises:
@@ -68,7 +68,7 @@ def places_of_gone(session: SparkSession, changes: Changes, work: Work, branch: 
     # Not cached: Spark would look for the rows again as soon as they are deleted.
     places = found.withColumn("nth", nth).where("nth <= -net").withColumnsRenamed(_PLACE).localCheckpoint()
     if places.count() < changes.leavers:
-        raise _not_there(gone, places, work)
+        raise _missing_row_error(gone, places, work)
     return places
 
 
@@ -100,7 +100,7 @@ def _ranges(found: dict[str, Any], image: Iterable[TableColumn]) -> Iterable[str
             yield f"{identifier(column.name)} BETWEEN {both}"
 
 
-def _not_there(gone: DataFrame, places: DataFrame, work: Work) -> DataError:
+def _missing_row_error(gone: DataFrame, places: DataFrame, work: Work) -> DataError:
     """The error that shows one of the rows that should go and are not there."""
     image = work.layout.image
     names = [f"n_{column.value}" for column in image]

@@ -16,12 +16,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from loader.materialise.collapse.key_range import between
+from loader.materialise.collapse.key_range import key_between
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
-from loader.native_collapse.last_records import Latest, Unusual
-from loader.native_collapse.parquet_files import write
+from loader.native_collapse.last_records import LastRecords, NotSupportedNatively
+from loader.native_collapse.parquet_files import write_parquet
 from loader.schema.evolution import Kept
 from loader.spark.job import on_one_machine
 from loader.store.base import Store
@@ -36,9 +36,9 @@ _READ_BYTES = 3 * _MOST_BYTES
 """Of files that are read at the same time."""
 
 
-def at_hand(session: SparkSession, store: Store, work: Work) -> Changes | None:
+def collapse_natively(session: SparkSession, store: Store, work: Work) -> Changes | None:
     """The changes, or None where Spark has to find them: their values lie in files of the driver's machine."""
-    if not _plain(session, work):
+    if not _is_supported(session, work):
         return None
     # Where Spark would keep the rows, if it had found them.
     scratch = session.conf.get("spark.local.dir", tempfile.gettempdir()) or tempfile.gettempdir()
@@ -47,12 +47,12 @@ def at_hand(session: SparkSession, store: Store, work: Work) -> Changes | None:
         kept.callback(shutil.rmtree, folder)
         try:
             return _changes(session, store, work, folder, kept)
-        except Unusual as unusual:
+        except NotSupportedNatively as unusual:
             _LOG.info("%s: collapsed by Spark: %s", work.name, unusual)
             return None
 
 
-def _plain(session: SparkSession, work: Work) -> bool:
+def _is_supported(session: SparkSession, work: Work) -> bool:
     """Whether all records have the table's own columns, and are few enough."""
     known = work.schema.key and work.rule.mode != "history" and len(work.sources) == 1
     if not known or not on_one_machine(session):
@@ -71,16 +71,16 @@ def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept
     largest = max(file.bytes for file in source.files)
     threads = min(session.sparkContext.defaultParallelism, max(1, _READ_BYTES // max(1, largest)))
     with ThreadPoolExecutor(threads) as pool:
-        latest = Latest(store, source.files, source.schema, window.after, window.through, pool, threads)
+        latest = LastRecords(store, source.files, source.schema, window.after, window.through, pool, threads)
         if latest.all != work.ops:
-            raise Unusual("the files do not hold what their manifest counts")
-        written = write(latest, folder, key_places(work.schema), pool, threads)
+            raise NotSupportedNatively("the files do not hold what their manifest counts")
+        written = write_parquet(latest, folder, key_places(work.schema), pool, threads)
     return Changes(
         frame=_frame(session, folder, work),
         keys=latest.count,
         survivors=latest.count - (written.deleted if work.rule.mode == "mirror" else 0),
         leavers=0,
-        within=between(written.low, written.high, work),
+        within=key_between(written.low, written.high, work),
         inserts=latest.new["I"],
         updates=latest.new["U"],
         deletes=latest.new["D"],

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from loader.errors import UnsupportedError
-from loader.materialise.collapse.csv_reader import as_staged, left_out, typed
-from loader.materialise.collapse.staged_records import META, cast, cast_apart
+from loader.materialise.collapse.csv_reader import is_absent, staged_text, typed_value
+from loader.materialise.collapse.staged_records import META, cast_value, columns_cast_apart
 from loader.materialise.conditions import all_of, any_of
 from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
@@ -24,7 +24,7 @@ from loader.model.table import Column, TableName
 
 
 @dataclass(frozen=True)
-class Base:
+class MergeBase:
     """The table that records are to be applied to.
 
     Attributes:
@@ -38,42 +38,47 @@ class Base:
     unlogged: tuple[str, ...] | None
 
 
-def completed(session: SparkSession, records: DataFrame, work: Work, base: Base, within: str) -> DataFrame:
+def complete_records(session: SparkSession, records: DataFrame, work: Work, base: MergeBase, within: str) -> DataFrame:
     """The records newer than the applied position, with all their columns where they can be known.
 
     Of these `_absent` is empty. Records of a row that is not there are left out where the initial load explains it: it
     read the table after the row was deleted. `within`: as Changes.within.
     """
-    known = _in_lives(_alike(records.where("_new"), work), work).localCheckpoint()
+    known = _assign_lives(_with_uniform_casts(records.where("_new"), work), work).localCheckpoint()
     _check_logged(known, work, base)
     # Not a plan: Spark would read the table again, without these rows, as soon as they are deleted.
-    rows = _standing_rows(session, known, work, base, within).localCheckpoint()
+    rows = _rows_in_table(session, known, work, base, within).localCheckpoint()
     by = [*key_places(work.schema)]
     filled = known.join(rows, by, "left")
     first = sf.col("life") == 0
-    values = {f"v{n}": sf.when(first, sf.coalesce(f"v{n}", f"b{n}")).otherwise(sf.col(f"v{n}")) for n in _range(work)}
-    filled = filled.withColumns(values).drop(*(f"b{n}" for n in _range(work)))
-    filled = _followed(filled, work)
-    unexplained = (sf.col("_seqno") > base.exact_at) | ~first | sf.col("there").isNotNull() | ~_open(work)
+    values = {
+        f"v{n}": sf.when(first, sf.coalesce(f"v{n}", f"b{n}")).otherwise(sf.col(f"v{n}")) for n in _column_numbers(work)
+    }
+    filled = filled.withColumns(values).drop(*(f"b{n}" for n in _column_numbers(work)))
+    filled = _follow_key_changes(filled, work)
+    unexplained = (sf.col("_seqno") > base.exact_at) | ~first | sf.col("there").isNotNull() | ~_has_unknown_value(work)
     kept = filled.where(unexplained) if work.rule.mode != "history" else filled
     columns = [
         sf.when(sf.col(f"v{n}").isNotNull(), sf.col(f"v{n}.value")).otherwise(sf.col(place)).alias(place)
         for n, place in enumerate(places(work.schema))
     ]
-    absent = sf.when(_open(work), sf.col("_absent")).otherwise(sf.lit("")).alias("_absent")
+    absent = sf.when(_has_unknown_value(work), sf.col("_absent")).otherwise(sf.lit("")).alias("_absent")
     return kept.select(*(absent if name == "_absent" else name for name in META), *columns)
 
 
-def _alike(records: DataFrame, work: Work) -> DataFrame:
+def _with_uniform_casts(records: DataFrame, work: Work) -> DataFrame:
     """The records with texts that are cast as those of the table's columns are, whatever they were staged with."""
-    apart = [n for n in _range(work) if cast_apart(work, n)]
+    apart = [n for n in _column_numbers(work) if columns_cast_apart(work, n)]
     if not apart:
         return records
-    texts = {f"c{n}": as_staged(work.schema.columns[n], cast(work, n, sf.col(f"c{n}"), sf.col("_form"))) for n in apart}
+    texts = {
+        f"c{n}": staged_text(work.schema.columns[n], cast_value(work, n, sf.col(f"c{n}"), sf.col("_form")))
+        for n in apart
+    }
     return records.withColumns({**texts, "_form": sf.lit(len(work.sources))})
 
 
-def incomplete(last: DataFrame, work: Work) -> UnsupportedError:
+def incomplete_error(last: DataFrame, work: Work) -> UnsupportedError:
     """Return the error that names the first record; `last` is of `last_versions.grouped`."""
     row = last.orderBy("last._seqno", "last._row_offset").select("last.*").first()
     if row is None:
@@ -93,7 +98,7 @@ def incomplete(last: DataFrame, work: Work) -> UnsupportedError:
     )
 
 
-def unknown_since(table: TableName) -> UnsupportedError:
+def partial_replay_error(table: TableName) -> UnsupportedError:
     """The error of a replay whose records leave columns out: it does not know what the rows were when it begins."""
     return UnsupportedError(
         "row images leave columns out, whose values at the beginning of the replay are not known",
@@ -103,7 +108,7 @@ def unknown_since(table: TableName) -> UnsupportedError:
     )
 
 
-def _check_logged(known: DataFrame, work: Work, base: Base) -> None:
+def _check_logged(known: DataFrame, work: Work, base: MergeBase) -> None:
     """Refuse to take for unchanged what the log leaves out though it changed."""
     hint = work.name.load_again
     if base.unlogged is None:
@@ -116,7 +121,7 @@ def _check_logged(known: DataFrame, work: Work, base: Base) -> None:
     names = [column.name for column in work.schema.columns]
     used = sf.col("_op") != "D" if work.rule.mode == "mirror" else sf.lit(True)
     for name in base.unlogged:
-        found = known.where(used & left_out(names.index(name))).agg(sf.min("_seqno")).first()
+        found = known.where(used & is_absent(names.index(name))).agg(sf.min("_seqno")).first()
         if found and found[0] is not None:
             raise UnsupportedError(
                 "the log leaves a generated column out of changes, whether or not it changes",
@@ -127,16 +132,16 @@ def _check_logged(known: DataFrame, work: Work, base: Base) -> None:
             )
 
 
-def _range(work: Work) -> range:
+def _column_numbers(work: Work) -> range:
     return range(len(work.schema.columns))
 
 
-def _open(work: Work) -> Expression:
+def _has_unknown_value(work: Work) -> Expression:
     """Whether a value is still not known."""
-    return any_of(sf.col(f"v{n}").isNull() for n in _range(work))
+    return any_of(sf.col(f"v{n}").isNull() for n in _column_numbers(work))
 
 
-def _in_lives(records: DataFrame, work: Work) -> DataFrame:
+def _assign_lives(records: DataFrame, work: Work) -> DataFrame:
     """Records with `life`, its number of their key; `origin`, the life that it goes on from under another key.
 
     And `v0`...: a struct of each value that is known in the life, NULL where it is not.
@@ -149,9 +154,9 @@ def _in_lives(records: DataFrame, work: Work) -> DataFrame:
     within = Window.partitionBy(*keys, "life").orderBy(*order).rowsBetween(Window.unboundedPreceding, 0)
     values = {}
     for n, place in enumerate(places(work.schema)):
-        known = sf.when(~left_out(n), sf.struct(sf.col(place).alias("value")))
+        known = sf.when(~is_absent(n), sf.struct(sf.col(place).alias("value")))
         values[f"v{n}"] = sf.last(known, ignorenulls=True).over(within)
-    follows = left_out(len(work.schema.columns))
+    follows = is_absent(len(work.schema.columns))
     previous = sf.lag(sf.struct(*keys, "life")).over(Window.partitionBy("_seqno").orderBy("_row_offset"))
     return (
         records.withColumn("_absent", sf.coalesce("_absent", sf.lit("")))
@@ -162,12 +167,12 @@ def _in_lives(records: DataFrame, work: Work) -> DataFrame:
     )
 
 
-def _standing_rows(session: SparkSession, known: DataFrame, work: Work, base: Base, within: str) -> DataFrame:
+def _rows_in_table(session: SparkSession, known: DataFrame, work: Work, base: MergeBase, within: str) -> DataFrame:
     """The table's rows of keys that need them: the key as staged text, `b0`... as structs of text, and `there`."""
     keys = key_places(work.schema)
     columns = dict(zip(places(work.schema), work.schema.columns, strict=True))
-    wanted = known.where((sf.col("life") == 0) & _open(work)).select(*keys).distinct()
-    typed_keys = (typed(columns[key], sf.col(key), work.name).alias(f"k_{key}") for key in keys)
+    wanted = known.where((sf.col("life") == 0) & _has_unknown_value(work)).select(*keys).distinct()
+    typed_keys = (typed_value(columns[key], sf.col(key), work.name).alias(f"k_{key}") for key in keys)
     table = session.sql(f"SELECT * FROM {base.relation}").where(within)
     if work.rule.mode == "soft_delete":
         table = table.where(~sf.col(identifier(work.rule.deleted_column)))
@@ -196,27 +201,27 @@ def _nth_of_history(work: Work) -> tuple[Expression, Expression]:
 def _text(column: Column, work: Work) -> Expression:
     """A value of the table as it is staged."""
     name = work.layout.name(column.name)
-    text = as_staged(column, sf.col(f"w.{identifier(name)}"))
+    text = staged_text(column, sf.col(f"w.{identifier(name)}"))
     kept_apart = column.name in work.layout.unfit.values() and work.layout.texts
     return sf.coalesce(text, sf.col(f"w.{identifier(name + '__text')}")) if kept_apart else text
 
 
-def _followed(filled: DataFrame, work: Work) -> DataFrame:
+def _follow_key_changes(filled: DataFrame, work: Work) -> DataFrame:
     """Values that a life does not know, from the life that it goes on from.
 
     Lives that go on one from another are a chain, of which each round joins twice as long pieces.
     """
-    if filled.where(sf.col("origin").isNotNull() & _open(work)).isEmpty():
+    if filled.where(sf.col("origin").isNotNull() & _has_unknown_value(work)).isEmpty():
         return filled
     keys = key_places(work.schema)
-    names = [f"v{n}" for n in _range(work)]
+    names = [f"v{n}" for n in _column_numbers(work)]
     lives = filled.groupBy(*keys, "life").agg(
         sf.max_by(sf.struct(*names), sf.struct("_seqno", "_row_offset")).alias("row"),
         sf.first("origin").alias("origin"),
     )
     lives = lives.select(sf.struct(*keys, "life").alias("id"), "row.*", "origin")
     # One that knows all of its row needs no other.
-    lives = lives.withColumn("origin", sf.when(_open(work), sf.col("origin"))).localCheckpoint()
+    lives = lives.withColumn("origin", sf.when(_has_unknown_value(work), sf.col("origin"))).localCheckpoint()
     while not lives.where(sf.col("origin").isNotNull()).isEmpty():
         older = lives.select(*(sf.col(name).alias(f"o_{name}") for name in ("id", *names, "origin")))
         joined = lives.join(older, lives["origin"] == older["o_id"], "left")

@@ -14,7 +14,7 @@ from py4j.java_gateway import JavaObject
 
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
-from loader.materialise.iceberg.table_metadata import RUN, Applied, Snapshot, TableHistory, append_nothing
+from loader.materialise.iceberg.table_metadata import RUN, Applied, Snapshot, TableMetadata, commit_properties
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.quoting import identifier
 from loader.model.table import TableName
@@ -31,27 +31,27 @@ _PAUSES = (0.25, 0.5, 1, 2, 4, 8, 0)  # seconds after each try to publish, if th
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
 
 
-Finish = Callable[[JavaObject], None]
+FinishTransaction = Callable[[JavaObject], None]
 """Adds operations to a transaction of Iceberg."""
 
 
-class LostError(Exception):
+class BranchLostError(Exception):
     """The branch cannot become main: main moved, or the branch is no longer what this attempt built."""
 
 
-def conflicting(error: Exception) -> bool:
+def is_conflict(error: Exception) -> bool:
     """Whether it came of somebody else's commit, so that another attempt can do better.
 
     Iceberg repeats a commit by itself only where it can tell that the other one does not touch it.
     """
-    return isinstance(error, LostError) or "CommitFailedException" in str(error)
+    return isinstance(error, BranchLostError) or "CommitFailedException" in str(error)
 
 
 class Branch:
     """The branch of one attempt; its name is the attempt's and never used again, unless it is given one.
 
-    As a context it is left published or, after any exception, dropped as far as the catalog lets us. An exception
-    that came after main moved leaves it as LostError: a faster run publishes, then drops the branches it has overtaken.
+    As a context manager it drops the branch after any exception, as far as the catalog allows that. If main has moved,
+    the exception becomes a BranchLostError: a faster run publishes, then drops the branches that it has overtaken.
 
     Attributes:
         base: main's head when the branch was made, None for a table without any commit.
@@ -97,8 +97,8 @@ class Branch:
         if error is None:
             return
         drop_branch(self._warehouse, self._table, self.name)
-        if isinstance(error, Exception) and not isinstance(error, LostError) and self._overtaken():
-            raise LostError("main moved") from error
+        if isinstance(error, Exception) and not isinstance(error, BranchLostError) and self._overtaken():
+            raise BranchLostError("main moved") from error
 
     def _overtaken(self) -> bool:
         """Whether main is known to have moved; not where the catalog does not tell, since then that is the failure."""
@@ -134,26 +134,26 @@ class Branch:
         """This attempt's commits, newest first.
 
         Raises:
-            LostError: the branch does not lead through them to exactly where it began.
+            BranchLostError: the branch does not lead through them to exactly where it began.
         """
         history = self._load()
         if self.name not in history.branches:
-            raise LostError("the branch was dropped")
+            raise BranchLostError("the branch was dropped")
         made: list[Snapshot] = []
         for snapshot in history.ancestry(history.branches[self.name]):
             if snapshot.id == self._root:
                 return made
             if snapshot.summary.get(RUN) != self.name:
-                raise LostError(f"snapshot {snapshot.id} on the branch is not of this attempt")
+                raise BranchLostError(f"snapshot {snapshot.id} on the branch is not of this attempt")
             made.append(snapshot)
-        raise LostError("the branch does not lead back to where it began")
+        raise BranchLostError("the branch does not lead back to where it began")
 
     def mark(self, properties: Mapping[str, str]) -> None:
         """Commit the properties alone: the rows stay as they are."""
-        append_nothing(self._load().append(self.name), {RUN: self.name, **properties})
+        commit_properties(self._load().append(self.name), {RUN: self.name, **properties})
 
     def publish(
-        self, steps: int, finish: Finish | None = None, signature: Mapping[str, str] | None = None
+        self, steps: int, finish: FinishTransaction | None = None, signature: Mapping[str, str] | None = None
     ) -> list[Snapshot]:
         """Make the branch main, if main is still at `base`; this attempt's commits, newest first.
 
@@ -164,12 +164,12 @@ class Branch:
                 table had when it was made.
 
         Raises:
-            LostError: somebody else moved main, or the branch is not what was built. Nothing was published.
+            BranchLostError: somebody else moved main, or the branch is not what was built. Nothing was published.
             RetryableError: the catalog failed. Whether it published the table is found out by the next attempt.
         """
         made = self.commits()
         if len(made) != steps:
-            raise LostError(f"the branch has {len(made)} commits of this attempt, not {steps}")
+            raise BranchLostError(f"the branch has {len(made)} commits of this attempt, not {steps}")
         failpoint("publish.before")
         for pause in _PAUSES:
             try:
@@ -182,26 +182,28 @@ class Branch:
             if outage(failed):  # worth some patience: what led here may have taken an hour
                 time.sleep(pause)
         else:
-            raise _unpublished(failed, self._table) from failed
+            raise _unpublished_error(failed, self._table) from failed
         failpoint("publish.after")
         return self._in_main(self._load()) if signature else made
 
-    def _forward(self, made: Sequence[Snapshot], finish: Finish | None, signature: Mapping[str, str] | None) -> None:
+    def _forward(
+        self, made: Sequence[Snapshot], finish: FinishTransaction | None, signature: Mapping[str, str] | None
+    ) -> None:
         """One commit of the catalog. It is a compare-and-swap: on other metadata than was looked at here it fails."""
         history = self._load()
         change = history.transaction()
         seen = history.seen_by(change)
         if seen.head != self.base:
-            raise LostError("main moved")
+            raise BranchLostError("main moved")
         if made and seen.branches.get(self.name) != made[0].id:
-            raise LostError("the branch moved")
+            raise BranchLostError("the branch moved")
         if finish:
             finish(change)
         manage = change.manageSnapshots()
         forward = manage.replaceBranch if self._instead else manage.fastForwardBranch
         forward("main", self.name).commit()
         if signature:
-            append_nothing(change.newAppend(), {RUN: self.name, **signature})
+            commit_properties(change.newAppend(), {RUN: self.name, **signature})
         change.commitTransaction()
 
     def _published(self, error: Exception) -> bool:
@@ -210,7 +212,7 @@ class Branch:
         False also while main cannot be read: the next attempt looks at it before it commits.
 
         Raises:
-            LostError: it did not, and cannot any more.
+            BranchLostError: it did not, and cannot any more.
         """
         try:
             history = self._load()
@@ -221,20 +223,20 @@ class Branch:
             _LOG.warning("%s: the reply of the publication was lost, its effect was not", self._table)
             return True
         if history.head != self.base:
-            raise LostError("main moved") from error
-        if isinstance(error, LostError):
+            raise BranchLostError("main moved") from error
+        if isinstance(error, BranchLostError):
             raise error
         # Not the table's rows but something else of it was changed in between, or the catalog failed.
         _LOG.info("%s: not published yet: %s", self._table, error)
         return False
 
-    def _in_main(self, history: TableHistory) -> list[Snapshot]:
+    def _in_main(self, history: TableMetadata) -> list[Snapshot]:
         """This attempt's commits in main, newest first."""
         before = {self.base, self._root}
         since = takewhile(lambda snapshot: snapshot.id not in before, history.ancestry(history.head))
         return [snapshot for snapshot in since if snapshot.summary.get(RUN) == self.name]
 
-    def _load(self) -> TableHistory:
+    def _load(self) -> TableMetadata:
         history = self._warehouse.history(self._table)
         if history is None:
             raise LoaderError("the table was dropped while it was merged", table=self._table)
@@ -244,7 +246,7 @@ class Branch:
         self._warehouse.session.sql(statement)
 
 
-def _unpublished(error: Exception, table: TableName) -> RetryableError:
+def _unpublished_error(error: Exception, table: TableName) -> RetryableError:
     known = outage(error)
     return RetryableError(
         "the catalog did not publish the table",
@@ -254,25 +256,25 @@ def _unpublished(error: Exception, table: TableName) -> RetryableError:
     )
 
 
-def standing_branch(
+def find_finished_branch(
     warehouse: Warehouse, table: TableName, base: int | None, name: str, applied: Applied, at: int | None = None
 ) -> Branch | None:
     """The branch of that name, if an attempt built it whole from `base` or `at`, for a table that stands there."""
     found = Branch(warehouse, table, base, name, at=at, there=True)
     try:
         made = found.commits()
-    except LostError:  # also where there is none
+    except BranchLostError:  # also where there is none
         return None
     # Only the last commit of an attempt is signed.
     return found if made and applied.signature.items() <= made[0].summary.items() else None
 
 
-def replay_name(since: int) -> str:
+def replay_branch_name(since: int) -> str:
     """The name of the branch of a replay from a seqno on, without its prefix."""
     return f"{_REPLAY}{since}"
 
 
-def of_replay(branch: str) -> bool:
+def is_replay_branch(branch: str) -> bool:
     """Whether a branch shows what a replay comes to. It stays until main moves, however long that takes."""
     return branch.startswith(PREFIX + _REPLAY)
 
@@ -291,7 +293,7 @@ def drop_superseded(warehouse: Warehouse, table: TableName) -> None:
             drop_branch(warehouse, table, name)
 
 
-def can_become_main(history: TableHistory, branch: str) -> bool:
+def can_become_main(history: TableMetadata, branch: str) -> bool:
     """Whether main, where it is now, can be forwarded to a branch of the loader, or have it in its stead."""
     main = history.head
     return main is None or branch.endswith(f"{_FOR}{main}") or history.descends(history.branches[branch], main)

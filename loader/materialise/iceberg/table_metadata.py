@@ -87,7 +87,7 @@ class Applied:
         )
 
 
-class TableHistory:
+class TableMetadata:
     """One version of a table's metadata; load it again to see what others did.
 
     `mapper`: Jackson's, since to fetch a map whole takes one call of Java and not four for each of its entries.
@@ -215,9 +215,9 @@ class TableHistory:
         """A transaction of Iceberg on the metadata as it is now, see `seen_by`: its commit fails if there is newer."""
         return self._table.newTransaction()
 
-    def seen_by(self, transaction: JavaObject) -> TableHistory:
+    def seen_by(self, transaction: JavaObject) -> TableMetadata:
         """The metadata that a transaction was made on, which may be newer than this."""
-        return TableHistory(transaction.table(), self._name, self._mapper)
+        return TableMetadata(transaction.table(), self._name, self._mapper)
 
     @property
     def exact_at(self) -> int:
@@ -230,14 +230,14 @@ class TableHistory:
         return self._table.newAppend().toBranch(branch)
 
 
-def append_nothing(append: JavaObject, properties: Mapping[str, str]) -> None:
+def commit_properties(append: JavaObject, properties: Mapping[str, str]) -> None:
     """Commit an append without files: the rows are as they are, with `properties` in the summary."""
     for name, value in properties.items():
         append.set(name, value)
     append.commit()
 
 
-def load_history(session: SparkSession, name: str) -> TableHistory | None:
+def load_metadata(session: SparkSession, name: str) -> TableMetadata | None:
     """The metadata as it is now of the table with this whole, quoted name; None when there is no such table."""
     java: Any = session._jvm
     try:
@@ -246,4 +246,4 @@ def load_history(session: SparkSession, name: str) -> TableHistory | None:
         if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
             return None
         raise
-    return TableHistory(table, name.replace("`", ""), java.com.fasterxml.jackson.databind.ObjectMapper())
+    return TableMetadata(table, name.replace("`", ""), java.com.fasterxml.jackson.databind.ObjectMapper())

@@ -13,7 +13,14 @@ from typing import Any, cast
 from pyspark.sql import SparkSession
 
 from loader.errors import DataError, RetryableError, UnsupportedError, UsageError
-from loader.materialise.iceberg.table_metadata import GENERATION, SCHEMA_ID, SOURCE, Applied, TableHistory, load_history
+from loader.materialise.iceberg.table_metadata import (
+    GENERATION,
+    SCHEMA_ID,
+    SOURCE,
+    Applied,
+    TableMetadata,
+    load_metadata,
+)
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import (
     catalog_name,
@@ -60,7 +67,7 @@ class Warehouse:
     """
 
     def __init__(self, spark: SparkSession, catalog: CatalogSettings, rules: Sequence[TableRule] = ()) -> None:
-        _check(catalog)
+        _check_catalog(catalog)
         self.catalog = catalog
         self._rules = rules
         self.session = spark.newSession()
@@ -85,15 +92,15 @@ class Warehouse:
         """The name in SQL by which a branch is written."""
         return f"{self.name(table)}.{identifier('branch_' + branch)}"
 
-    def history(self, table: TableName) -> TableHistory | None:
+    def history(self, table: TableName) -> TableMetadata | None:
         """Return the table's metadata as it is now; None when there is no such table.
 
         Raises:
             RetryableError: the catalog did not see the table, though it is there.
         """
-        found = load_history(self.session, self.name(table))
+        found = load_metadata(self.session, self.name(table))
         if found is None and self.catalog.type == "hadoop" and self._has_files(table):
-            found = load_history(self.session, self.name(table))  # it may have been made just now
+            found = load_metadata(self.session, self.name(table))  # it may have been made just now
             if found is None:
                 raise RetryableError(
                     "the catalog did not see a table that is there",
@@ -129,7 +136,7 @@ class Warehouse:
         name = self.name(schema.name)
         namespace = namespace_identifier(self.catalog.name, schema.name)
         columns = [f"{identifier(column.name)} {column.type}" for column in layout.columns]
-        properties = _LAYOUT | _ours(schema, source, generation) | layout.rule.properties
+        properties = _LAYOUT | _owner_properties(schema, source, generation) | layout.rule.properties
         self._create_namespace(namespace)
         self.session.sql(
             sql("materialise/create_table").format(
@@ -144,7 +151,7 @@ class Warehouse:
         if found is not None and begun and not found.ordered and found.properties.get(SOURCE) == source:
             self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(schema.key)}")
 
-    def note_unlogged(self, history: TableHistory, table: TableName, columns: tuple[str, ...]) -> None:
+    def note_unlogged(self, history: TableMetadata, table: TableName, columns: tuple[str, ...]) -> None:
         """Record which columns the log leaves out of updates though they change: see `recorded_unlogged`."""
         text = json.dumps(columns)
         if history.properties.get(UNLOGGED) != text:
@@ -160,7 +167,7 @@ class Warehouse:
             self.session.sql(statement)
 
 
-class Warehouses:
+class WarehousePool:
     """Warehouses for work side by side, each used by one thread at a time and then by the next.
 
     A session has a catalog of its own, and one of a database keeps its connections as long as the process lives.
@@ -187,7 +194,7 @@ class Warehouses:
             self._idle.put(warehouse)
 
 
-def recorded_schema(history: TableHistory, table: TableName, schema_id: str = "") -> TableSchema:
+def recorded_schema(history: TableMetadata, table: TableName, schema_id: str = "") -> TableSchema:
     """The schema that the table has, or the one that it had by that id.
 
     Raises:
@@ -196,7 +203,9 @@ def recorded_schema(history: TableHistory, table: TableName, schema_id: str = ""
     known = schema_id or (history.applied.schema_id if history.applied else history.properties.get(SCHEMA_ID, ""))
     text = history.properties.get(SCHEMA + known)
     if text is None:
-        raise DataError("the warehouse's table was not made by the loader", hint=_foreign(table), table=table)
+        raise DataError(
+            "the warehouse's table was not made by the loader", hint=_foreign_table_hint(table), table=table
+        )
     schema = TableSchema.from_dict(json.loads(text))
     if schema.schema_id != known:
         raise DataError(
@@ -213,7 +222,7 @@ def schema_property(schema: TableSchema) -> tuple[str, str]:
     return SCHEMA + schema.schema_id, json.dumps(schema.as_dict(), sort_keys=True)
 
 
-def recorded_unlogged(history: TableHistory, schema: TableSchema) -> tuple[str, ...] | None:
+def recorded_unlogged(history: TableMetadata, schema: TableSchema) -> tuple[str, ...] | None:
     """Columns that the log leaves out of updates though they change; None when that is not known of this schema."""
     text = history.properties.get(UNLOGGED)
     names = None if text is None else tuple(json.loads(text))
@@ -221,7 +230,7 @@ def recorded_unlogged(history: TableHistory, schema: TableSchema) -> tuple[str, 
     return names if names is not None and known.issuperset(names) else None
 
 
-def check_ours(history: TableHistory, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:
+def check_owner(history: TableMetadata, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:
     """The applied position of a table that is known to be of this source and one of these generations of its log.
 
     None when nothing is applied. The last of the generations is the one that is worked on.
@@ -232,7 +241,7 @@ def check_ours(history: TableHistory, table: TableName, source: str, generations
     owner = history.properties.get(SOURCE)
     if owner != source:
         what = f"of source {owner!r}" if owner else "not made by the loader"
-        raise DataError(f"the warehouse's table is {what}", hint=_foreign(table), table=table, source=source)
+        raise DataError(f"the warehouse's table is {what}", hint=_foreign_table_hint(table), table=table, source=source)
     applied = history.applied
     stands = applied.generation if applied else history.properties.get(GENERATION)
     if stands not in generations:
@@ -245,16 +254,16 @@ def check_ours(history: TableHistory, table: TableName, source: str, generations
     return applied
 
 
-def _foreign(table: TableName) -> str:
+def _foreign_table_hint(table: TableName) -> str:
     return f"drop or rename {table} in the warehouse, or use another catalog or warehouse for this source"
 
 
-def _ours(schema: TableSchema, source: str, generation: str) -> dict[str, str]:
+def _owner_properties(schema: TableSchema, source: str, generation: str) -> dict[str, str]:
     name, text = schema_property(schema)
     return {SOURCE: source, GENERATION: generation, name: text, SCHEMA_ID: schema.schema_id}
 
 
-def _check(catalog: CatalogSettings) -> None:
+def _check_catalog(catalog: CatalogSettings) -> None:
     scheme = catalog.warehouse.partition("://")[0] if "://" in catalog.warehouse else ""
     if catalog.type == "hadoop" and scheme not in _SAFE_FOR_HADOOP:
         raise UsageError(

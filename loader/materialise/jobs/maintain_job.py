@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from loader.errors import UsageError
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.maintain.maintenance import Maintenance, Policy
-from loader.materialise.maintain.snapshot_retention import viewed
+from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
 from loader.materialise.maintain.spec import MaintainResult, MaintainSpec, TableMaintained
 from loader.materialise.merge.source_run import known_tables
 from loader.materialise.plan.interval_chain import Chain
@@ -34,7 +34,7 @@ def maintain(spark: SparkSession, spec: MaintainSpec) -> MaintainResult:
     chain = Chain(store, spec.source, spec.generation)
     now = datetime.now(UTC)
     before = now - timedelta(days=spec.keep_days)
-    policy = Policy(before, viewed(store, spec.source, spec.generation, before), now, spec.dry_run)
+    policy = Policy(before, find_viewed_snapshots(store, spec.source, spec.generation, before), now, spec.dry_run)
     tables = _chosen(known_tables(chain, chain.newest_published()), spec)
     done = tuple(_one(Maintenance(warehouse, table, policy), table, chain, retries) for table in tables)
     return MaintainResult(tables=done, dry_run=spec.dry_run)

@@ -9,7 +9,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
-from loader.materialise.iceberg.warehouse import Warehouses
+from loader.materialise.iceberg.warehouse import WarehousePool
 from loader.materialise.merge.source_run import known_tables, tables_at_once
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.replay.table_replay import replay_table
@@ -31,7 +31,7 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
         UsageError: no table that the warehouse has is meant.
     """
     retries = Retries()
-    warehouses = retries.call(lambda: Warehouses(spark, spec.catalog, spec.rules))
+    warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     known = sorted(known_tables(chain, chain.newest_published()))
     meant = list(filter(Captured(TableFilter(include=spec.tables or ("*",))), known))

@@ -19,11 +19,11 @@ from loader.errors import DataError, RetryableError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.branch import drop_branch
 from loader.materialise.iceberg.commit_lock import table_lock
-from loader.materialise.iceberg.table_metadata import TableHistory
-from loader.materialise.iceberg.warehouse import Warehouse, check_ours
-from loader.materialise.maintain.snapshot_retention import dead, expirable
+from loader.materialise.iceberg.table_metadata import TableMetadata
+from loader.materialise.iceberg.warehouse import Warehouse, check_owner
+from loader.materialise.maintain.snapshot_retention import find_dead_branches, find_expirable
 from loader.materialise.maintain.spec import Shape, TableMaintained
-from loader.materialise.merge.merge_planner import replaced
+from loader.materialise.merge.merge_planner import replaced_table_error
 from loader.materialise.quoting import identifier, literal
 from loader.model.table import TableName
 
@@ -68,8 +68,8 @@ class Maintenance:
         """
         began = time.monotonic()
         history = self._load()
-        if check_ours(history, self._table, source, generations) is None and history.head is not None:
-            raise replaced(self._table)
+        if check_owner(history, self._table, source, generations) is None and history.head is not None:
+            raise replaced_table_error(self._table)
         before = _shape(history)
         branches = self._step(self._drop_branches)
         compacted = self._step(self._compact)
@@ -88,7 +88,7 @@ class Maintenance:
             seconds=round(time.monotonic() - began, 3),
         )
 
-    def _step(self, work: Callable[[TableHistory], int]) -> int:
+    def _step(self, work: Callable[[TableMetadata], int]) -> int:
         """One step on the table as it is then; what it counts."""
         for _ in range(_TRIES):
             try:
@@ -106,13 +106,13 @@ class Maintenance:
             table=self._table,
         ) from last
 
-    def _drop_branches(self, history: TableHistory) -> int:
-        found = dead(history, _millis(self._policy.now - _DEAD))
+    def _drop_branches(self, history: TableMetadata) -> int:
+        found = find_dead_branches(history, _millis(self._policy.now - _DEAD))
         for name in found if not self._policy.dry_run else ():
             drop_branch(self._warehouse, self._table, name)
         return len(found)
 
-    def _compact(self, history: TableHistory) -> int:
+    def _compact(self, history: TableMetadata) -> int:
         planned = history.compactable(cast("Any", self._warehouse.session._jvm), _COMPACTION)
         if not planned or self._policy.dry_run:
             return planned
@@ -123,18 +123,18 @@ class Maintenance:
         failpoint("compact.after")
         return int(row.rewritten_data_files_count)
 
-    def _rewrite_manifests(self, history: TableHistory) -> int:
+    def _rewrite_manifests(self, history: TableMetadata) -> int:
         found = history.totals().get("manifests", 0)
         if found < _MANIFESTS or self._policy.dry_run:
             return found if found >= _MANIFESTS else 0
         (row,) = self._call("rewrite_manifests")
         return int(row.rewritten_manifests_count)
 
-    def _expire(self, history: TableHistory) -> int:
+    def _expire(self, history: TableMetadata) -> int:
         applied = history.applied
         if applied is None:
             return 0  # nothing was ever committed to it
-        found = expirable(
+        found = find_expirable(
             history, applied, self._policy.viewed.get(str(self._table), set()), _millis(self._policy.before)
         )
         if found and not self._policy.dry_run:
@@ -146,7 +146,7 @@ class Maintenance:
             failpoint("expire.after")
         return len(found)
 
-    def _remove_orphans(self, _history: TableHistory) -> int:
+    def _remove_orphans(self, _history: TableMetadata) -> int:
         limit = f"{self._policy.now - _ORPHANS:%F %T}"
         dry = "true" if self._policy.dry_run else "false"
         return len(self._call("remove_orphan_files", f"older_than => TIMESTAMP '{limit}', dry_run => {dry}"))
@@ -156,7 +156,7 @@ class Maintenance:
         given = ", ".join(filter(None, (f"table => {self._name}", arguments)))
         return self._warehouse.session.sql(f"CALL {catalog}.system.{procedure}({given})").collect()
 
-    def _load(self) -> TableHistory:
+    def _load(self) -> TableMetadata:
         history = self._warehouse.history(self._table)
         if history is None:
             raise DataError(
@@ -167,7 +167,7 @@ class Maintenance:
         return history
 
 
-def _shape(history: TableHistory) -> Shape:
+def _shape(history: TableMetadata) -> Shape:
     totals = history.totals()
     return Shape(
         data_files=totals.get("total-data-files", 0),

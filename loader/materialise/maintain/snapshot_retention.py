@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from loader.materialise.iceberg.branch import PREFIX, can_become_main, of_replay
-from loader.materialise.iceberg.table_metadata import Applied, TableHistory
+from loader.materialise.iceberg.branch import PREFIX, can_become_main, is_replay_branch
+from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
 from loader.staging.inventory import stored_of
 from loader.store.base import Store
 
 
-def expirable(history: TableHistory, applied: Applied, viewed: set[int], before: int) -> list[int]:
+def find_expirable(history: TableMetadata, applied: Applied, viewed: set[int], before: int) -> list[int]:
     """The snapshots made before a time (milliseconds since 1970) that nothing needs, oldest first.
 
     Needed are those that a branch or tag points to, those in `viewed`, and main from its head back to the oldest of
@@ -31,20 +31,20 @@ def expirable(history: TableHistory, applied: Applied, viewed: set[int], before:
     return [one for one, made in history.snapshots.items() if made < before and one not in kept]
 
 
-def viewed(store: Store, source: str, generation: str, since: datetime) -> dict[str, set[int]]:
+def find_viewed_snapshots(store: Store, source: str, generation: str, since: datetime) -> dict[str, set[int]]:
     """The snapshots, by table, of all views published since then, and of the one that was the newest at that time.
 
     While a table is quarantined also of those since it had everything: it may take the rows of another table as that
     was then, when it got its name.
     """
     found: dict[str, set[int]] = {}
-    for record in _records(store, source, generation, since):
+    for record in _iter_records(store, source, generation, since):
         for name, table in record.tables.items():
             found.setdefault(name, set()).add(table.snapshot)
     return found
 
 
-def _records(store: Store, source: str, generation: str, since: datetime) -> Iterator[Published]:
+def _iter_records(store: Store, source: str, generation: str, since: datetime) -> Iterator[Published]:
     chain = PlanChain(store, source)
     for one in reversed(chain.lineage(generation)):
         head = chain.head(one.name)
@@ -57,7 +57,7 @@ def _records(store: Store, source: str, generation: str, since: datetime) -> Ite
                     return
 
 
-def dead(history: TableHistory, before: int) -> list[str]:
+def find_dead_branches(history: TableMetadata, before: int) -> list[str]:
     """Branches that cannot become main any more, and those of merges whose own newest commit is older than that.
 
     One that stands where main does or did may be of an attempt that has just begun; it holds no files of its own.
@@ -68,9 +68,9 @@ def dead(history: TableHistory, before: int) -> list[str]:
         for name, head in history.branches.items()
         if name.startswith(PREFIX)
         and main not in {None, head}
-        and (not can_become_main(history, name) or (_old(history, head, before) and not of_replay(name)))
+        and (not can_become_main(history, name) or (_is_old(history, head, before) and not is_replay_branch(name)))
     ]
 
 
-def _old(history: TableHistory, head: int, before: int) -> bool:
+def _is_old(history: TableMetadata, head: int, before: int) -> bool:
     return history.snapshots[head] < before and not history.descends(history.head, head)

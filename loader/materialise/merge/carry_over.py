@@ -16,7 +16,7 @@ from loader.staging.quarantine import Quarantine, Quarantines
 from loader.store.registry import open_store
 
 
-def carried_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
+def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     """Publish what is staged up to the spec's stop, if it changes no table; None if a table has to be looked at.
 
     Raises:
@@ -25,11 +25,11 @@ def carried_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     store = open_store(spec.staging_root)
     chain = Chain(store, spec.source, spec.generation)
     record = chain.newest_published()
-    last = _quiet_until(chain, record, spec.through_seqno) if record else None
+    last = _find_quiet_interval(chain, record, spec.through_seqno) if record else None
     if record is None or last is None:
         return None
     known = {TableName.parse(name) for name in (*record.tables, *record.behind)}
-    if next(chain.loaded(known), None) is not None:
+    if next(chain.tables_with_load(known), None) is not None:
         return None  # loaded since the record
     stopped = _stopped(Quarantines(store, spec.source), record)
     if stopped.keys() != record.behind.keys():
@@ -65,15 +65,15 @@ def _stopped(quarantines: Quarantines, record: Published) -> dict[str, Quarantin
     return {name: one for name, one in found.items() if name not in ended}
 
 
-def _quiet_until(chain: Chain, record: Published, through: int | None) -> Manifest | None:
+def _find_quiet_interval(chain: Chain, record: Published, through: int | None) -> Manifest | None:
     """The interval that stops at `through`, if all from the record on have nothing for a table; None otherwise.
 
     They have to join up, and to be of one generation. The job says which one is missing, if one is.
     """
     try:
-        last = chain.target(through)
+        last = chain.interval_ending_at(through)
         later = last is not None and last.stop_seqno > record.stop_seqno and last.generation == record.generation
-        between = chain.covering(record.stop_seqno, last.stop_seqno) if last and later else ()
+        between = chain.covering_intervals(record.stop_seqno, last.stop_seqno) if last and later else ()
     except GapError:
         return None
     changed = any(one.barriers or one.left_out or any(file.rows for file in one.files) for one in between)

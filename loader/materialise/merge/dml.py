@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from loader.materialise.collapse.multiset import places_of_gone
+from loader.materialise.collapse.multiset import find_deleted_rows
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.iceberg.branch import Branch
 from loader.materialise.plan.frame_columns import key_places
@@ -27,7 +27,7 @@ class Statement(NamedTuple):
     point: str
 
 
-def statements(session: SparkSession, changes: Changes, work: Work, branch: Branch) -> tuple[Statement, ...]:
+def build_statements(session: SparkSession, changes: Changes, work: Work, branch: Branch) -> tuple[Statement, ...]:
     """What is to be run for `changes`, in order.
 
     Raises:
@@ -35,7 +35,7 @@ def statements(session: SparkSession, changes: Changes, work: Work, branch: Bran
     """
     mode, key = work.rule.mode, work.schema.key
     if not key and mode == "mirror":
-        return _of_a_multiset(session, changes, work, branch.target)
+        return _multiset_statements(session, changes, work, branch.target)
     changes.frame.createOrReplaceTempView("loader_changes")
     if mode == "history":
         return (_insert(changes, work, branch.target, "true"),)
@@ -44,10 +44,10 @@ def statements(session: SparkSession, changes: Changes, work: Work, branch: Bran
     return (*((delete,) if branch.has_rows() else ()), *((insert,) if changes.survivors else ()))
 
 
-def _of_a_multiset(session: SparkSession, changes: Changes, work: Work, branch: str) -> tuple[Statement, ...]:
+def _multiset_statements(session: SparkSession, changes: Changes, work: Work, branch: str) -> tuple[Statement, ...]:
     found = []
     if changes.leavers:
-        places_of_gone(session, changes, work, branch).createOrReplaceTempView("loader_places")
+        find_deleted_rows(session, changes, work, branch).createOrReplaceTempView("loader_places")
         delete = sql("materialise/delete_places").format(branch=branch, within=changes.within)
         found.append(Statement(delete, "delete.after"))
     if changes.survivors:

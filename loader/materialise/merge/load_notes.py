@@ -17,7 +17,7 @@ def note_loaded(store: Store, spec: LoadSpec, result: TableResult, manifest: str
     store.create(loaded_key(manifest), note.canonical())
 
 
-def loaded_before(spec: LoadSpec) -> MaterialiseResult | None:
+def find_noted_loads(spec: LoadSpec) -> MaterialiseResult | None:
     """The result of loads that are all noted as being in this warehouse; None where one is not.
 
     The warehouse itself is not asked: a table that a person dropped there since is found by the next merge of it, which

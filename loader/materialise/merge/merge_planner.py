@@ -9,16 +9,16 @@ from functools import partial
 from typing import Literal
 
 from loader.errors import DataError, GapError, LoaderError, RetryableError, UnsupportedError
-from loader.materialise.iceberg.table_metadata import Applied, TableHistory
-from loader.materialise.iceberg.warehouse import Warehouse, check_ours, recorded_schema
-from loader.materialise.merge.published_record import known_through
-from loader.materialise.plan.ddl_events import Came, check_load, events_of
+from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
+from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
+from loader.materialise.merge.published_record import complete_seqno
+from loader.materialise.plan.ddl_events import RenamedFrom, check_initial_load, collect_events
 from loader.materialise.plan.interval_chain import Chain
-from loader.materialise.plan.lifetimes import new_life
-from loader.materialise.plan.merge_plan import Merge, plan_table
+from loader.materialise.plan.lifetimes import find_new_life
+from loader.materialise.plan.merge_plan import Merge, plan_stages
 from loader.materialise.plan.record_presence import has_records
-from loader.materialise.plan.staging_gaps import check_told
-from loader.materialise.plan.timeline import Copied, CopyOf, Standing, State, Timeline, unfold
+from loader.materialise.plan.staging_gaps import check_rows_staged
+from loader.materialise.plan.timeline import CopySource, FindCopySource, Lifecycle, TableState, Timeline, build_timeline
 from loader.materialise.rules import TableRule, check_rule
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
@@ -34,7 +34,7 @@ class WaitingForTable(RetryableError):
 
 def plan_merge(
     warehouse: Warehouse,
-    history: TableHistory | None,
+    history: TableMetadata | None,
     chain: Chain,
     table: TableName,
     target: int,
@@ -52,70 +52,70 @@ def plan_merge(
     Raises:
         DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
     """
-    applied = check_ours(history, table, chain.source, chain.generations) if history else None
+    applied = check_owner(history, table, chain.source, chain.generations) if history else None
     rule = warehouse.rule(table)
-    standing = _standing(history, applied, chain, table, target, record, rule)
+    standing = _table_state(history, applied, chain, table, target, record, rule)
     if standing is None:
-        return stands(table, None, "unchanged", target)
+        return idle_result(table, None, "unchanged", target)
     if history:
         check_rule(history.properties, rule, table)
-    if (behind := chain.dropped_in_gap(table, standing.applied)) is not None:
+    if (behind := chain.find_drop_in_gap(table, standing.applied)) is not None:
         standing = replace(standing, applied=behind, state="gone")
     if standing.applied >= target:
-        return stands(table, applied, "already", standing.applied)
+        return idle_result(table, applied, "already", standing.applied)
     if since:
         standing = replace(standing, applied=max(standing.applied, since - 1))
     chain.check_joined(table, standing.applied)
-    manifests = chain.covering(standing.applied, target)
-    copies = partial(copy_of, warehouse, chain, record, table)
+    manifests = chain.covering_intervals(standing.applied, target)
+    copies = partial(find_copy_source, warehouse, chain, record, table)
     try:
         timeline = _timeline(chain, table, standing, target, manifests, copies, rule, history)
     except (UnsupportedError, GapError) as error:
-        life = new_life(table, manifests, standing.applied, target)
-        if life is not None and rule.mode != "mirror" and chain.origin_of(table, target).dropped:
-            error.hint = _excluding(table)  # it cannot be loaded any more, and its past is not to be left out
+        life = find_new_life(table, manifests, standing.applied, target)
+        if life is not None and rule.mode != "mirror" and chain.find_origin(table, target).dropped:
+            error.hint = _exclude_hint(table)  # it cannot be loaded any more, and its past is not to be left out
         if life is None or rule.mode != "mirror":
             raise
         _LOG.warning("%s: %s; the table was dropped, renamed or made again since, and goes on there", table, error.what)
         later = replace(standing, applied=life - 1)
         manifests = tuple(one for one in manifests if one.stop_seqno >= life)
         timeline = _timeline(chain, table, later, target, manifests, copies, rule, history)
-    merge = plan_table(table, timeline, manifests, rule, new=history is None)
+    merge = plan_stages(table, timeline, manifests, rule, new=history is None)
     if history is None and merge.schema is None:  # without a row nothing tells its columns, and nothing is to be made
         if merge.target == target:
-            return stands(table, None, "unchanged", target)
+            return idle_result(table, None, "unchanged", target)
         return plan_merge(
             warehouse, history, chain, table, target, record, settle=settle, since=merge.target + 1
         )  # over the statement before which it would be settled: there is no row to take
     same = not merge.stages and merge.keeps_columns and (merge.schema, merge.state) == (standing.schema, standing.state)
-    settled = not settle or not _concerned(chain, table, standing.applied, target)
-    return stands(table, applied, "unchanged", target) if same and settled and merge.target == target else merge
+    settled = not settle or not _is_mentioned(chain, table, standing.applied, target)
+    return idle_result(table, applied, "unchanged", target) if same and settled and merge.target == target else merge
 
 
 def _timeline(
     chain: Chain,
     table: TableName,
-    standing: Standing,
+    standing: TableState,
     target: int,
     manifests: Sequence[Manifest],
-    copies: CopyOf,
+    copies: FindCopySource,
     rule: TableRule,
-    history: TableHistory | None,
+    history: TableMetadata | None,
 ) -> Timeline:
     _check_captured(chain, manifests, table)
-    events = events_of(table, manifests, standing.applied, target, gone=standing.state == "gone")
-    check_load(table, events, lambda: history.exact_at if history else 0)
-    check_told(table, manifests, standing.applied, target)
+    events = collect_events(table, manifests, standing.applied, target, gone=standing.state == "gone")
+    check_initial_load(table, events, lambda: history.exact_at if history else 0)
+    check_rows_staged(table, manifests, standing.applied, target)
     holds = partial(has_records, chain.store)
-    timeline = unfold(table, standing, target, manifests, events, copies, holds, apart=rule.on_drop == "keep")
+    timeline = build_timeline(table, standing, target, manifests, events, copies, holds, apart=rule.on_drop == "keep")
     if timeline.target <= standing.applied:
-        raise no_progress(table, target, f"its next step ends at seqno {timeline.target}")
+        raise no_progress_error(table, target, f"its next step ends at seqno {timeline.target}")
     return timeline
 
 
-def copy_of(
+def find_copy_source(
     warehouse: Warehouse, chain: Chain, record: Published | None, taker: TableName, table: TableName, seqno: int
-) -> Copied | None:
+) -> CopySource | None:
     """Return a table, whose name `taker` had next, as it was right before a seqno; None if it had no row.
 
     Raises:
@@ -125,21 +125,21 @@ def copy_of(
     history = warehouse.history(table)
     applied = history.applied_before(seqno) if history else None
     try:
-        since = applied.seqno if applied else chain.origin_of(table, seqno - 1).seqno
+        since = applied.seqno if applied else chain.find_origin(table, seqno - 1).seqno
     except UnsupportedError as error:
-        raise not_taken(table, taker, error) from error
+        raise rows_unavailable_error(table, taker, error) from error
     if since is None:
-        raise _never_read(table, taker)
+        raise _never_read_error(table, taker)
     newest = history.applied if history else None
     beyond = newest is not None and newest.seqno >= seqno
-    low = known_through(record, table, applied) if applied else since
+    low = complete_seqno(record, table, applied) if applied else since
     try:
-        lacks = beyond and _changed(chain, table, low, seqno - 1, with_statements=applied is not None)
+        lacks = beyond and _has_changes(chain, table, low, seqno - 1, with_statements=applied is not None)
         if beyond and not lacks and applied is None:
             lacks = _took_rows(warehouse, chain, record, taker, table, low, seqno - 1)
         ready = beyond or not isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge)
     except (UnsupportedError, GapError) as error:
-        raise not_taken(table, taker, error) from error
+        raise rows_unavailable_error(table, taker, error) from error
     if lacks:
         raise UnsupportedError(
             f"table {table} has no snapshot of right before its rows were taken by the table that got its name",
@@ -155,10 +155,10 @@ def copy_of(
             seqno=seqno,
         )
     if applied and applied.state == "gone":
-        raise _never_read(table, taker)
+        raise _never_read_error(table, taker)
     if history is None or applied is None or applied.state == "fresh":
         return None
-    return Copied(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
+    return CopySource(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
 
 
 def _took_rows(
@@ -171,12 +171,12 @@ def _took_rows(
     upto: int,
 ) -> bool:
     """Return whether a table took rows of another one by a statement with `after` < seqno <= `upto`."""
-    events = events_of(table, tuple(chain.between(after, upto)), after, upto) if after < upto else []
-    came = (event for event in events if isinstance(event, Came))
-    return any(copy_of(warehouse, chain, record, taker, event.other, event.seqno) for event in came)
+    events = collect_events(table, tuple(chain.intervals_between(after, upto)), after, upto) if after < upto else []
+    came = (event for event in events if isinstance(event, RenamedFrom))
+    return any(find_copy_source(warehouse, chain, record, taker, event.other, event.seqno) for event in came)
 
 
-def _never_read(table: TableName, taker: TableName) -> UnsupportedError:
+def _never_read_error(table: TableName, taker: TableName) -> UnsupportedError:
     return UnsupportedError(
         f"table {table} got the name of a captured table, and is not in the warehouse itself",
         why="its rows were never read, so nobody knows which ones it brought",
@@ -185,7 +185,7 @@ def _never_read(table: TableName, taker: TableName) -> UnsupportedError:
     )
 
 
-def not_taken(table: TableName, taker: TableName, error: LoaderError) -> UnsupportedError:
+def rows_unavailable_error(table: TableName, taker: TableName, error: LoaderError) -> UnsupportedError:
     """Return the error of a table that takes the rows of another one, which stops before that place."""
     return UnsupportedError(
         f"table {table} cannot be brought to where table {taker} takes its rows",
@@ -196,26 +196,26 @@ def not_taken(table: TableName, taker: TableName, error: LoaderError) -> Unsuppo
     )
 
 
-def _changed(chain: Chain, table: TableName, after: int, through: int, *, with_statements: bool) -> bool:
+def _has_changes(chain: Chain, table: TableName, after: int, through: int, *, with_statements: bool) -> bool:
     """Return whether the table changed with `after` < seqno <= `through`, or may have.
 
     Of a table that was made in between the statements do not count: without records it had no rows.
     """
-    manifests = tuple(chain.between(after, through)) if after < through else ()
+    manifests = tuple(chain.intervals_between(after, through)) if after < through else ()
     missing = any(not chain.captures(one.start_seqno, table) for one in manifests)
     left_out = any(one.name == table and after < one.seqno <= through for m in manifests for one in m.left_out)
-    return missing or left_out or _concerned(chain, table, after, through, with_statements=with_statements)
+    return missing or left_out or _is_mentioned(chain, table, after, through, with_statements=with_statements)
 
 
-def _concerned(chain: Chain, table: TableName, after: int, through: int, *, with_statements: bool = True) -> bool:
+def _is_mentioned(chain: Chain, table: TableName, after: int, through: int, *, with_statements: bool = True) -> bool:
     """Return whether the log holds records of a table, or statements about it, with `after` < seqno <= `through`."""
-    manifests = tuple(chain.between(after, through)) if after < through else ()
+    manifests = tuple(chain.intervals_between(after, through)) if after < through else ()
     files = (file for manifest in manifests for file in manifest.of_table(table))
     records = any(file.rows and file.min_seqno <= through and file.max_seqno > after for file in files)
-    return records or (bool(events_of(table, manifests, after, through)) and with_statements)
+    return records or (bool(collect_events(table, manifests, after, through)) and with_statements)
 
 
-def stands(
+def idle_result(
     table: TableName, applied: Applied | None, status: Literal["already", "unchanged"], complete: int
 ) -> TableResult:
     """Return the result of a run that had nothing to do, for a table with every record up to the seqno `complete`."""
@@ -231,7 +231,7 @@ def stands(
     )
 
 
-def no_progress(table: TableName, target: int, why: str) -> LoaderError:
+def no_progress_error(table: TableName, target: int, why: str) -> LoaderError:
     """Return the error of a table that stays before the seqno `target` although nothing stops it; no retry can help."""
     return LoaderError(
         "the table does not advance to its target, and another run would not change that",
@@ -242,24 +242,24 @@ def no_progress(table: TableName, target: int, why: str) -> LoaderError:
     )
 
 
-def _standing(
-    history: TableHistory | None,
+def _table_state(
+    history: TableMetadata | None,
     applied: Applied | None,
     chain: Chain,
     table: TableName,
     target: int,
     record: Published | None,
     rule: TableRule,
-) -> Standing | None:
+) -> TableState | None:
     """Return where a table stands; None for one that was dropped before it was ever loaded, and needs nothing."""
     if history is not None and applied is not None:
-        state: State = "gone" if applied.state == "gone" else "fresh" if applied.state == "fresh" else ""
-        return Standing(recorded_schema(history, table), known_through(record, table, applied), state)
+        state: Lifecycle = "gone" if applied.state == "gone" else "fresh" if applied.state == "fresh" else ""
+        return TableState(recorded_schema(history, table), complete_seqno(record, table, applied), state)
     if history is not None and history.head is not None:
-        raise replaced(table)
-    origin = chain.origin_of(table, target, every_life=rule.mode != "mirror")
+        raise replaced_table_error(table)
+    origin = chain.find_origin(table, target, every_life=rule.mode != "mirror")
     if origin.seqno is not None:
-        return Standing(recorded_schema(history, table) if history else None, origin.seqno, "gone")
+        return TableState(recorded_schema(history, table) if history else None, origin.seqno, "gone")
     if origin.dropped and rule.mode == "mirror":
         return None
     refused = None if origin.dropped else refusal_of(chain.store, chain.source, table)
@@ -273,16 +273,16 @@ def _standing(
     raise DataError(
         f"changes of table {table} are staged, but it was never loaded",
         why="the table was dropped since, so it cannot be loaded any more" if origin.dropped else "",
-        hint=_excluding(table) if origin.dropped else f"loader initial-load --table {table.argument}",
+        hint=_exclude_hint(table) if origin.dropped else f"loader initial-load --table {table.argument}",
         table=table,
     )
 
 
-def _excluding(table: TableName) -> str:
+def _exclude_hint(table: TableName) -> str:
     return f"add {str(table)!r} to tables.exclude of the source, then: loader run"
 
 
-def replaced(table: TableName) -> DataError:
+def replaced_table_error(table: TableName) -> DataError:
     """The error of a table of ours with rows that nothing says of up to where they have the log."""
     return DataError(
         "the table was replaced in the warehouse",

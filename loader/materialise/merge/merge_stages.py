@@ -11,21 +11,21 @@ from loader.failpoints import failpoint
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.iceberg.branch import Branch
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.merge.dml import Statement, statements
-from loader.materialise.merge.unlogged_values import copied, filled
-from loader.materialise.plan.merge_plan import Check, Copy, Empty, Fill, Merge, Work
+from loader.materialise.merge.dml import Statement, build_statements
+from loader.materialise.merge.unlogged_values import copy_statement, fill_statement
+from loader.materialise.plan.merge_plan import CheckRows, CopyRows, EmptyTable, FillColumns, Merge, Work
 from loader.materialise.quoting import identifier
 
-Complete = Callable[[Work, Changes, str], Changes]
+CompleteChanges = Callable[[Work, Changes, str], Changes]
 """Gives changes the columns that their row images leave out, from the table of that name in SQL."""
 
 
-def build(
+def run_stages(
     warehouse: Warehouse,
     branch: Branch,
     merge: Merge,
     changes: MutableMapping[int, Changes],
-    complete: Complete,
+    complete: CompleteChanges,
     signature: Mapping[str, str] | None,
 ) -> int:
     """Run all stages; the number of commits made, of which the last one carries the signature, if there is one.
@@ -48,17 +48,19 @@ def build(
             found = changes.get(place)
             if found and found.partial:
                 found = changes[place] = complete(stage, found, branch.target)
-            todo = list(statements(warehouse.session, found, stage, branch)) if found and found.keys else []
+            todo = list(build_statements(warehouse.session, found, stage, branch)) if found and found.keys else []
         else:
-            todo = list(_others(warehouse, branch, merge, stage))
-        steps += run(warehouse, branch, todo, signature if alone else None)
+            todo = list(_stage_statements(warehouse, branch, merge, stage))
+        steps += run_statements(warehouse, branch, todo, signature if alone else None)
     if signature and not (alone and steps):
         branch.mark(signature)
         steps += 1
     return steps
 
 
-def run(warehouse: Warehouse, branch: Branch, todo: Sequence[Statement], signature: Mapping[str, str] | None) -> int:
+def run_statements(
+    warehouse: Warehouse, branch: Branch, todo: Sequence[Statement], signature: Mapping[str, str] | None
+) -> int:
     """Run statements on the branch, the last one signed; how many these were."""
     for statement in todo:
         with branch.signed(signature if statement is todo[-1] else None):
@@ -67,20 +69,20 @@ def run(warehouse: Warehouse, branch: Branch, todo: Sequence[Statement], signatu
     return len(todo)
 
 
-def _others(
-    warehouse: Warehouse, branch: Branch, merge: Merge, stage: Empty | Copy | Fill | Check
+def _stage_statements(
+    warehouse: Warehouse, branch: Branch, merge: Merge, stage: EmptyTable | CopyRows | FillColumns | CheckRows
 ) -> Iterator[Statement]:
-    if isinstance(stage, Empty):
-        yield from _emptied(branch, merge)
-    elif isinstance(stage, Copy):
-        yield copied(warehouse, branch, merge, stage)
-    elif isinstance(stage, Fill):
-        yield filled(warehouse, branch, merge, stage)
+    if isinstance(stage, EmptyTable):
+        yield from _empty_statements(branch, merge)
+    elif isinstance(stage, CopyRows):
+        yield copy_statement(warehouse, branch, merge, stage)
+    elif isinstance(stage, FillColumns):
+        yield fill_statement(warehouse, branch, merge, stage)
     else:
-        _checked(warehouse, branch, merge, stage)
+        _check_rows(warehouse, branch, merge, stage)
 
 
-def _emptied(branch: Branch, merge: Merge) -> Iterator[Statement]:
+def _empty_statements(branch: Branch, merge: Merge) -> Iterator[Statement]:
     """A history keeps what it has, and a table that keeps deleted rows marks them."""
     if merge.rule.mode == "mirror":
         # A DELETE of all rows would be done without the session, and so without its signature.
@@ -90,7 +92,7 @@ def _emptied(branch: Branch, merge: Merge) -> Iterator[Statement]:
         yield Statement(f"UPDATE {branch.target} SET {flag} = true WHERE NOT {flag}", "stage.after")
 
 
-def _checked(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Check) -> None:
+def _check_rows(warehouse: Warehouse, branch: Branch, merge: Merge, stage: CheckRows) -> None:
     rows = warehouse.session.table(branch.target)
     column = {name: sf.col(identifier(name)) for name in (*stage.longest, *stage.numbered, *stage.dated)}
     found = {

@@ -40,8 +40,8 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         stop_seqno=last.stop_seqno,
         tables=tables,
         behind=behind,
-        made=chain.made(last.stop_seqno, {*tables, *behind}),
-        committed_at=chain.committed_at(last.stop_seqno),
+        made=chain.creation_seqnos(last.stop_seqno, {*tables, *behind}),
+        committed_at=chain.newest_commit_time(last.stop_seqno),
     )
     return chain.publish(last, record)
 
@@ -59,7 +59,7 @@ def _check_complete(result: TableResult, last: Manifest) -> None:
     )
 
 
-def known_through(record: Published | None, table: TableName, applied: Applied) -> int:
+def complete_seqno(record: Published | None, table: TableName, applied: Applied) -> int:
     """The seqno up to which a table lacks nothing.
 
     That is its applied position or, when the record is of its very newest commit, the record's stop: nothing for the

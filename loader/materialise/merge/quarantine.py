@@ -8,7 +8,7 @@ from typing import cast
 
 from loader.errors import DataError
 from loader.failpoints import failpoint
-from loader.materialise.iceberg.table_metadata import Applied, TableHistory
+from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
@@ -18,7 +18,7 @@ from loader.staging.quarantine import Quarantine, Quarantines
 _LOG = logging.getLogger(__name__)
 
 
-class Isolation:
+class RunQuarantine:
     """The quarantined tables of a source, as a run meets and makes them that brings its tables to the end of `last`."""
 
     def __init__(self, warehouse: Warehouse, quarantines: Quarantines, last: Manifest) -> None:
@@ -33,14 +33,14 @@ class Isolation:
         """The tables that are quarantined as the run begins."""
         return set(self._known)
 
-    def stopped(self, table: TableName, history: TableHistory | None) -> TableResult | None:
+    def stopped(self, table: TableName, history: TableMetadata | None) -> TableResult | None:
         """The report of a table that is not to be attempted; None for one that is."""
-        stands = standing(history)
+        stands = known_applied(history)
         self._stood[table] = stands.seqno if stands else None
         if table not in self._known:
             return None
         found = self._quarantines.still(table, self._stood[table])
-        return _report(found) if found else None
+        return _quarantined_result(found) if found else None
 
     def judged(self, results: Sequence[TableResult]) -> list[TableResult]:
         """The results of all tables: of those that failed, and that no retry can help, their quarantine.
@@ -53,9 +53,11 @@ class Isolation:
             over = self._known.get(TableName.parse(result.table))
             if over and not result.error and (result.complete_through or 0) >= self._last.stop_seqno:
                 self._quarantines.end(over)
-        first = [self._quarantined(one) if hopeless(one) else one for one in results]
+        first = [self._quarantined(one) if is_permanent_failure(one) else one for one in results]
         stopped = {one.table for one in first if one.status == "quarantined"}
-        return [self._quarantined(waiting) if (waiting := _waiting(one, stopped)) else one for one in first]
+        return [
+            self._quarantined(waiting) if (waiting := _blocked_by_quarantine(one, stopped)) else one for one in first
+        ]
 
     def _quarantined(self, result: TableResult) -> TableResult:
         table = TableName.parse(result.table)
@@ -71,21 +73,21 @@ class Isolation:
         )
         failpoint("quarantine.after")
         _LOG.error("%s is quarantined", table)
-        return _report(made)
+        return _quarantined_result(made)
 
     def _stands(self, table: TableName) -> Applied | None:
         try:
-            return standing(self._warehouse.history(table))
+            return known_applied(self._warehouse.history(table))
         except DataError:
             return None  # the warehouse can have no table of that name
 
 
-def hopeless(result: TableResult) -> bool:
+def is_permanent_failure(result: TableResult) -> bool:
     """Whether a table failed for what is in the data: anything else may be better the next time."""
     return result.status == "failed" and result.error is not None and result.error["exit_code"] == DataError.exit_code
 
 
-def _waiting(result: TableResult, stopped: set[str]) -> TableResult | None:
+def _blocked_by_quarantine(result: TableResult, stopped: set[str]) -> TableResult | None:
     """A table that failed because of one of those that are stopped, with that as its error."""
     other = result.error["where"].get("table", result.table) if result.error else result.table
     if result.status != "failed" or result.error is None or other == result.table or other not in stopped:
@@ -100,7 +102,7 @@ def _waiting(result: TableResult, stopped: set[str]) -> TableResult | None:
     return result.model_copy(update={"error": waits.as_dict()})
 
 
-def standing(history: TableHistory | None) -> Applied | None:
+def known_applied(history: TableMetadata | None) -> Applied | None:
     """The applied position of a table; None also where it is not known any more."""
     try:
         return history.applied if history else None
@@ -108,7 +110,7 @@ def standing(history: TableHistory | None) -> Applied | None:
         return None
 
 
-def _report(found: Quarantine) -> TableResult:
+def _quarantined_result(found: Quarantine) -> TableResult:
     return TableResult(
         table=found.table,
         status="quarantined",

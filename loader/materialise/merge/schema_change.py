@@ -15,19 +15,21 @@ from py4j.java_gateway import JavaObject
 
 from loader.errors import UnsupportedError
 from loader.failpoints import failpoint
-from loader.materialise.iceberg.branch import Finish
+from loader.materialise.iceberg.branch import FinishTransaction
 from loader.materialise.iceberg.warehouse import Warehouse, schema_property
-from loader.materialise.plan.column_aliases import COMING
+from loader.materialise.plan.column_aliases import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier, identifiers
 from loader.model.table import TableName
-from loader.typemap import promoted
+from loader.typemap import widened_type
 
-Types = Mapping[str, str]
+ColumnTypes = Mapping[str, str]
 """Spark types by name in the table."""
 
 
-def changed(warehouse: Warehouse, table: TableName, before: Layout, layouts: Sequence[Layout]) -> Finish | None:
+def prepare_columns(
+    warehouse: Warehouse, table: TableName, before: Layout, layouts: Sequence[Layout]
+) -> FinishTransaction | None:
     """Get a table ready to be written in these layouts, and what the commit is to do so that it has the last of them.
 
     None when its columns are and stay those of `before`.
@@ -38,33 +40,33 @@ def changed(warehouse: Warehouse, table: TableName, before: Layout, layouts: Seq
     if all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts):
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
-    _prepare(warehouse, table, _needed(layouts, table))
+    _add_and_widen(warehouse, table, _required_types(layouts, table))
     if before.key != layouts[-1].key:
         _reorder(warehouse, table, layouts[-1].key)
     failpoint("columns.after")
-    return partial(_finishing, warehouse, table, before, layouts[-1])
+    return partial(_finish_columns, warehouse, table, before, layouts[-1])
 
 
-def _needed(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
+def _required_types(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
     """The type that each column must have, by its name in the table."""
     found: dict[str, str] = {}
     for column in (column for layout in layouts for column in layout.columns):
-        found[column.name] = _wider(found.get(column.name, column.type), column.type, table, column.name)
+        found[column.name] = _wider_type(found.get(column.name, column.type), column.type, table, column.name)
     return found
 
 
-def _finishing(warehouse: Warehouse, table: TableName, before: Layout, after: Layout, change: JavaObject) -> None:
+def _finish_columns(warehouse: Warehouse, table: TableName, before: Layout, after: Layout, change: JavaObject) -> None:
     final = Layout(after.schema, after.rule)
     names = {now.name: then.name for now, then in zip(after.columns, final.columns, strict=True)}
     there = list(_columns_of(warehouse, table))
     kept = [column.name for column in before.image] if after.rule.on_drop == "keep" else []
-    gone = {name for name in there if name not in names and name.startswith(COMING)}
+    gone = {name for name in there if name not in names and name.startswith(ALIAS_PREFIX)}
     gone |= {column.name for column in before.columns} - {*names, *kept}
-    _finish(change, there, gone, names)
+    _change_columns(change, there, gone, names)
     change.updateProperties().set(*schema_property(after.schema)).commit()
 
 
-def _prepare(warehouse: Warehouse, table: TableName, needed: Types) -> None:
+def _add_and_widen(warehouse: Warehouse, table: TableName, needed: ColumnTypes) -> None:
     """Give the table all columns that are needed, each of a type that holds what it is needed for.
 
     Raises:
@@ -72,7 +74,9 @@ def _prepare(warehouse: Warehouse, table: TableName, needed: Types) -> None:
     """
     name = warehouse.name(table)
     there = _columns_of(warehouse, table)
-    wider = {column: _wider(there[column], kind, table, column) for column, kind in needed.items() if column in there}
+    wider = {
+        column: _wider_type(there[column], kind, table, column) for column, kind in needed.items() if column in there
+    }
     for column, kind in wider.items():
         if kind != there[column]:
             warehouse.session.sql(f"ALTER TABLE {name} ALTER COLUMN {identifier(column)} TYPE {kind}")
@@ -86,7 +90,7 @@ def _columns_of(warehouse: Warehouse, table: TableName) -> dict[str, str]:
     return dict(warehouse.session.table(warehouse.name(table)).dtypes)
 
 
-def _finish(change: JavaObject, there: Sequence[str], gone: Container[str], after: Mapping[str, str]) -> None:
+def _change_columns(change: JavaObject, there: Sequence[str], gone: Container[str], after: Mapping[str, str]) -> None:
     """Add to a transaction of Iceberg what the table's columns need to be those of the source again.
 
     Args:
@@ -102,7 +106,7 @@ def _finish(change: JavaObject, there: Sequence[str], gone: Container[str], afte
     for name in there:
         if name in gone:
             update.deleteColumn(name)
-    for name, final in (dict(after) | _out_of_the_way(others, after.values())).items():
+    for name, final in (dict(after) | _rename_dropped(others, after.values())).items():
         if name != final:
             update.renameColumn(name, final)
     if order != left:
@@ -112,7 +116,7 @@ def _finish(change: JavaObject, there: Sequence[str], gone: Container[str], afte
     update.commit()
 
 
-def _out_of_the_way(others: Sequence[str], finals: Iterable[str]) -> dict[str, str]:
+def _rename_dropped(others: Sequence[str], finals: Iterable[str]) -> dict[str, str]:
     """New names for columns that the source has no more, where one that it has now needs the name."""
     taken = {name.lower() for name in (*others, *finals)}
     needed = {name.lower() for name in finals}
@@ -130,8 +134,8 @@ def _reorder(warehouse: Warehouse, table: TableName, key: Sequence[str]) -> None
     warehouse.session.sql(f"ALTER TABLE {warehouse.name(table)} WRITE {order}")
 
 
-def _wider(one: str, other: str, table: TableName, column: str) -> str:
-    found = promoted(one, other)
+def _wider_type(one: str, other: str, table: TableName, column: str) -> str:
+    found = widened_type(one, other)
     if found is None:
         raise UnsupportedError(
             f"the column's type would have to change from {one} to {other}, which the warehouse cannot follow",

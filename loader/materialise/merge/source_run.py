@@ -11,15 +11,20 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from loader.errors import LoaderError, UnsupportedError
-from loader.materialise.iceberg.warehouse import Warehouse, Warehouses
+from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
 from loader.materialise.merge.load_notes import note_loaded
-from loader.materialise.merge.merge_planner import WaitingForTable, no_progress, not_taken, plan_merge
+from loader.materialise.merge.merge_planner import (
+    WaitingForTable,
+    no_progress_error,
+    plan_merge,
+    rows_unavailable_error,
+)
 from loader.materialise.merge.published_record import publish
-from loader.materialise.merge.quarantine import Isolation, hopeless, standing
+from loader.materialise.merge.quarantine import RunQuarantine, is_permanent_failure, known_applied
 from loader.materialise.merge.table_load import load_table, load_work
 from loader.materialise.merge.table_merge import merge_table
-from loader.materialise.plan.interval_chain import Chain, read_load
-from loader.materialise.plan.lifetimes import new_life
+from loader.materialise.plan.interval_chain import Chain, read_load_manifest
+from loader.materialise.plan.lifetimes import find_new_life
 from loader.materialise.plan.merge_plan import Merge
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
 from loader.model.table import TableName
@@ -50,16 +55,16 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     retries = Retries()
     warehouse = retries.call(lambda: Warehouse(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
-    last = chain.target(spec.through_seqno)
+    last = chain.interval_ending_at(spec.through_seqno)
     if last is None:
         return MaterialiseResult(tables=())
     PlanChain(chain.store, spec.source).check_counts(last.generation, last.stop_seqno)
     record = chain.newest_published()
     stop = last.stop_seqno
-    isolation = Isolation(warehouse, Quarantines(chain.store, spec.source), last)
+    isolation = RunQuarantine(warehouse, Quarantines(chain.store, spec.source), last)
     changed = _changed(chain, record, stop)
 
-    warehouses = Warehouses(spark, spec.catalog, spec.rules)
+    warehouses = WarehousePool(spark, spec.catalog, spec.rules)
 
     passed: dict[TableName, LoaderError] = {}
 
@@ -117,10 +122,10 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
         LoaderError: a manifest cannot be read.
     """
     retries = Retries()
-    warehouses = retries.call(lambda: Warehouses(spark, spec.catalog, spec.rules))
+    warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
     store = open_store(spec.staging_root)
     lineage = [one.name for one in PlanChain(store, spec.source).lineage(spec.generation)]
-    read = [(read_load(store, key, spec.source, lineage), key) for key in spec.manifests]
+    read = [(read_load_manifest(store, key, spec.source, lineage), key) for key in spec.manifests]
     read.sort(key=lambda one: one[0].start_seqno)
     # Of several loads of one table only the newest one matters.
     manifests = {load_work(one).name: one for one, _ in read}
@@ -137,7 +142,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
         if one.applied_seqno is not None:  # a table that stands elsewhere than where it failed is released
             quarantines.still(TableName.parse(one.table), one.applied_seqno)
             note_loaded(store, spec, one, keys[one.table])
-        elif one.error and hopeless(one):
+        elif one.error and is_permanent_failure(one):
             note_refusal(store, spec.source, TableName.parse(one.table), one.error)
     return MaterialiseResult(tables=tuple(sorted(done, key=lambda result: result.table)))
 
@@ -145,7 +150,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
 def _survey(
     warehouse: Warehouse,
     chain: Chain,
-    isolation: Isolation,
+    isolation: RunQuarantine,
     table: TableName,
     stop: int,
     record: Published | None,
@@ -157,7 +162,7 @@ def _survey(
     if stopped:
         low = record.stop_seqno if record else 0
         # What it stopped at is of no more account once the table was dropped; it could not be loaded again then.
-        if new_life(table, chain.between(low, stop), low, stop) is None:
+        if find_new_life(table, chain.intervals_between(low, stop), low, stop) is None:
             return stopped
     if not changed and not stopped and (history is None or history.applied is None):
         return None
@@ -167,7 +172,7 @@ def _survey(
 def _stepwise(
     warehouse: Warehouse,
     chain: Chain,
-    isolation: Isolation,
+    isolation: RunQuarantine,
     record: Published | None,
     stop: int,
     bring: Callable[[TableName, int], TableResult],
@@ -192,12 +197,12 @@ def _stepwise(
     return done, failed
 
 
-def _is_there(warehouse: Warehouse, chain: Chain, isolation: Isolation, target: int, table: TableName) -> bool:
+def _is_there(warehouse: Warehouse, chain: Chain, isolation: RunQuarantine, target: int, table: TableName) -> bool:
     """Return whether a table is in the warehouse, or was made in the log up to `target`, and is not quarantined."""
     history = warehouse.history(table)
     if isolation.stopped(table, history):
         return False
-    return history is not None or chain.origin_of(table, target).seqno is not None
+    return history is not None or chain.find_origin(table, target).seqno is not None
 
 
 def _later_life(
@@ -206,9 +211,9 @@ def _later_life(
     """Return the seqno up to which nothing of a table counts that failed; None if all of it does."""
     if warehouse.rule(table).mode != "mirror":
         return None
-    applied = standing(warehouse.history(table))
+    applied = known_applied(warehouse.history(table))
     low = applied.seqno if applied else record.stop_seqno if record else 0
-    return new_life(table, chain.between(low, target), low, target)
+    return find_new_life(table, chain.intervals_between(low, target), low, target)
 
 
 def _waited(
@@ -260,7 +265,9 @@ def _awaited(result: TableResult) -> str:
 def _stalled(result: TableResult, stop: int, passed: Mapping[TableName, LoaderError]) -> TableResult:
     table, other = TableName.parse(result.table), TableName.parse(_awaited(result))
     why = str(result.error["what"]) if result.error else ""
-    error = not_taken(other, table, passed[other]) if other in passed else no_progress(table, stop, why)
+    error = (
+        rows_unavailable_error(other, table, passed[other]) if other in passed else no_progress_error(table, stop, why)
+    )
     return result.model_copy(update={"error": error.as_dict()})
 
 
@@ -271,16 +278,16 @@ def _steps(chain: Chain, known: int, stop: int) -> Iterator[tuple[int, tuple[Tab
     other one as it was. A table with rows that are not staged goes to right before the first, where it then stops;
     so does one with rows that a statement changed.
     """
-    for seqno, named in chain.renames(known, stop):
+    for seqno, named in chain.rename_statements(known, stop):
         yield seqno - 1, named
         yield seqno, named
-    for seqno, named in chain.unlogged(known, stop):
+    for seqno, named in chain.unlogged_statements(known, stop):
         yield seqno - 1, named
-    for seqno, table in chain.left_out(known, stop):
+    for seqno, table in chain.incomplete_tables(known, stop):
         yield seqno - 1, (table,)
 
 
-def _known(chain: Chain, warehouse: Warehouse, isolation: Isolation, record: Published | None, stop: int) -> int:
+def _known(chain: Chain, warehouse: Warehouse, isolation: RunQuarantine, record: Published | None, stop: int) -> int:
     """The seqno up to which every table that can be brought on has the log.
 
     A table that is quarantined is not brought on. One that was released may not have come as far as the record.
@@ -293,13 +300,13 @@ def _known(chain: Chain, warehouse: Warehouse, isolation: Isolation, record: Pub
     return known
 
 
-def _reached(chain: Chain, warehouse: Warehouse, isolation: Isolation, table: TableName, stop: int) -> int:
+def _reached(chain: Chain, warehouse: Warehouse, isolation: RunQuarantine, table: TableName, stop: int) -> int:
     """The seqno up to which a table has the log; `stop` for a table that is not brought on."""
     history = warehouse.history(table)
     if isolation.stopped(table, history):
         return stop
-    applied = standing(history)
-    born = applied.seqno if applied else chain.origin_of(table, stop).seqno
+    applied = known_applied(history)
+    born = applied.seqno if applied else chain.find_origin(table, stop).seqno
     return stop if born is None else born
 
 
@@ -311,21 +318,23 @@ def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName
     """Tables with records, staged or left out, that no published record has: also those not in the warehouse."""
     low = record.stop_seqno if record else 0
     behind = map(TableName.parse, record.behind) if record else ()
-    staged = {file.name for manifest in chain.between(low, stop) for file in manifest.files if file.rows}
-    return staged | {table for _, table in chain.left_out(low, stop)} | set(behind)
+    staged = {file.name for manifest in chain.intervals_between(low, stop) for file in manifest.files if file.rows}
+    return staged | {table for _, table in chain.incomplete_tables(low, stop)} | set(behind)
 
 
 def _named(chain: Chain, record: Published | None, stop: int) -> set[TableName]:
     """Tables that statements are about that no published record has: one without records is found by them alone."""
     low = record.stop_seqno if record else 0
-    named = {name for manifest in chain.between(low, stop) for one in manifest.barriers for name in one.tables}
+    named = {
+        name for manifest in chain.intervals_between(low, stop) for one in manifest.barriers for name in one.tables
+    }
     return set(map(TableName.parse, named))
 
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
     """Tables that the warehouse has, or will have once their initial load is materialised."""
     known = set(map(TableName.parse, record.tables)) if record else set()
-    return known | set(chain.loaded(known))
+    return known | set(chain.tables_with_load(known))
 
 
 def tables_at_once(spark: SparkSession) -> int:

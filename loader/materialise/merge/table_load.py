@@ -11,18 +11,32 @@ from pyspark.sql import functions as sf
 
 from loader.errors import LoaderError, RetryableError, StagedDataError
 from loader.failpoints import failpoint
-from loader.materialise.collapse.casts import bad_value, lost, misfit, row, typed_frame, ungrouped
-from loader.materialise.collapse.csv_reader import unreadable
+from loader.materialise.collapse.casts import (
+    add_typed_columns,
+    has_misfit,
+    lost_values,
+    misfit_error,
+    row_columns,
+    select_ungrouped,
+)
+from loader.materialise.collapse.csv_reader import format_error
 from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.staged_records import read_records
-from loader.materialise.iceberg.branch import Branch, conflicting, drop_superseded
+from loader.materialise.iceberg.branch import Branch, drop_superseded, is_conflict
 from loader.materialise.iceberg.commit_lock import table_lock
-from loader.materialise.iceberg.table_metadata import APPLIED, EXACT_AT, EXACT_AT_SEQNO, SOURCE, TableHistory, signature
-from loader.materialise.iceberg.warehouse import Warehouse, check_ours, recorded_schema
-from loader.materialise.merge.merge_planner import stands
-from loader.materialise.merge.schema_change import changed
-from loader.materialise.plan.column_aliases import names_again
-from loader.materialise.plan.merge_plan import Source, Window, Work, log_of
+from loader.materialise.iceberg.table_metadata import (
+    APPLIED,
+    EXACT_AT,
+    EXACT_AT_SEQNO,
+    SOURCE,
+    TableMetadata,
+    signature,
+)
+from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
+from loader.materialise.merge.merge_planner import idle_result
+from loader.materialise.merge.schema_change import prepare_columns
+from loader.materialise.plan.column_aliases import assign_reload_aliases
+from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work, log_origin
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.rules import DEFAULT, check_rule
 from loader.materialise.spec import TableResult
@@ -51,7 +65,7 @@ def load_table(warehouse: Warehouse, store: Store, manifest: Manifest, generatio
             try:
                 result = _attempt(warehouse, store, manifest, work, generations)
             except Exception as error:
-                if not conflicting(error):
+                if not is_conflict(error):
                     raise
                 continue
             return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
@@ -70,7 +84,7 @@ def load_work(manifest: Manifest) -> Work:
         raise StagedDataError("this is no manifest of an initial load of one table", position=manifest.start)
     schema, files = schemas[0], tuple(file for file in manifest.files if file.rows)
     as_they_are = {column.name: Kept(column.name) for column in schema.columns}
-    source = Source(schema, files, (Window(0, manifest.start_seqno, as_they_are),))
+    source = FileGroup(schema, files, (RecordRange(0, manifest.start_seqno, as_they_are),))
     return Work(
         name=schema.name,
         schema=schema,
@@ -79,7 +93,7 @@ def load_work(manifest: Manifest) -> Work:
         position=manifest.start,
         sources=(source,) if files else (),
         names={},
-        logs=(log_of(manifest),),
+        logs=(log_origin(manifest),),
         rule=DEFAULT,
     )
 
@@ -87,18 +101,18 @@ def load_work(manifest: Manifest) -> Work:
 def _attempt(
     warehouse: Warehouse, store: Store, manifest: Manifest, work: Work, generations: Sequence[str]
 ) -> TableResult:
-    history = _ready(warehouse, manifest, work)
-    applied = check_ours(history, work.name, manifest.source, generations)
+    history = _create_table(warehouse, manifest, work)
+    applied = check_owner(history, work.name, manifest.source, generations)
     check_rule(history.properties, work.rule, work.name)
     if applied is not None and applied.seqno >= work.target:
-        return stands(work.name, applied, "already", applied.seqno)
+        return idle_result(work.name, applied, "already", applied.seqno)
     recorded = recorded_schema(history, work.name)
-    work = replace(work, names=names_again(recorded, work.schema))
+    work = replace(work, names=assign_reload_aliases(recorded, work.schema))
     verify_files(warehouse.session, store, work.files)
-    finish = changed(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
+    finish = prepare_columns(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
     with Branch(warehouse, work.name, history.head) as branch:
         signed = _signature(manifest, work)
-        misfits = _build(warehouse, store, branch, work, None if finish else signed)
+        misfits = _insert_rows(warehouse, store, branch, work, None if finish else signed)
         added = branch.commits()[0].count("added-records")
         if added != work.rows:
             raise StagedDataError(
@@ -123,7 +137,7 @@ def _attempt(
     )
 
 
-def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory:
+def _create_table(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableMetadata:
     """The table, made now if there was none; whose it is has still to be checked."""
     warehouse.create(work.schema, manifest.source, manifest.generation)
     history = warehouse.history(work.name)
@@ -134,12 +148,12 @@ def _ready(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableHistory
     return history
 
 
-def _build(
+def _insert_rows(
     warehouse: Warehouse, store: Store, branch: Branch, work: Work, signed: dict[str, str] | None
 ) -> dict[str, int]:
     """Insert the rows on the branch; how many values did not fit, by column."""
-    records = ungrouped(read_records(warehouse.session, store, work), work)
-    _rows(records, work).createOrReplaceTempView("loader_rows")
+    records = select_ungrouped(read_records(warehouse.session, store, work), work)
+    _checked_rows(records, work).createOrReplaceTempView("loader_rows")
     insert = sql("materialise/load_rows").format(
         insert="INSERT INTO" if work.rule.mode == "history" else "INSERT OVERWRITE",
         branch=branch.target,
@@ -148,26 +162,26 @@ def _build(
     )
     with branch.signed(signed):
         try:
-            misfits = _misfits(records, work)
+            misfits = _count_misfits(records, work)
             warehouse.session.sql(insert)
         except Exception as error:
             if _MISFIT in str(error):
-                raise bad_value(records, work) from error
-            raise unreadable(error, work.name) or error from error
+                raise misfit_error(records, work) from error
+            raise format_error(error, work.name) or error from error
     failpoint("insert.after")
     return misfits
 
 
-def _rows(records: DataFrame, work: Work) -> DataFrame:
+def _checked_rows(records: DataFrame, work: Work) -> DataFrame:
     """The rows; a value that does not fit stops the insert, which spares a pass over the files to look for one."""
-    fits = sf.when(misfit(work), sf.raise_error(sf.lit(_MISFIT)).cast("boolean")).otherwise(sf.lit(True))
-    return typed_frame(records, work).where(fits).select(*row(work))
+    fits = sf.when(has_misfit(work), sf.raise_error(sf.lit(_MISFIT)).cast("boolean")).otherwise(sf.lit(True))
+    return add_typed_columns(records, work).where(fits).select(*row_columns(work))
 
 
-def _misfits(records: DataFrame, work: Work) -> dict[str, int]:
+def _count_misfits(records: DataFrame, work: Work) -> dict[str, int]:
     """A pass over the files for it: counters of the insert count what Spark does twice as twice."""
-    counts = [sf.count_if(value).alias(name) for name, value in lost(work).items()]
-    found = typed_frame(records, work).agg(*counts).first() if counts else None
+    counts = [sf.count_if(value).alias(name) for name, value in lost_values(work).items()]
+    found = add_typed_columns(records, work).agg(*counts).first() if counts else None
     return {name: count for name, count in found.asDict().items() if count} if found else {}
 
 

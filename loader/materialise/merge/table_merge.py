@@ -14,16 +14,16 @@ from functools import partial
 from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
 from loader.materialise.collapse.file_checks import verify_files
-from loader.materialise.collapse.last_versions import collapse, complete
-from loader.materialise.collapse.partial_images import Base
+from loader.materialise.collapse.last_versions import collapse, complete_changes
+from loader.materialise.collapse.partial_images import MergeBase
 from loader.materialise.collapse.table_changes import Changes
-from loader.materialise.iceberg.branch import Branch, conflicting, drop_superseded
+from loader.materialise.iceberg.branch import Branch, drop_superseded, is_conflict
 from loader.materialise.iceberg.commit_lock import table_lock
-from loader.materialise.iceberg.table_metadata import APPLIED, Applied, TableHistory, signature
+from loader.materialise.iceberg.table_metadata import APPLIED, Applied, TableMetadata, signature
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema, recorded_unlogged
-from loader.materialise.merge.merge_planner import no_progress, plan_merge, stands
-from loader.materialise.merge.merge_stages import build
-from loader.materialise.merge.schema_change import changed
+from loader.materialise.merge.merge_planner import idle_result, no_progress_error, plan_merge
+from loader.materialise.merge.merge_stages import run_stages
+from loader.materialise.merge.schema_change import prepare_columns
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work
 from loader.materialise.plan.table_layout import Layout
@@ -62,7 +62,7 @@ def merge_table(
             try:
                 result = _attempt(warehouse, chain, table, target, record, settle=settle, since=since)
             except Exception as error:
-                if not conflicting(error):
+                if not is_conflict(error):
                     raise
                 _LOG.info("%s: starting over: %s", table, error)
                 lost += 1
@@ -84,7 +84,7 @@ def _check_progress(table: TableName, before: TableResult | None, after: TableRe
     complete = after.complete_through or 0
     further = after.status == "applied" and complete > (before.complete_through or 0 if before else 0)
     if complete < target and not further:
-        raise no_progress(table, target, f"an attempt left it complete up to seqno {complete}")
+        raise no_progress_error(table, target, f"an attempt left it complete up to seqno {complete}")
 
 
 def _attempt(
@@ -108,15 +108,15 @@ def _attempt(
             if isinstance(stage, Work):
                 changes[place] = collapse(warehouse.session, chain.store, stage)
         applied = history.applied if history else None
-        if history and applied and not settle and merge.target == target and _nothing(merge, changes, history, applied):
-            return stands(table, applied, "unchanged", target)
+        if history and applied and not settle and merge.target == target and _is_noop(merge, changes, history, applied):
+            return idle_result(table, applied, "unchanged", target)
         return _merge(warehouse, chain, merge, changes, history)
     finally:
         for found in changes.values():
             found.release()
 
 
-def _nothing(merge: Merge, changes: Mapping[int, Changes], history: TableHistory, applied: Applied) -> bool:
+def _is_noop(merge: Merge, changes: Mapping[int, Changes], history: TableMetadata, applied: Applied) -> bool:
     """Whether the records come to no change, and nothing else is to be done."""
     schema = recorded_schema(history, merge.name)
     same = merge.keeps_columns and (merge.schema, merge.state) == (schema, applied.state)
@@ -124,13 +124,13 @@ def _nothing(merge: Merge, changes: Mapping[int, Changes], history: TableHistory
 
 
 def _merge(
-    warehouse: Warehouse, chain: Chain, merge: Merge, changes: MutableMapping[int, Changes], known: TableHistory | None
+    warehouse: Warehouse, chain: Chain, merge: Merge, changes: MutableMapping[int, Changes], known: TableMetadata | None
 ) -> TableResult:
-    history = known or _made(warehouse, chain, merge)
+    history = known or _create_table(warehouse, chain, merge)
     before = Layout(recorded_schema(history, merge.name), merge.rule)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
-    finish = changed(warehouse, merge.name, before, layouts)
-    completing = partial(_completed, warehouse, chain, history)
+    finish = prepare_columns(warehouse, merge.name, before, layouts)
+    completing = partial(_complete, warehouse, chain, history)
     with Branch(warehouse, merge.name, history.head) as branch:
         signed = signature(
             seqno=merge.target,
@@ -140,7 +140,7 @@ def _merge(
             schema_id=(merge.schema or before.schema).schema_id,
             state=merge.state,
         )
-        steps = build(warehouse, branch, merge, changes, completing, None if finish else signed)
+        steps = run_stages(warehouse, branch, merge, changes, completing, None if finish else signed)
         commits = branch.publish(steps, finish, signed if finish else None)
     drop_superseded(warehouse, merge.name)
     collapsed = changes.values()
@@ -163,15 +163,15 @@ def _merge(
     )
 
 
-def _completed(
-    warehouse: Warehouse, chain: Chain, history: TableHistory, work: Work, changes: Changes, relation: str
+def _complete(
+    warehouse: Warehouse, chain: Chain, history: TableMetadata, work: Work, changes: Changes, relation: str
 ) -> Changes:
     unlogged = () if chain.identity.kind == "mysql" else recorded_unlogged(history, work.schema)
-    base = Base(relation, history.exact_at, unlogged)
-    return complete(warehouse.session, chain.store, work, changes, base)
+    base = MergeBase(relation, history.exact_at, unlogged)
+    return complete_changes(warehouse.session, chain.store, work, changes, base)
 
 
-def _made(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableHistory:
+def _create_table(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableMetadata:
     """The table, which was made on the server by a statement of the log, and is made here now."""
     if merge.schema is None:
         raise AssertionError(f"nothing is known of table {merge.name}, and it is to be merged")

@@ -9,7 +9,7 @@ from loader.materialise.iceberg.branch import Branch
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.merge.dml import Statement
 from loader.materialise.plan.frame_columns import places
-from loader.materialise.plan.merge_plan import Copy, Fill, Merge
+from loader.materialise.plan.merge_plan import CopyRows, FillColumns, Merge
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier, literal
 from loader.model.table import Column, TableName
@@ -20,7 +20,7 @@ _LOST = {("error", "null"), ("error", "text"), ("text", "null")}
 """Values of on_misfit, here and of the table whose rows are taken, by which NULL there may be a date that is none."""
 
 
-def copied(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Copy) -> Statement:
+def copy_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: CopyRows) -> Statement:
     """The rows of the other table, with the texts beside their dates.
 
     Raises:
@@ -29,10 +29,12 @@ def copied(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Copy) -> S
     other = stage.schema.name
     theirs = warehouse.rule(other)
     if (merge.rule.mode, theirs.mode) != ("mirror", "mirror"):
-        raise _not_followed(merge, other, "which only a mirror of a mirror can follow")
+        raise _rename_rule_error(merge, other, "which only a mirror of a mirror can follow")
     here, there = Layout(stage.schema, merge.rule, stage.names), Layout(stage.schema, theirs)
     if there.unfit and (merge.rule.on_misfit, theirs.on_misfit) in _LOST:
-        raise _not_followed(merge, other, f"whose rule has on_misfit = {theirs.on_misfit!r}, and this one's has not")
+        raise _rename_rule_error(
+            merge, other, f"whose rule has on_misfit = {theirs.on_misfit!r}, and this one's has not"
+        )
     meta = {name: theirs.meta.get(field) for field, name in merge.rule.meta.items() if name}
     columns = {here.name(column.name): identifier(column.name) for column in stage.schema.columns}
     columns |= {name: identifier(there.texts[c]) if c in there.texts else "NULL" for c, name in here.texts.items()}
@@ -47,7 +49,7 @@ def copied(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Copy) -> S
     return Statement(text, "stage.after")
 
 
-def _not_followed(merge: Merge, other: TableName, why: str) -> UnsupportedError:
+def _rename_rule_error(merge: Merge, other: TableName, why: str) -> UnsupportedError:
     return UnsupportedError(
         f"the table got its name from {other}, {why}",
         hint=merge.name.load_again,
@@ -55,7 +57,7 @@ def _not_followed(merge: Merge, other: TableName, why: str) -> UnsupportedError:
     )
 
 
-def filled(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Fill) -> Statement:
+def fill_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: FillColumns) -> Statement:
     """The constants of new columns, in every row; of one that does not fit what the rule says.
 
     Raises:

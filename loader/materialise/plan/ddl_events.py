@@ -16,7 +16,7 @@ from loader.staging.documents import Barrier, Manifest
 
 
 @dataclass(frozen=True)
-class Event:
+class TableEvent:
     """A change of the table as a whole, by the transaction with that seqno."""
 
     seqno: int
@@ -24,33 +24,33 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Altered(Event):
+class TableAltered(TableEvent):
     """Its columns or its key changed."""
 
     step: Step
 
 
 @dataclass(frozen=True)
-class Emptied(Event):
+class TableEmptied(TableEvent):
     """All its rows went."""
 
 
 @dataclass(frozen=True)
-class Left(Event):
+class TableRemoved(TableEvent):
     """It was dropped, or got another name (`renamed`)."""
 
     renamed: bool = False
 
 
 @dataclass(frozen=True)
-class Made(Event):
+class TableCreated(TableEvent):
     """A new, empty table; `surely` unless the statement does nothing where one is there already."""
 
     surely: bool
 
 
 @dataclass(frozen=True)
-class Came(Event):
+class RenamedFrom(TableEvent):
     """Another table got its name, altered by the same statement on the way."""
 
     name: TableName
@@ -59,16 +59,16 @@ class Came(Event):
 
 
 @dataclass(frozen=True)
-class Unknown(Event):
+class UnreadableStatement(TableEvent):
     """What a statement did to the table is not known; `error` says why. `rows`: it can only have changed rows."""
 
     error: UnsupportedError
     rows: bool = False
 
 
-def events_of(
+def collect_events(
     name: TableName, manifests: Sequence[Manifest], applied: int, target: int, *, gone: bool = False
-) -> list[Event]:
+) -> list[TableEvent]:
     """What the barriers with `applied` < seqno <= `target` do to a table, in their order.
 
     While the table does not exist, which is so at `applied` if it is `gone`, no statement changes rows of it.
@@ -77,36 +77,36 @@ def events_of(
         UnsupportedError: a statement that may concern the table and cannot be read, or that changed rows which the log
             does not have.
     """
-    found: list[Event] = []
-    for event in known_events(name, manifests, applied, target):
-        if isinstance(event, Unknown):
+    found: list[TableEvent] = []
+    for event in iter_events(name, manifests, applied, target):
+        if isinstance(event, UnreadableStatement):
             if gone and event.rows:
                 continue
             raise event.error
-        gone = isinstance(event, Left) or (gone and not isinstance(event, Made | Came))
+        gone = isinstance(event, TableRemoved) or (gone and not isinstance(event, TableCreated | RenamedFrom))
         found.append(event)
     return found
 
 
-def known_events(name: TableName, manifests: Iterable[Manifest], applied: int, target: int) -> Iterator[Event]:
+def iter_events(name: TableName, manifests: Iterable[Manifest], applied: int, target: int) -> Iterator[TableEvent]:
     """Do as events_of, with an event for each statement that it would refuse."""
     for manifest in manifests:
         for barrier in manifest.barriers:
             concerned = not barrier.tables or str(name) in barrier.tables
             if concerned and applied < barrier.seqno <= target:
                 try:
-                    yield from _events_of(name, barrier)
+                    yield from _read_events(name, barrier)
                 except UnsupportedError as error:
-                    yield Unknown(barrier.seqno, barrier.position, error, writes_rows(barrier))
+                    yield UnreadableStatement(barrier.seqno, barrier.position, error, writes_rows(barrier))
 
 
-def _events_of(name: TableName, barrier: Barrier) -> list[Event]:
+def _read_events(name: TableName, barrier: Barrier) -> list[TableEvent]:
     if writes_rows(barrier):
-        raise _unlogged(name, barrier)
-    return list(_Reading(name, barrier, read_barrier(barrier)).events())
+        raise _unlogged_rows_error(name, barrier)
+    return list(_StatementEvents(name, barrier, read_barrier(barrier)).events())
 
 
-def check_load(name: TableName, events: Sequence[Event], exact_at: Callable[[], int]) -> None:
+def check_initial_load(name: TableName, events: Sequence[TableEvent], exact_at: Callable[[], int]) -> None:
     """Refuse to go over a statement that altered the table while its initial load read it.
 
     A load begins anew when the definition of its table changes. It cannot see a definition that changes and is the same
@@ -121,7 +121,7 @@ def check_load(name: TableName, events: Sequence[Event], exact_at: Callable[[], 
         UnsupportedError: there is such a statement.
     """
     for event in events:
-        if isinstance(event, Altered):
+        if isinstance(event, TableAltered):
             if event.seqno > exact_at():
                 return
             raise UnsupportedError(
@@ -132,7 +132,7 @@ def check_load(name: TableName, events: Sequence[Event], exact_at: Callable[[], 
                 table=name,
                 position=event.position,
             )
-        if not isinstance(event, Made) or event.surely:
+        if not isinstance(event, TableCreated) or event.surely:
             return  # none of the rows that the load read are left
 
 
@@ -154,7 +154,7 @@ def _writes(statement: str, database: str, sql_mode: int, mariadb: bool) -> bool
     return writes_by_statement(statement, database, sql_mode, mariadb)
 
 
-def _unlogged(name: TableName, barrier: Barrier) -> UnsupportedError:
+def _unlogged_rows_error(name: TableName, barrier: Barrier) -> UnsupportedError:
     """The error of a table whose rows a statement changed, or may have changed, without row events."""
     undone = barrier.statement.lstrip()[:8].upper() == "ROLLBACK"
     reload = name.load_again
@@ -186,7 +186,7 @@ def _unlogged(name: TableName, barrier: Barrier) -> UnsupportedError:
 
 
 @dataclass
-class _Reading:
+class _StatementEvents:
     """One statement, read for one table.
 
     Attributes:
@@ -199,20 +199,20 @@ class _Reading:
     was: dict[TableName, TableName | None] = field(default_factory=dict)
     steps: dict[TableName, list[Step]] = field(default_factory=dict)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[TableEvent]:
         """See events_of."""
         at = (self.barrier.seqno, self.barrier.position)
         for change in self.read:
             yield from self._single(change)
         before = self.was.get(self.name, self.name)
         if before is None:
-            yield Left(*at, renamed=True)
+            yield TableRemoved(*at, renamed=True)
         elif before != self.name:
-            yield Came(*at, self.name, before, tuple(self.steps.get(before, ())))
+            yield RenamedFrom(*at, self.name, before, tuple(self.steps.get(before, ())))
         else:
-            yield from (Altered(*at, step) for step in self.steps.get(self.name, ()))
+            yield from (TableAltered(*at, step) for step in self.steps.get(self.name, ()))
 
-    def _single(self, change: changes.TableChange) -> Iterator[Event]:
+    def _single(self, change: changes.TableChange) -> Iterator[TableEvent]:
         at = (self.barrier.seqno, self.barrier.position)
         if isinstance(change, changes.Unreadable):
             if change.table in (None, self.name):
@@ -227,15 +227,15 @@ class _Reading:
                 self.steps.setdefault(before, []).append(step)
         elif isinstance(change, changes.SchemaDropped):
             if change.schema == self.name.schema:
-                yield Left(*at)
+                yield TableRemoved(*at)
         elif not isinstance(change, changes.SchemaDefined) and change.table == self.name:
             yield self._whole(change)
 
-    def _whole(self, change: changes.Created | changes.Dropped | changes.Truncated) -> Event:
+    def _whole(self, change: changes.Created | changes.Dropped | changes.Truncated) -> TableEvent:
         at = (self.barrier.seqno, self.barrier.position)
         if isinstance(change, changes.Created):
-            return Made(*at, surely=not change.if_not_exists)
-        return Left(*at) if isinstance(change, changes.Dropped) else Emptied(*at)
+            return TableCreated(*at, surely=not change.if_not_exists)
+        return TableRemoved(*at) if isinstance(change, changes.Dropped) else TableEmptied(*at)
 
     def _unreadable(self, why: str) -> UnsupportedError:
         what = "made a table that is not covered" if why == changes.VERSIONED else "may change the table cannot be read"

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from loader.errors import GapError, StagedDataError, UnsupportedError
 from loader.failpoints import failpoint
 from loader.materialise.plan.ddl_events import read_barrier, writes_rows
-from loader.materialise.plan.lifetimes import Origin, origin_of
-from loader.materialise.plan.merge_plan import covering
+from loader.materialise.plan.lifetimes import TableOrigin, find_origin
+from loader.materialise.plan.merge_plan import find_covering_intervals
 from loader.model.table import TableName
 from loader.schema.changes import Renamed
 from loader.staging.chain import PlanChain
@@ -26,7 +26,7 @@ from loader.staging.schemas import SchemaStore
 from loader.store.base import ObjectNotFound, Store
 
 
-class Join(NamedTuple):
+class GenerationJoin(NamedTuple):
     """Where one generation goes on from another: the older one, up to which seqno it counts, where the newer begins.
 
     `gap`: why the log between was not read; empty where nothing lies between. `schemas`: see Generation.
@@ -55,7 +55,9 @@ class Chain:
         self.identity = lineage[-1].identity
         self.generations = tuple(one.name for one in lineage)
         self.joins = tuple(
-            Join(new.follows.name, new.follows.stop_seqno, new.start_position.seqno(new.shift), new.gap, new.schemas)
+            GenerationJoin(
+                new.follows.name, new.follows.stop_seqno, new.start_position.seqno(new.shift), new.gap, new.schemas
+            )
             for new in lineage
             if new.follows
         )
@@ -76,7 +78,7 @@ class Chain:
         """
         with self._lock:
             if start not in self._manifests:
-                generation = self._of(start)
+                generation = self._generation_at(start)
                 manifest = self._plans.manifest(generation, start) if generation else None
                 if manifest is not None:
                     key = f"{interval_folder(self.source, generation, start)}/manifest.json"
@@ -84,21 +86,21 @@ class Chain:
                 self._manifests[start] = manifest
             return self._manifests[start]
 
-    def _of(self, start: int) -> str:
+    def _generation_at(self, start: int) -> str:
         """The generation that counts at a seqno; empty where none does."""
         for name, (begin, stop) in zip(reversed(self.generations), reversed(self._counts), strict=True):
             if start >= begin:
                 return name if start < stop else ""
         return ""
 
-    def _continued(self, seqno: int) -> int:
+    def _next_start(self, seqno: int) -> int:
         """Where the log goes on behind a seqno: at another one where a newer generation follows."""
         starts = {join.stop: join.start for join in self.joins}
         while seqno in starts:
             seqno = starts[seqno]
         return seqno
 
-    def _holding(self, seqno: int) -> int | None:
+    def _start_holding(self, seqno: int) -> int | None:
         """The start of the last interval that begins at or before a seqno."""
         if self.manifest(seqno):
             return seqno
@@ -107,40 +109,40 @@ class Chain:
                 return found
         return None
 
-    def _starts(self, first: int, target: int) -> Iterator[int]:
+    def _iter_starts(self, first: int, target: int) -> Iterator[int]:
         """Starts of intervals from the one that holds a seqno on, up to a target: each one's stop is the next one.
 
         Where an interval has neither manifest nor plan, the one that is listed next comes next: it is for others to
         say that one is missing.
         """
-        at = self._holding(self._continued(first))
-        at = self._listed_after(-1) if at is None else at
+        at = self._start_holding(self._next_start(first))
+        at = self._next_listed_start(-1) if at is None else at
         while at is not None and at < target:
             yield at
-            known = self.manifest(at) or self._plans.plan(self._of(at), at)
-            following = self._continued(known.stop_seqno) if known else None
+            known = self.manifest(at) or self._plans.plan(self._generation_at(at), at)
+            following = self._next_start(known.stop_seqno) if known else None
             there = following is not None and (following >= target or self.manifest(following))
-            at = following if there else self._listed_after(at)
+            at = following if there else self._next_listed_start(at)
 
-    def _listed_after(self, seqno: int) -> int | None:
+    def _next_listed_start(self, seqno: int) -> int | None:
         for name, (_, stop) in zip(self.generations, self._counts, strict=True):
             found = next(self._plans.rising(name, seqno), None)
             if found is not None and found < stop:
                 return found
         return None
 
-    def target(self, through: int | None) -> Manifest | None:
+    def interval_ending_at(self, through: int | None) -> Manifest | None:
         """The interval that stops at `through`, or the last one; None when nothing was extracted yet.
 
         Raises:
             GapError: no extracted interval stops there.
         """
         if through is None:
-            return self._newest()
-        newest = self._newest()
+            return self._newest_interval()
+        newest = self._newest_interval()
         if newest is not None and newest.stop_seqno == through:
             return newest
-        start = self._holding(through - 1)
+        start = self._start_holding(through - 1)
         found = self.manifest(start) if start is not None else None
         if found is not None and found.stop_seqno == through:
             return found
@@ -151,7 +153,7 @@ class Chain:
             seqno=through,
         )
 
-    def _newest(self) -> Manifest | None:
+    def _newest_interval(self) -> Manifest | None:
         """The last manifest that counts."""
         if found := self._plans.staged(self.generation):
             return self.manifest(found.start_seqno)
@@ -160,10 +162,12 @@ class Chain:
                 return self.manifest(found.start_seqno)
         return None
 
-    def covering(self, applied: int, target: int) -> tuple[Manifest, ...]:
+    def covering_intervals(self, applied: int, target: int) -> tuple[Manifest, ...]:
         """See `loader.materialise.plan.merge_plan.covering`."""
-        starts = list(self._starts(applied, target)) if applied < target else []
-        return covering(self.manifest, starts, applied, target, {join.start: join.stop for join in self.joins})
+        starts = list(self._iter_starts(applied, target)) if applied < target else []
+        return find_covering_intervals(
+            self.manifest, starts, applied, target, {join.start: join.stop for join in self.joins}
+        )
 
     def check_joined(self, table: TableName, applied: int) -> None:
         """Raise GapError when the log does not go on for a table from one generation to the next.
@@ -187,7 +191,7 @@ class Chain:
                     table=table,
                 )
 
-    def dropped_in_gap(self, table: TableName, applied: int) -> int | None:
+    def find_drop_in_gap(self, table: TableName, applied: int) -> int | None:
         """Where the log goes on for a table that the server had no more behind a part of the log that was not read.
 
         None for a table that has the log from behind the last such part on, or that was there.
@@ -198,9 +202,9 @@ class Chain:
         there = SchemaStore(self.store, self.source).get(gaps[-1].schemas).tables
         return None if str(table) in {one.table for one in there} else gaps[-1].start
 
-    def between(self, low: int, target: int) -> Iterator[Manifest]:
+    def intervals_between(self, low: int, target: int) -> Iterator[Manifest]:
         """Manifests of all extracted intervals with a part in (low, target], whether or not they join up."""
-        for start in self._starts(low, target):
+        for start in self._iter_starts(low, target):
             manifest = self.manifest(start)
             if manifest is not None and manifest.stop_seqno > low:
                 yield manifest
@@ -213,11 +217,11 @@ class Chain:
         """
         with self._lock:
             if start not in self._captured:
-                plan = self._plans.require_plan(self._of(start), start)
+                plan = self._plans.require_plan(self._generation_at(start), start)
                 self._captured[start] = Captured(plan.tables)
             return self._captured[start](table)
 
-    def origin_of(self, table: TableName, target: int, *, every_life: bool = False) -> Origin:
+    def find_origin(self, table: TableName, target: int, *, every_life: bool = False) -> TableOrigin:
         """Return where the records of a table that was never loaded begin: see `loader.materialise.plan.lifetimes`.
 
         The newest record says where the tables began that were made before it, unless the table is behind it.
@@ -225,11 +229,11 @@ class Chain:
         record = self.newest_published()
         noted = record.made if record and record.stop_seqno <= target and str(table) not in record.behind else None
         low = record.stop_seqno if record and noted is not None else 0
-        newest_first = reversed(tuple(self.between(low, target)))
+        newest_first = reversed(tuple(self.intervals_between(low, target)))
         made = (noted or {}).get(str(table))
-        return origin_of(table, newest_first, low, target, made=made, every_life=every_life)
+        return find_origin(table, newest_first, low, target, made=made, every_life=every_life)
 
-    def made(self, target: int, others: Container[str]) -> dict[str, int] | None:
+    def creation_seqnos(self, target: int, others: Container[str]) -> dict[str, int] | None:
         """Return what `Published.made` says at `target`, apart from the tables `others`.
 
         None where the newest record is beyond the target, so that nothing is told of what was before.
@@ -238,17 +242,19 @@ class Chain:
         if record is not None and record.stop_seqno > target:
             return None
         low = record.stop_seqno if record and record.made is not None else 0
-        named = {name for manifest in self.between(low, target) for one in manifest.barriers for name in one.tables}
+        named = {
+            name for manifest in self.intervals_between(low, target) for one in manifest.barriers for name in one.tables
+        }
         named |= set(record.made or ()) if record else set()
         found: dict[str, int] = {}
         for name in sorted(name for name in named if name not in others):
             with suppress(UnsupportedError):  # a statement that cannot be read: the table stops at it
-                origin = self.origin_of(TableName.parse(name), target)
+                origin = self.find_origin(TableName.parse(name), target)
                 if origin.dropped or origin.last is not None:
                     found[name] = 0 if origin.dropped else origin.last or 0
         return found
 
-    def committed_at(self, target: int) -> str:
+    def newest_commit_time(self, target: int) -> str:
         """The newest time of commit up to `target`; empty where the newest record does not tell what was before it.
 
         Clocks can go back, the log does not.
@@ -256,30 +262,30 @@ class Chain:
         record = self.newest_published()
         if record is not None and (record.made is None or record.stop_seqno > target):
             return ""
-        since = self.between(record.stop_seqno if record else 0, target)
+        since = self.intervals_between(record.stop_seqno if record else 0, target)
         return max((record.committed_at if record else "", *(one.committed_at for one in since)))
 
-    def renames(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
+    def rename_statements(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""
-        for manifest in self.between(low, target):
+        for manifest in self.intervals_between(low, target):
             for barrier in manifest.barriers:
                 changes = read_barrier(barrier) if low < barrier.seqno <= target else ()
                 if any(isinstance(change, Renamed) for change in changes):
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
-    def unlogged(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
+    def unlogged_statements(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
         """Seqno and tables of each statement in (low, target] that changed rows which the log does not have, in order.
 
         A statement that may have changed any table names none.
         """
-        for manifest in self.between(low, target):
+        for manifest in self.intervals_between(low, target):
             for barrier in manifest.barriers:
                 if low < barrier.seqno <= target and writes_rows(barrier):
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
-    def left_out(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:
+    def incomplete_tables(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:
         """Seqno and table of each first row in (low, target] that an interval left out, in their order."""
-        found = {(one.seqno, one.name) for manifest in self.between(low, target) for one in manifest.left_out}
+        found = {(one.seqno, one.name) for manifest in self.intervals_between(low, target) for one in manifest.left_out}
         yield from sorted(one for one in found if low < one[0] <= target)
 
     def newest_published(self) -> Published | None:
@@ -303,10 +309,10 @@ class Chain:
                 return found
         return None
 
-    def loaded(self, known: set[TableName]) -> Iterator[TableName]:
+    def tables_with_load(self, known: set[TableName]) -> Iterator[TableName]:
         """Tables other than the known ones that have a staged initial load."""
         for generation in reversed(self.generations):
-            yield from self._loaded(generation, known)
+            yield from self._tables_with_load(generation, known)
 
     def publish(self, last: Manifest, record: Published) -> str:
         """Write the published record of an interval, or complete the one that is there; its key.
@@ -326,7 +332,7 @@ class Chain:
         self._plans.note_published(last.generation, last.start_seqno)
         return key
 
-    def _loaded(self, generation: str, known: set[TableName]) -> Iterator[TableName]:
+    def _tables_with_load(self, generation: str, known: set[TableName]) -> Iterator[TableName]:
         folders = {f"{load_folder(self.source, generation, table)}/" for table in known}
         root = f"{chain_folder(self.source, generation)}/load/"
         for schema in self.store.folders(root):
@@ -346,7 +352,7 @@ class Chain:
             return
 
 
-def read_load(store: Store, key: str, source: str, generations: Sequence[str]) -> Manifest:
+def read_load_manifest(store: Store, key: str, source: str, generations: Sequence[str]) -> Manifest:
     """The manifest of an initial load of this source and one of these generations.
 
     Raises:

@@ -6,13 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loader.errors import UnsupportedError
-from loader.materialise.plan.ddl_events import Came, Event, Left, Made, Unknown, known_events
+from loader.materialise.plan.ddl_events import (
+    RenamedFrom,
+    TableCreated,
+    TableEvent,
+    TableRemoved,
+    UnreadableStatement,
+    iter_events,
+)
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
 
 
 @dataclass(frozen=True)
-class Origin:
+class TableOrigin:
     """Where the log begins to hold a whole table.
 
     Attributes:
@@ -26,7 +33,7 @@ class Origin:
     last: int | None
 
 
-def origin_of(
+def find_origin(
     table: TableName,
     newest_first: Iterable[Manifest],
     after: int,
@@ -34,7 +41,7 @@ def origin_of(
     *,
     made: int | None = None,
     every_life: bool,
-) -> Origin:
+) -> TableOrigin:
     """Return where the records of a table begin.
 
     A life begins with CREATE TABLE, or with a RENAME to the table's name, and ends with DROP TABLE or a RENAME.
@@ -54,9 +61,9 @@ def origin_of(
     Raises:
         UnsupportedError: a statement since then whose effect on the table is not known.
     """
-    lives = _Lives()
+    lives = _LifeScan()
     for manifest in newest_first:
-        for event in reversed(list(known_events(table, [manifest], after, target))):
+        for event in reversed(list(iter_events(table, [manifest], after, target))):
             lives.look_at(event)
             if lives.doubted:
                 return lives.origin(every_life=every_life)
@@ -67,7 +74,7 @@ def origin_of(
 
 
 @dataclass
-class _Lives:
+class _LifeScan:
     """The lives of a table, looked at from the newest statement back to the oldest.
 
     Attributes:
@@ -93,26 +100,26 @@ class _Lives:
     doubt: UnsupportedError | None = None
     doubted: bool = False
 
-    def look_at(self, event: Event) -> None:
+    def look_at(self, event: TableEvent) -> None:
         """Take the next older statement into account."""
-        if isinstance(event, Unknown):
+        if isinstance(event, UnreadableStatement):
             self.doubt = self.doubt or event.error
             self.doubted = not event.rows
             return
-        if isinstance(event, Left):
+        if isinstance(event, TableRemoved):
             self.doubt = None  # a statement changes no rows of a table that does not exist
         if self.doubt:
             self.doubted = True
             return
-        if self.dropped is None and isinstance(event, Left | Came | Made):
-            self.dropped = isinstance(event, Left)
-        if isinstance(event, Came) or (isinstance(event, Made) and event.surely):
+        if self.dropped is None and isinstance(event, TableRemoved | RenamedFrom | TableCreated):
+            self.dropped = isinstance(event, TableRemoved)
+        if isinstance(event, RenamedFrom) or (isinstance(event, TableCreated) and event.surely):
             self._begun(event.seqno - 1)
             # The statement that gave the table another one's rows also gave its own away, if it existed.
-            self.ends, self.counts = 0, isinstance(event, Came)
-        elif isinstance(event, Made):
+            self.ends, self.counts = 0, isinstance(event, RenamedFrom)
+        elif isinstance(event, TableCreated):
             self.maybe = event.seqno - 1
-        elif isinstance(event, Left):
+        elif isinstance(event, TableRemoved):
             if self.maybe is not None:
                 self._begun(self.maybe)
             self.ends, self.counts = event.seqno, event.renamed or self.needed is None
@@ -127,7 +134,7 @@ class _Lives:
         elif made is not None and not self.doubt:
             self._begun(made)
 
-    def origin(self, *, every_life: bool) -> Origin:
+    def origin(self, *, every_life: bool) -> TableOrigin:
         """Return where the records begin.
 
         Raises:
@@ -138,7 +145,7 @@ class _Lives:
         seqno = self.needed
         if every_life:
             seqno = None if self.orphans else self.begin
-        return Origin(seqno, bool(self.dropped), self.last)
+        return TableOrigin(seqno, bool(self.dropped), self.last)
 
     def _begun(self, seqno: int) -> None:
         self.begin = seqno
@@ -147,7 +154,7 @@ class _Lives:
         self.counts, self.maybe, self.orphans = False, None, False
 
 
-def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:
+def find_new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:
     """Return the seqno of the last statement that ended or began a life of a table, beyond `after` + 1 up to `target`.
 
     Nothing is left then of the rows that the table had before. None: there is no such statement, or rows were left out
@@ -157,8 +164,12 @@ def new_life(table: TableName, manifests: Iterable[Manifest], after: int, target
     left_out = (one for manifest in manifests for one in manifest.left_out if one.name == table)
     if any(after < one.seqno <= target and not one.hint for one in left_out):
         return None
-    events = known_events(table, manifests, after + 1, target)
-    ends = [one for one in events if isinstance(one, Left | Came) or (isinstance(one, Made) and one.surely)]
+    events = iter_events(table, manifests, after + 1, target)
+    ends = [
+        one
+        for one in events
+        if isinstance(one, TableRemoved | RenamedFrom) or (isinstance(one, TableCreated) and one.surely)
+    ]
     return ends[-1].seqno if ends else None
 
 

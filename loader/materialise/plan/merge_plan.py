@@ -9,9 +9,9 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from loader.errors import GapError
-from loader.materialise.plan.column_aliases import Names, names_meanwhile
+from loader.materialise.plan.column_aliases import Aliases, assign_aliases
 from loader.materialise.plan.table_layout import Layout
-from loader.materialise.plan.timeline import Epoch, State, Timeline, composed
+from loader.materialise.plan.timeline import Epoch, Lifecycle, Timeline, compose_origins
 from loader.materialise.rules import TableRule
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import Column, TableName, TableSchema
@@ -21,7 +21,7 @@ from loader.typemap import form
 
 
 @dataclass(frozen=True)
-class Window:
+class RecordRange:
     """The records of a source with `after` < seqno <= `through`, and where each column of the table is in them."""
 
     after: int
@@ -30,12 +30,12 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Source:
+class FileGroup:
     """Files of one schema, and which of their records count."""
 
     schema: TableSchema
     files: tuple[StagedFile, ...]
-    windows: tuple[Window, ...]
+    windows: tuple[RecordRange, ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Work:
     applied: int
     target: int
     position: str
-    sources: tuple[Source, ...]
+    sources: tuple[FileGroup, ...]
     names: Mapping[str, str]
     logs: tuple[tuple[int, Position, int], ...]
     rule: TableRule
@@ -92,12 +92,12 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Empty:
+class EmptyTable:
     """The table loses its rows."""
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyRows:
     """The table takes the rows that another one, of this schema, had in a snapshot; `names`: of its columns here."""
 
     schema: TableSchema
@@ -106,7 +106,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Fill:
+class FillColumns:
     """Columns of all rows of this schema get a constant as staged text; `names`: of the columns in the table."""
 
     schema: TableSchema
@@ -115,7 +115,7 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckRows:
     """What no row may have, since the server changed it without a word: columns by their names in the table.
 
     Attributes:
@@ -130,7 +130,7 @@ class Check:
     dated: tuple[str, ...]
 
 
-Stage = Empty | Copy | Fill | Check | Work
+Stage = EmptyTable | CopyRows | FillColumns | CheckRows | Work
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Merge:
     schema: TableSchema | None
     names: Mapping[str, str]
     stages: tuple[Stage, ...]
-    state: State
+    state: Lifecycle
     target: int
     position: str
     rule: TableRule
@@ -178,13 +178,13 @@ def _position(logs: Sequence[tuple[int, Position, int]], seqno: int) -> Position
     return Position(origin.basename, seqno // SEQNO_UNIT - shift, seqno % SEQNO_UNIT)
 
 
-def log_of(manifest: Manifest) -> tuple[int, Position, int]:
+def log_origin(manifest: Manifest) -> tuple[int, Position, int]:
     """See Work.logs."""
     origin = Position.parse(manifest.start)
     return manifest.start_seqno, origin, manifest.start_seqno // SEQNO_UNIT - origin.lognum
 
 
-def covering(
+def find_covering_intervals(
     manifest_at: Callable[[int], Manifest | None],
     starts: Sequence[int],
     applied: int,
@@ -202,28 +202,28 @@ def covering(
     """
     run: list[Manifest] = []
     at = applied
-    begins = [_continued(start, joins) for start in starts]
+    begins = [_predecessor_stop(start, joins) for start in starts]
     place = bisect_right(begins, applied) - 1
     while at < target:
         manifest = manifest_at(starts[place]) if 0 <= place < len(starts) else None
         # Only the first interval may begin before the place that is to be continued: its early records are filtered.
         fits = manifest is not None and manifest.stop_seqno > at and (begins[place] == at or not run)
         if manifest is None or not fits:
-            raise _gap(at, begins, target)
+            raise _gap_error(at, begins, target)
         run.append(manifest)
         at = manifest.stop_seqno
         place += 1
     return tuple(run)
 
 
-def _continued(start: int, joins: Mapping[int, int]) -> int:
+def _predecessor_stop(start: int, joins: Mapping[int, int]) -> int:
     """Return the seqno that an interval goes on from: the stop of the newest log before it that has intervals."""
     while start in joins:  # also where a generation has no interval, and its own start is where it stops
         start = joins[start]
     return start
 
 
-def _gap(at: int, starts: Sequence[int], target: int) -> GapError:
+def _gap_error(at: int, starts: Sequence[int], target: int) -> GapError:
     after = [start for start in starts if start > at]
     return GapError(
         "an interval is missing between what the table has and what is to be applied",
@@ -233,41 +233,41 @@ def _gap(at: int, starts: Sequence[int], target: int) -> GapError:
     )
 
 
-def plan_table(
+def plan_stages(
     name: TableName, timeline: Timeline, manifests: Sequence[Manifest], rule: TableRule, *, new: bool
 ) -> Merge:
     """The stages that a timeline means; `new`: the table is not in the warehouse."""
-    names = names_meanwhile(timeline.epochs, new=new)
-    logs = tuple(map(log_of, manifests))
+    names = assign_aliases(timeline.epochs, new=new)
+    logs = tuple(map(log_origin, manifests))
     position = str(_position(logs, timeline.target))
     stages: list[Stage] = []
     emptied = timeline.rows
     # Only a mirror forgets rows that came and went; at: the epoch whose columns the table's rows have.
     at = emptied if rule.mode == "mirror" or timeline.copied else 0
     if timeline.copied:
-        stages.append(_copy(timeline, names[at]))
+        stages.append(_copy_stage(timeline, names[at]))
     elif at:
-        stages.append(Empty())
+        stages.append(EmptyTable())
     there = not new or bool(timeline.copied)  # rows, before the next stage
-    for group in _groups(timeline.epochs, names, (at, emptied)):
+    for group in _group_epochs(timeline.epochs, names, (at, emptied)):
         if at < emptied <= group[0]:
-            stages.append(Empty())
+            stages.append(EmptyTable())
             emptied = 0
         first = timeline.epochs[group[0]]
         if there and group[0] > at:
-            stages += _check(first, names[group[0] - 1])
+            stages += _check_stages(first, names[group[0] - 1])
         if not any(timeline.epochs[place].files for place in group):
             continue
         last = group[-1]
         if there and last > at:
-            stages += _fill(timeline.epochs[at : last + 1], names[last])
+            stages += _fill_stages(timeline.epochs[at : last + 1], names[last])
         epochs = timeline.epochs[group[0] : last + 1]
-        stages.append(_work(name, epochs, names[last], position, logs, rule))
+        stages.append(_work_stage(name, epochs, names[last], position, logs, rule))
         at, there = last, True
     if at < emptied:
-        stages.append(Empty())
+        stages.append(EmptyTable())
     if there and at < len(timeline.epochs) - 1:
-        stages += _fill(timeline.epochs[at:], names[-1])
+        stages += _fill_stages(timeline.epochs[at:], names[-1])
     schema = timeline.epochs[-1].schema if timeline.epochs else None
     return Merge(
         name=name,
@@ -281,7 +281,7 @@ def plan_table(
     )
 
 
-def _groups(epochs: Sequence[Epoch], names: Sequence[Names], starts: tuple[int, int]) -> list[range]:
+def _group_epochs(epochs: Sequence[Epoch], names: Sequence[Aliases], starts: tuple[int, int]) -> list[range]:
     """The epochs that count, in runs in which keys can be compared and no value may have to be looked at.
 
     Those before the first of `starts` do not; with the second a run begins.
@@ -290,72 +290,74 @@ def _groups(epochs: Sequence[Epoch], names: Sequence[Names], starts: tuple[int, 
         place
         for place in range(starts[0] + 1, len(epochs))
         if place == starts[1]
-        or _check(epochs[place], names[place - 1])
-        or not _same_key(epochs[place - 1], epochs[place])
+        or _check_stages(epochs[place], names[place - 1])
+        or not _has_same_key(epochs[place - 1], epochs[place])
     ]
     return [range(first, end) for first, end in pairwise([starts[0], *cuts, len(epochs)]) if first < end]
 
 
-def _same_key(before: Epoch, after: Epoch) -> bool:
+def _has_same_key(before: Epoch, after: Epoch) -> bool:
     """Whether equal staged texts are equal keys in both."""
     old = [before.schema.column(name) for name in before.schema.key]
     origins = [after.origins[name] for name in after.schema.key]
     kept = [origin.old if isinstance(origin, Kept) else None for origin in origins]
     new = [after.schema.column(name) for name in after.schema.key]
     same = kept == [column.name for column in old]
-    return same and all(form(a) is form(b) and _text(a) == _text(b) for a, b in zip(old, new, strict=True))
+    return same and all(
+        form(a) is form(b) and _text_format(a) == _text_format(b) for a, b in zip(old, new, strict=True)
+    )
 
 
-def _text(column: Column) -> tuple[str, int]:
+def _text_format(column: Column) -> tuple[str, int]:
     """Two columns with the same of this, and of the same form, have the same text for a value."""
     exact = column.type in {"float", "double", "decimal", "datetime", "timestamp", "time"}
     return (column.type, column.scale or column.size * (column.type != "decimal")) if exact else ("", 0)
 
 
-def _fill(epochs: Sequence[Epoch], names: Names) -> list[Stage]:
+def _fill_stages(epochs: Sequence[Epoch], names: Aliases) -> list[Stage]:
     """For rows of the first epoch, what columns that were added until the last one have in them."""
     constants = {
         name: origin.text
-        for name, origin in composed(epochs).items()
+        for name, origin in compose_origins(epochs).items()
         if isinstance(origin, Added) and origin.text is not None
     }
-    return [Fill(epochs[-1].schema, names, constants)] if constants else []
+    return [FillColumns(epochs[-1].schema, names, constants)] if constants else []
 
 
-def _check(epoch: Epoch, before: Names) -> list[Stage]:
+def _check_stages(epoch: Epoch, before: Aliases) -> list[Stage]:
     """What must be true of rows of the epoch before, so that they did not change."""
     kept = [origin for origin in epoch.origins.values() if isinstance(origin, Kept)]
     longest = {before[origin.old]: origin.longest for origin in kept if origin.longest is not None}
     numbered = tuple(before[origin.old] for origin in kept if origin.numbered)
     dated = tuple(before[origin.old] for origin in kept if origin.dated)
-    return [Check(longest, numbered, dated)] if longest or numbered or dated else []
+    return [CheckRows(longest, numbered, dated)] if longest or numbered or dated else []
 
 
-def _copy(timeline: Timeline, names: Names) -> Stage:
+def _copy_stage(timeline: Timeline, names: Aliases) -> Stage:
     copied = timeline.copied
     if copied is None or copied.snapshot is None:
-        return Empty()
-    return Copy(copied.schema, copied.snapshot, names)
+        return EmptyTable()
+    return CopyRows(copied.schema, copied.snapshot, names)
 
 
-def _work(
+def _work_stage(
     name: TableName,
     epochs: Sequence[Epoch],
-    names: Names,
+    names: Aliases,
     position: str,
     logs: tuple[tuple[int, Position, int], ...],
     rule: TableRule,
 ) -> Work:
     last = epochs[-1]
-    windows: dict[str, list[Window]] = {}
+    windows: dict[str, list[RecordRange]] = {}
     for place, epoch in enumerate(epochs):
         if epoch.files:
-            window = Window(epoch.after, epoch.through, composed(epochs[place:]))
+            window = RecordRange(epoch.after, epoch.through, compose_origins(epochs[place:]))
             windows.setdefault(epoch.schema.schema_id, []).append(window)
     sources = []
     for schema_id, found in windows.items():
         files = {file.key: file for epoch in epochs for file in epoch.files if file.schema_id == schema_id}
         schema = next(epoch.schema for epoch in epochs if epoch.schema.schema_id == schema_id)
-        sources.append(Source(schema, tuple(files.values()), tuple(found)))
+        sources.append(FileGroup(schema, tuple(files.values()), tuple(found)))
     applied = min(window.after for source in sources for window in source.windows)
     return Work(name, last.schema, applied, last.through, position, tuple(sources), names, logs, rule)

@@ -9,7 +9,7 @@ from loader.model.table import TableName
 from loader.staging.documents import LeftOut, Manifest
 
 
-def check_told(name: TableName, manifests: Sequence[Manifest], after: int, through: int) -> None:
+def check_rows_staged(name: TableName, manifests: Sequence[Manifest], after: int, through: int) -> None:
     """Raise where rows of a table with `after` < seqno <= `through` are not staged.
 
     Raises:
@@ -18,10 +18,10 @@ def check_told(name: TableName, manifests: Sequence[Manifest], after: int, throu
     for manifest in manifests:
         for one in manifest.left_out:
             if one.name == name and after < one.seqno <= through:
-                raise _missing(manifest, one)
+                raise _missing_rows_error(manifest, one)
 
 
-def _missing(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
+def _missing_rows_error(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
     name = left_out.name.argument
     again = left_out.name.load_again
     return UnsupportedError(

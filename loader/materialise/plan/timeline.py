@@ -11,27 +11,34 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from loader.errors import UnsupportedError
-from loader.materialise.plan.ddl_events import Altered, Came, Emptied, Event, Left, Made
+from loader.materialise.plan.ddl_events import (
+    RenamedFrom,
+    TableAltered,
+    TableCreated,
+    TableEmptied,
+    TableEvent,
+    TableRemoved,
+)
 from loader.model.table import TableName, TableSchema
 from loader.schema.evolution import Added, Evolution, Kept, Origin, Step, evolve
 from loader.staging.documents import Manifest, StagedFile
-from loader.typemap import promoted, spark_type
+from loader.typemap import spark_type, widened_type
 
-State = Literal["", "fresh", "gone"]
+Lifecycle = Literal["", "fresh", "gone"]
 """`fresh`: the table was made and no row told its columns yet. `gone`: it was dropped or renamed away."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class TableState:
     """Where a table stands: its schema and applied position, and its state. A new table has no schema yet."""
 
     schema: TableSchema | None
     applied: int
-    state: State = ""
+    state: Lifecycle = ""
 
 
 @dataclass(frozen=True)
-class Copied:
+class CopySource:
     """The rows of another table as it was when it was renamed, in a snapshot; None: it had none."""
 
     name: TableName
@@ -66,26 +73,26 @@ class Timeline:
 
     epochs: tuple[Epoch, ...]
     rows: int
-    copied: Copied | None
-    state: State
+    copied: CopySource | None
+    state: Lifecycle
     target: int
 
 
-CopyOf = Callable[[TableName, int], Copied | None]
-Holds = Callable[[StagedFile, int, int], bool]
+FindCopySource = Callable[[TableName, int], CopySource | None]
+HasRecords = Callable[[StagedFile, int, int], bool]
 
 
-class _Fold:
+class _TimelineBuilder:
     """The table as it becomes while its events are passed by."""
 
-    def __init__(self, standing: Standing) -> None:
-        self.state: State = standing.state
+    def __init__(self, standing: TableState) -> None:
+        self.state: Lifecycle = standing.state
         self._began = standing.state
         self.low = standing.applied
         self.steps: list[Step] = []
         self.epochs: list[Epoch] = []
         self.rows = 0
-        self.copied: Copied | None = None
+        self.copied: CopySource | None = None
         if standing.schema is not None:
             origins = {column.name: Kept(column.name) for column in standing.schema.columns}
             self.epochs.append(Epoch(standing.schema, origins, standing.applied, standing.applied))
@@ -109,14 +116,14 @@ class _Fold:
         self.steps = []
 
 
-def unfold(
+def build_timeline(
     name: TableName,
-    standing: Standing,
+    standing: TableState,
     target: int,
     manifests: Sequence[Manifest],
-    events: Iterable[Event],
-    copy_of: CopyOf,
-    holds: Holds,
+    events: Iterable[TableEvent],
+    copy_of: FindCopySource,
+    holds: HasRecords,
     *,
     apart: bool = False,
     over_renames: bool = False,
@@ -137,76 +144,76 @@ def unfold(
     Raises:
         UnsupportedError: rows or columns whose values the log does not tell.
     """
-    files = _files(name, manifests, standing.applied)
-    fold = _Fold(standing)
+    files = _table_files(name, manifests, standing.applied)
+    fold = _TimelineBuilder(standing)
     for event in events:
         before = event.seqno - 1  # rows of CREATE TABLE ... SELECT have the seqno of the statement
-        _stretch(fold, name, files, before, manifests, holds)
+        _add_records(fold, name, files, before, manifests, holds)
         # Another table's rows are taken as they were right before; so each is brought there first, on its own.
         # A statement may be several events, of which only the first one can be stopped at.
         alone = apart and fold.schema is not None and before > standing.applied
-        if fold.moved and (isinstance(event, Came) or (_gives(event) and not over_renames) or alone):
-            return _told(fold, before)
+        if fold.moved and (isinstance(event, RenamedFrom) or (_gives_rows_away(event) and not over_renames) or alone):
+            return _finish(fold, before)
         fold.low = before
-        _befall(fold, event, copy_of)
-    _stretch(fold, name, files, target, manifests, holds)
-    return _told(fold, target)
+        _apply_event(fold, event, copy_of)
+    _add_records(fold, name, files, target, manifests, holds)
+    return _finish(fold, target)
 
 
-def _gives(event: Event) -> bool:
+def _gives_rows_away(event: TableEvent) -> bool:
     """Return whether another table takes the rows of this one."""
-    return isinstance(event, Left) and event.renamed
+    return isinstance(event, TableRemoved) and event.renamed
 
 
-def _told(fold: _Fold, target: int) -> Timeline:
+def _finish(fold: _TimelineBuilder, target: int) -> Timeline:
     _close(fold, target)
     return Timeline(tuple(fold.epochs), fold.rows, fold.copied, fold.state, target)
 
 
-def _befall(fold: _Fold, event: Event, copy_of: CopyOf) -> None:
+def _apply_event(fold: _TimelineBuilder, event: TableEvent, copy_of: FindCopySource) -> None:
     """One event, which comes after all records so far."""
-    if isinstance(event, Altered):
+    if isinstance(event, TableAltered):
         fold.steps.append(event.step)
-    elif isinstance(event, Emptied):
+    elif isinstance(event, TableEmptied):
         _close(fold, event.seqno)
         fold.empty()
-    elif isinstance(event, Left):
+    elif isinstance(event, TableRemoved):
         _close(fold, event.seqno)
         fold.state = "gone"
-    elif isinstance(event, Made):
+    elif isinstance(event, TableCreated):
         if event.surely or fold.state == "gone":
             fold.empty()
             fold.state, fold.steps = "fresh", []
-    elif isinstance(event, Came):
-        _take(fold, event, copy_of(event.other, event.seqno))
+    elif isinstance(event, RenamedFrom):
+        _take_rows(fold, event, copy_of(event.other, event.seqno))
 
 
-def _close(fold: _Fold, seqno: int) -> None:
+def _close(fold: _TimelineBuilder, seqno: int) -> None:
     """Bring the schema up to date, where statements changed it and no record since tells it."""
     if fold.steps and fold.state == "" and fold.schema is not None:
         fold.append(evolve(fold.schema, fold.steps, None), seqno, ())
     fold.steps = []
 
 
-def _take(fold: _Fold, event: Came, copied: Copied | None) -> None:
+def _take_rows(fold: _TimelineBuilder, event: RenamedFrom, copied: CopySource | None) -> None:
     """Take over another table's rows and columns."""
     fold.empty()
     if copied is None:
         fold.state, fold.steps = "fresh", []
         return
     taken = replace(copied.schema, name=event.name)
-    fold.append(Evolution(taken, reborn(fold.schema, taken)), event.seqno, ())
+    fold.append(Evolution(taken, match_columns(fold.schema, taken)), event.seqno, ())
     fold.steps = list(event.steps)
     fold.state, fold.copied = "", copied
 
 
-def _stretch(
-    fold: _Fold,
+def _add_records(
+    fold: _TimelineBuilder,
     name: TableName,
     files: Sequence[StagedFile],
     through: int,
     manifests: Sequence[Manifest],
-    holds: Holds,
+    holds: HasRecords,
 ) -> None:
     """The records after the last event up to `through`, which have one schema."""
     if through <= fold.low:
@@ -216,15 +223,15 @@ def _stretch(
     if fold.state == "fresh" and not inside:  # a record would tell the columns of the table, so a guess will not do
         inside = here = [file for file in here if holds(file, fold.low, through)]
     ids = dict.fromkeys(file.schema_id for file in inside or here)
-    schemas = [_staged(manifests, schema_id) for schema_id in ids]
-    evolution = _surely(fold, name, schemas) if inside else _perhaps(fold, schemas)
+    schemas = [_staged_schema(manifests, schema_id) for schema_id in ids]
+    evolution = _evolve_to_staged(fold, name, schemas) if inside else _evolve_if_possible(fold, schemas)
     if evolution is not None:
         chosen = evolution.schema.schema_id
         fold.append(evolution, through, tuple(file for file in here if file.schema_id == chosen))
         fold.state = ""
 
 
-def _surely(fold: _Fold, name: TableName, schemas: Sequence[TableSchema]) -> Evolution:
+def _evolve_to_staged(fold: _TimelineBuilder, name: TableName, schemas: Sequence[TableSchema]) -> Evolution:
     """To the schema of records that are known to be in the stretch."""
     if fold.state == "gone" or len(schemas) > 1:
         gone = "rows were changed of a table that was dropped or renamed away"
@@ -235,11 +242,11 @@ def _surely(fold: _Fold, name: TableName, schemas: Sequence[TableSchema]) -> Evo
             table=name,
         )
     if fold.state == "fresh" or fold.schema is None:
-        return Evolution(schemas[0], reborn(fold.schema, schemas[0]))
+        return Evolution(schemas[0], match_columns(fold.schema, schemas[0]))
     return evolve(fold.schema, fold.steps, schemas[0])
 
 
-def _perhaps(fold: _Fold, schemas: Sequence[TableSchema]) -> Evolution | None:
+def _evolve_if_possible(fold: _TimelineBuilder, schemas: Sequence[TableSchema]) -> Evolution | None:
     """To the one schema that fits, of files that begin before the stretch and end after it.
 
     None: they have no records here. Should they have some all the same, reading them fails.
@@ -248,24 +255,24 @@ def _perhaps(fold: _Fold, schemas: Sequence[TableSchema]) -> Evolution | None:
         return None
     for schema in schemas:
         try:
-            return _surely(fold, schema.name, [schema])
+            return _evolve_to_staged(fold, schema.name, [schema])
         except UnsupportedError:
             continue
     return None
 
 
-def reborn(old: TableSchema | None, new: TableSchema) -> dict[str, Origin]:
+def match_columns(old: TableSchema | None, new: TableSchema) -> dict[str, Origin]:
     """Origins of the columns of a table that was made anew: a column of the same name stays one if its type can."""
     before = {column.name: column for column in old.columns} if old else {}
     return {
         column.name: Kept(column.name)
-        if column.name in before and promoted(spark_type(before[column.name]), spark_type(column))
+        if column.name in before and widened_type(spark_type(before[column.name]), spark_type(column))
         else Added(None)
         for column in new.columns
     }
 
 
-def composed(epochs: Sequence[Epoch]) -> dict[str, Origin]:
+def compose_origins(epochs: Sequence[Epoch]) -> dict[str, Origin]:
     """Where rows of the first of these epochs have the values of the columns of the last one."""
     origins: dict[str, Origin] = {column.name: Kept(column.name) for column in epochs[-1].schema.columns}
     for epoch in reversed(epochs[1:]):
@@ -275,10 +282,10 @@ def composed(epochs: Sequence[Epoch]) -> dict[str, Origin]:
     return origins
 
 
-def _files(name: TableName, manifests: Sequence[Manifest], applied: int) -> list[StagedFile]:
+def _table_files(name: TableName, manifests: Sequence[Manifest], applied: int) -> list[StagedFile]:
     found = (file for manifest in manifests for file in manifest.of_table(name))
     return [file for file in found if file.rows and file.max_seqno > applied]
 
 
-def _staged(manifests: Sequence[Manifest], schema_id: str) -> TableSchema:
+def _staged_schema(manifests: Sequence[Manifest], schema_id: str) -> TableSchema:
     return next(manifest.schema_of(schema_id) for manifest in manifests if schema_id in manifest.schemas)

@@ -21,7 +21,7 @@ _WAYS = ("net > 0", "net < 0")
 
 
 @dataclass(frozen=True)
-class Uneven:
+class MultisetDiff:
     """Rows that are to come and to go, each as often; data files with rows equal to such that are to go; some rows."""
 
     inserts: int
@@ -35,7 +35,7 @@ class Uneven:
         return self.inserts + self.deletes
 
 
-def uneven(there: DataFrame, wanted: DataFrame, columns: Sequence[TableColumn]) -> Uneven:
+def diff_multisets(there: DataFrame, wanted: DataFrame, columns: Sequence[TableColumn]) -> MultisetDiff:
     """Compare the rows of a table with those that it should have, by these columns: all of both are read."""
     names = [f"v{number}" for number in range(len(columns))]
     sides = [frame.select(*_values(columns), sf.lit(way).alias("way")) for frame, way in ((there, -1), (wanted, 1))]
@@ -44,7 +44,7 @@ def uneven(there: DataFrame, wanted: DataFrame, columns: Sequence[TableColumn]) 
     try:
         more, less = (sf.coalesce(sf.sum(sf.when(sf.expr(way), sf.abs("net"))), sf.lit(0)) for way in _WAYS)
         inserts, deletes = net.agg(more, less).collect()[0]
-        return Uneven(inserts, deletes, _files(there, net, columns) if deletes else 0, _samples(net, columns))
+        return MultisetDiff(inserts, deletes, _files(there, net, columns) if deletes else 0, _samples(net, columns))
     finally:
         net.unpersist()
 

@@ -11,15 +11,15 @@ from functools import partial
 from itertools import takewhile
 
 from loader.errors import UnsupportedError
-from loader.materialise.iceberg.table_metadata import Applied, TableHistory
+from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema
-from loader.materialise.merge.merge_planner import copy_of
-from loader.materialise.plan.ddl_events import Altered, Emptied, Event, Made, events_of
+from loader.materialise.merge.merge_planner import find_copy_source
+from loader.materialise.plan.ddl_events import TableAltered, TableCreated, TableEmptied, TableEvent, collect_events
 from loader.materialise.plan.interval_chain import Chain
-from loader.materialise.plan.merge_plan import Merge, plan_table
+from loader.materialise.plan.merge_plan import Merge, plan_stages
 from loader.materialise.plan.record_presence import has_records
-from loader.materialise.plan.staging_gaps import check_told
-from loader.materialise.plan.timeline import Standing, Timeline, unfold
+from loader.materialise.plan.staging_gaps import check_rows_staged
+from loader.materialise.plan.timeline import TableState, Timeline, build_timeline
 from loader.materialise.rules import TableRule
 from loader.model.table import TableName, TableSchema
 from loader.schema.evolution import Kept
@@ -27,7 +27,7 @@ from loader.staging.documents import Manifest
 
 
 def plan_forward(
-    warehouse: Warehouse, chain: Chain, table: TableName, history: TableHistory, applied: Applied, since: int
+    warehouse: Warehouse, chain: Chain, table: TableName, history: TableMetadata, applied: Applied, since: int
 ) -> tuple[Applied, Merge]:
     """The snapshot of a table that stands at `since`, and what brings it from there to where the table stands.
 
@@ -37,41 +37,43 @@ def plan_forward(
     stood = list(history.stood())
     root = next((one for one in stood if one.seqno <= since), None)
     if root is None:
-        raise _no_snapshot(table, since, _from(chain, table, stood[-1]))
+        raise _no_snapshot_error(table, since, _replay_hint(chain, table, stood[-1]))
     rule, schema = warehouse.rule(table), recorded_schema(history, table)
     if root.seqno == applied.seqno:
         return root, Merge(table, schema, {}, (), "", applied.seqno, applied.position, rule)
     later = list(takewhile(lambda one: one is not root, stood))
     if load := next((one for one in later if one.loaded), None):
-        raise _inexact(table, "the table was loaded anew since", _from(chain, table, load))
-    manifests = chain.covering(root.seqno, applied.seqno)
+        raise _inexact_error(table, "the table was loaded anew since", _replay_hint(chain, table, load))
+    manifests = chain.covering_intervals(root.seqno, applied.seqno)
     events = [
         one
-        for one in events_of(table, manifests, root.seqno, applied.seqno, gone=root.state == "gone")
-        if not _idle(one)
+        for one in collect_events(table, manifests, root.seqno, applied.seqno, gone=root.state == "gone")
+        if not _is_noop(one)
     ]
-    check_told(table, manifests, root.seqno, applied.seqno)
-    if any(seqno <= since for seqno in _earliest(manifests, events, table, root.seqno)):
-        raise _no_snapshot(table, since, _from(chain, table, root))
+    check_rows_staged(table, manifests, root.seqno, applied.seqno)
+    if any(seqno <= since for seqno in _earliest_seqnos(manifests, events, table, root.seqno)):
+        raise _no_snapshot_error(table, since, _replay_hint(chain, table, root))
     last = max((event.seqno for event in events), default=applied.seqno)
-    after = _from(chain, table, next(one for one in reversed(later) if one.seqno >= last))
-    if not _of_rows(events, rule):
-        raise _inexact(table, "the table was made, dropped, renamed or emptied since", after)
-    then = Standing(recorded_schema(history, table, root.schema_id), root.seqno)
-    copies = partial(copy_of, warehouse, chain, chain.newest_published(), table)
-    timeline = unfold(table, then, applied.seqno, manifests, events, copies, partial(has_records, chain.store))
+    after = _replay_hint(chain, table, next(one for one in reversed(later) if one.seqno >= last))
+    if not _keeps_table(events, rule):
+        raise _inexact_error(table, "the table was made, dropped, renamed or emptied since", after)
+    then = TableState(recorded_schema(history, table, root.schema_id), root.seqno)
+    copies = partial(find_copy_source, warehouse, chain, chain.newest_published(), table)
+    timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, partial(has_records, chain.store))
     passed = rule.on_drop == "keep" and events  # columns that came and went are kept, and would not be again
-    if root.state or passed or not _of_one_schema(timeline, schema):
-        raise _inexact(table, "the table was altered since", after)
-    return root, plan_table(table, timeline, manifests, rule, new=False)
+    if root.state or passed or not _keeps_schema(timeline, schema):
+        raise _inexact_error(table, "the table was altered since", after)
+    return root, plan_stages(table, timeline, manifests, rule, new=False)
 
 
-def _idle(event: Event) -> bool:
+def _is_noop(event: TableEvent) -> bool:
     """Whether a statement does nothing to a table that is there."""
-    return isinstance(event, Made) and not event.surely
+    return isinstance(event, TableCreated) and not event.surely
 
 
-def _earliest(manifests: Sequence[Manifest], events: Sequence[Event], table: TableName, after: int) -> Iterator[int]:
+def _earliest_seqnos(
+    manifests: Sequence[Manifest], events: Sequence[TableEvent], table: TableName, after: int
+) -> Iterator[int]:
     """The seqno of each event, and the least that a record of each file may have, of those after a seqno."""
     yield from (event.seqno for event in events)
     for manifest in manifests:
@@ -79,27 +81,27 @@ def _earliest(manifests: Sequence[Manifest], events: Sequence[Event], table: Tab
         yield from (max(file.min_seqno, after + 1) for file in found)
 
 
-def _of_rows(events: Sequence[Event], rule: TableRule) -> bool:
+def _keeps_table(events: Sequence[TableEvent], rule: TableRule) -> bool:
     """Whether the table stayed the same one; a history keeps what it had before it was emptied."""
-    may = (Altered, Emptied) if rule.mode == "mirror" else (Altered,)
+    may = (TableAltered, TableEmptied) if rule.mode == "mirror" else (TableAltered,)
     return all(isinstance(event, may) for event in events)
 
 
-def _of_one_schema(timeline: Timeline, schema: TableSchema) -> bool:
+def _keeps_schema(timeline: Timeline, schema: TableSchema) -> bool:
     """Whether no statement changed what rows consist of, not even for a while."""
     same = {column.name: Kept(column.name) for column in schema.columns}
     shapes = ((epoch.schema.columns, epoch.schema.key, dict(epoch.origins)) for epoch in timeline.epochs)
     return all(shape == (schema.columns, schema.key, same) for shape in shapes)
 
 
-def _from(chain: Chain, table: TableName, stood: Applied) -> str:
+def _replay_hint(chain: Chain, table: TableName, stood: Applied) -> str:
     """The command that replays from there; positions of an older generation of the log cannot be given."""
     if stood.generation == chain.generation:
         return f"loader replay --from {stood.position} --table {table.argument}"
     return table.load_again
 
 
-def _no_snapshot(table: TableName, since: int, hint: str) -> UnsupportedError:
+def _no_snapshot_error(table: TableName, since: int, hint: str) -> UnsupportedError:
     return UnsupportedError(
         "a table without a key, or a history, is replayed from a snapshot of the very position, and it has none there",
         why="an old row and a new one cannot be told apart; snapshots are made by merges, and expire",
@@ -109,7 +111,7 @@ def _no_snapshot(table: TableName, since: int, hint: str) -> UnsupportedError:
     )
 
 
-def _inexact(table: TableName, why: str, hint: str) -> UnsupportedError:
+def _inexact_error(table: TableName, why: str, hint: str) -> UnsupportedError:
     return UnsupportedError(
         "a table without a key, or a history, cannot be rolled forward exactly from there",
         why=why,

@@ -11,16 +11,22 @@ from typing import Literal
 
 from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse
-from loader.materialise.collapse.partial_images import unknown_since
+from loader.materialise.collapse.partial_images import partial_replay_error
 from loader.materialise.collapse.table_changes import Changes
-from loader.materialise.iceberg.branch import Branch, drop_branch, drop_superseded, replay_name, standing_branch
-from loader.materialise.iceberg.table_metadata import Applied, TableHistory
+from loader.materialise.iceberg.branch import (
+    Branch,
+    drop_branch,
+    drop_superseded,
+    find_finished_branch,
+    replay_branch_name,
+)
+from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema
-from loader.materialise.merge.merge_stages import build
+from loader.materialise.merge.merge_stages import run_stages
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work
 from loader.materialise.plan.table_layout import Layout
-from loader.materialise.replay.multiset_diff import Uneven, uneven
+from loader.materialise.replay.multiset_diff import MultisetDiff, diff_multisets
 from loader.materialise.replay.roll_forward import plan_forward
 from loader.materialise.spec import TableReplay
 from loader.model.table import TableName
@@ -30,7 +36,7 @@ def roll_table(
     warehouse: Warehouse,
     chain: Chain,
     table: TableName,
-    history: TableHistory,
+    history: TableMetadata,
     applied: Applied,
     since: int,
     *,
@@ -42,15 +48,15 @@ def roll_table(
 
     Raises:
         UnsupportedError: there is no such snapshot, or the log alone does not lead from there to the table.
-        LostError: the table changed meanwhile; nothing was published.
+        BranchLostError: the table changed meanwhile; nothing was published.
     """
     root, merge = plan_forward(warehouse, chain, table, history, applied, since)
-    name = replay_name(since)
+    name = replay_branch_name(since)
     # By a replay before, when the table was as it is.
-    shown = standing_branch(warehouse, table, history.head, name, applied, root.snapshot)
+    shown = find_finished_branch(warehouse, table, history.head, name, applied, root.snapshot)
     with shown or Branch(warehouse, table, history.head, name, at=root.snapshot) as branch:
-        steps = len(shown.commits()) if shown else _build(warehouse, chain, merge, branch, applied)
-        found = _compared(warehouse, table, history, branch)
+        steps = len(shown.commits()) if shown else _roll_forward(warehouse, chain, merge, branch, applied)
+        found = _diff_with_main(warehouse, table, history, branch)
         if found.rows and publish:
             branch.publish(steps)
     if not found.rows:
@@ -72,7 +78,7 @@ def roll_table(
     )
 
 
-def _build(warehouse: Warehouse, chain: Chain, merge: Merge, branch: Branch, applied: Applied) -> int:
+def _roll_forward(warehouse: Warehouse, chain: Chain, merge: Merge, branch: Branch, applied: Applied) -> int:
     """Roll the branch forward to where the table stands; how many commits that made, the last of them signed."""
     verify_files(warehouse.session, chain.store, merge.files)
     with ExitStack() as kept:
@@ -81,17 +87,17 @@ def _build(warehouse: Warehouse, chain: Chain, merge: Merge, branch: Branch, app
             if isinstance(stage, Work):
                 changes[place] = collapse(warehouse.session, chain.store, stage)
                 kept.callback(changes[place].release)
-        return build(warehouse, branch, merge, changes, _completed, applied.signature)
+        return run_stages(warehouse, branch, merge, changes, _refuse_partial, applied.signature)
 
 
-def _completed(work: Work, _changes: Changes, _relation: str) -> Changes:
-    raise unknown_since(work.name)
+def _refuse_partial(work: Work, _changes: Changes, _relation: str) -> Changes:
+    raise partial_replay_error(work.name)
 
 
-def _compared(warehouse: Warehouse, table: TableName, history: TableHistory, branch: Branch) -> Uneven:
+def _diff_with_main(warehouse: Warehouse, table: TableName, history: TableMetadata, branch: Branch) -> MultisetDiff:
     """The loader's own columns count in a history alone: of equal rows a merge deletes any."""
     layout = Layout(recorded_schema(history, table), warehouse.rule(table))
     columns = layout.columns if layout.rule.mode == "history" else layout.image
     # Main as it was looked at: what somebody else makes of it meanwhile is no difference.
     there = warehouse.session.read.option("versionAsOf", str(history.head)).table(warehouse.name(table))
-    return uneven(there, warehouse.session.table(branch.target), columns)
+    return diff_multisets(there, warehouse.session.table(branch.target), columns)

@@ -28,7 +28,7 @@ _KINDS = ("insert", "update", "delete")
 
 
 @dataclass(frozen=True)
-class Difference:
+class RowDiff:
     """Rows to be inserted, updated and deleted, some of them, the number of their data files, and such changes."""
 
     inserts: int
@@ -49,7 +49,7 @@ class Difference:
         self.frame.unpersist()
 
 
-def compared(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool) -> Difference:
+def diff_rows(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool) -> RowDiff:
     """Every changed key's row beside the one that the table has; `whole`: no other row may be there.
 
     The loader's own columns do not count: a row that an initial load read has another seqno than its last change.
@@ -81,18 +81,20 @@ def compared(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool)
     )
     frame = both.withColumn("_kind", kind).where("_kind IS NOT NULL").persist()
     counts = {row["_kind"]: row["count"] for row in frame.groupBy("_kind").count().collect()}
-    return Difference(
+    return RowDiff(
         inserts=counts.get("insert", 0),
         updates=counts.get("update", 0),
         deletes=counts.get("delete", 0),
         files=frame.select("_was_in").where("_was_in IS NOT NULL").distinct().count(),
         samples=_samples(frame, layout.columns, places),
-        changes=_only(changes, frame, work, places, sum(counts.values()), whole=whole),
+        changes=_fixing_changes(changes, frame, work, places, sum(counts.values()), whole=whole),
         frame=frame,
     )
 
 
-def _only(changes: Changes, frame: DataFrame, work: Work, places: dict[str, str], rows: int, *, whole: bool) -> Changes:
+def _fixing_changes(
+    changes: Changes, frame: DataFrame, work: Work, places: dict[str, str], rows: int, *, whole: bool
+) -> Changes:
     """The changes that fix what differs, one for each key. A row that no change is of is deleted by its key."""
     kept, keys = frame.select(*changes.frame.columns), key_places(work.schema)
     if whole:

@@ -13,22 +13,28 @@ from functools import partial
 from loader.errors import DataError, RetryableError, UnsupportedError
 from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse
-from loader.materialise.collapse.partial_images import unknown_since
-from loader.materialise.iceberg.branch import Branch, conflicting, drop_superseded, replay_name, standing_branch
+from loader.materialise.collapse.partial_images import partial_replay_error
+from loader.materialise.iceberg.branch import (
+    Branch,
+    drop_superseded,
+    find_finished_branch,
+    is_conflict,
+    replay_branch_name,
+)
 from loader.materialise.iceberg.commit_lock import table_lock
-from loader.materialise.iceberg.table_metadata import Applied, TableHistory
-from loader.materialise.iceberg.warehouse import Warehouse, check_ours, recorded_schema
-from loader.materialise.merge.dml import statements
-from loader.materialise.merge.merge_planner import copy_of
-from loader.materialise.merge.merge_stages import run
-from loader.materialise.plan.ddl_events import events_of
+from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
+from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
+from loader.materialise.merge.dml import build_statements
+from loader.materialise.merge.merge_planner import find_copy_source
+from loader.materialise.merge.merge_stages import run_statements
+from loader.materialise.plan.ddl_events import collect_events
 from loader.materialise.plan.interval_chain import Chain
-from loader.materialise.plan.merge_plan import Merge, Work, plan_table
+from loader.materialise.plan.merge_plan import Merge, Work, plan_stages
 from loader.materialise.plan.record_presence import has_records
-from loader.materialise.plan.staging_gaps import check_told
-from loader.materialise.plan.timeline import Standing, unfold
+from loader.materialise.plan.staging_gaps import check_rows_staged
+from loader.materialise.plan.timeline import TableState, build_timeline
 from loader.materialise.replay.rollback import roll_table
-from loader.materialise.replay.row_diff import Difference, compared
+from loader.materialise.replay.row_diff import RowDiff, diff_rows
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableReplay
 from loader.model.table import TableName, TableSchema
@@ -51,7 +57,7 @@ def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: in
             try:
                 return _attempt(warehouse, chain, table, since, publish=publish)
             except Exception as error:
-                if not conflicting(error):
+                if not is_conflict(error):
                     raise
                 _LOG.info("%s: starting over: %s", table, error)
     raise RetryableError(
@@ -61,52 +67,52 @@ def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: in
 
 def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
     history = warehouse.history(table)
-    applied = check_ours(history, table, chain.source, chain.generations) if history else None
+    applied = check_owner(history, table, chain.source, chain.generations) if history else None
     if history is None or applied is None:
         raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
     rule = warehouse.rule(table)
     check_rule(history.properties, rule, table)
     if rule.mode == "history" or not recorded_schema(history, table).key:
         return roll_table(warehouse, chain, table, history, applied, since, publish=publish)
-    work, whole = _work(warehouse, chain, table, since, history, applied)
+    work, whole = _plan_work(warehouse, chain, table, since, history, applied)
     if work is None:
-        return _same(table, applied)
+        return _same_result(table, applied)
     verify_files(warehouse.session, chain.store, work.files)
     changes = collapse(warehouse.session, chain.store, work)
     try:
         if changes.partial:
-            raise unknown_since(table)
-        found = compared(warehouse, changes, work, whole=whole)
+            raise partial_replay_error(table)
+        found = diff_rows(warehouse, changes, work, whole=whole)
         try:
-            return _mended(warehouse, work, found, history, applied, since, publish=publish)
+            return _correct(warehouse, work, found, history, applied, since, publish=publish)
         finally:
             found.release()
     finally:
         changes.release()
 
 
-def _work(
-    warehouse: Warehouse, chain: Chain, table: TableName, since: int, history: TableHistory, applied: Applied
+def _plan_work(
+    warehouse: Warehouse, chain: Chain, table: TableName, since: int, history: TableMetadata, applied: Applied
 ) -> tuple[Work | None, bool]:
     """The records since then as one work in the columns that the table has; and whether all rows are among them."""
     rule, schema = warehouse.rule(table), recorded_schema(history, table)
     if since >= applied.seqno:
         return None, False
-    manifests = chain.covering(since, applied.seqno)
-    events = events_of(table, manifests, since, applied.seqno)
-    check_told(table, manifests, since, applied.seqno)
+    manifests = chain.covering_intervals(since, applied.seqno)
+    events = collect_events(table, manifests, since, applied.seqno)
+    check_rows_staged(table, manifests, since, applied.seqno)
     # What the columns were then is told by the first records; what they are now, by all.
-    then = Standing(schema, since, "fresh")
-    copies = partial(copy_of, warehouse, chain, chain.newest_published(), table)
+    then = TableState(schema, since, "fresh")
+    copies = partial(find_copy_source, warehouse, chain, chain.newest_published(), table)
     holds = partial(has_records, chain.store)
-    timeline = unfold(table, then, applied.seqno, manifests, events, copies, holds, over_renames=True)
+    timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, holds, over_renames=True)
     if timeline.rows and rule.mode == "soft_delete":
         raise UnsupportedError(
             "the table was emptied since, and keeps its deleted rows",
             hint="replay from a position after that",
             table=table,
         )
-    merge = plan_table(table, timeline, manifests, rule, new=True)
+    merge = plan_stages(table, timeline, manifests, rule, new=True)
     if len(merge.works) > 1 or timeline.copied or timeline.target != applied.seqno:
         raise UnsupportedError(
             "the table's key changed since, or it got its name from another table",
@@ -115,10 +121,10 @@ def _work(
         )
     if not merge.works:
         return None, False
-    return replace(_of_now(merge, schema), target=applied.seqno, position=applied.position), timeline.rows > 0
+    return replace(_in_table_columns(merge, schema), target=applied.seqno, position=applied.position), timeline.rows > 0
 
 
-def _of_now(merge: Merge, schema: TableSchema) -> Work:
+def _in_table_columns(merge: Merge, schema: TableSchema) -> Work:
     """The only work, in the table's own columns."""
     (work,) = merge.works
     if merge.schema is None or (merge.schema.columns, merge.schema.key) != (schema.columns, schema.key):
@@ -136,27 +142,27 @@ def _of_now(merge: Merge, schema: TableSchema) -> Work:
     return replace(work, names={})
 
 
-def _mended(
+def _correct(
     warehouse: Warehouse,
     work: Work,
-    found: Difference,
-    history: TableHistory,
+    found: RowDiff,
+    history: TableMetadata,
     applied: Applied,
     since: int,
     *,
     publish: bool,
 ) -> TableReplay:
     if not found.rows:
-        return _same(work.name, applied)
-    name = replay_name(since)
+        return _same_result(work.name, applied)
+    name = replay_branch_name(since)
     # By a replay before, with what differs still.
-    shown = standing_branch(warehouse, work.name, history.head, name, applied)
+    shown = find_finished_branch(warehouse, work.name, history.head, name, applied)
     with shown or Branch(warehouse, work.name, history.head, name) as branch:
         if shown:
             steps = len(shown.commits())
         else:
-            todo = statements(warehouse.session, found.changes, work, branch)
-            steps = run(warehouse, branch, todo, applied.signature)
+            todo = build_statements(warehouse.session, found.changes, work, branch)
+            steps = run_statements(warehouse, branch, todo, applied.signature)
         if publish:
             branch.publish(steps)
     if publish:
@@ -174,5 +180,5 @@ def _mended(
     )
 
 
-def _same(table: TableName, applied: Applied) -> TableReplay:
+def _same_result(table: TableName, applied: Applied) -> TableReplay:
     return TableReplay(table=str(table), status="same", position=applied.position)

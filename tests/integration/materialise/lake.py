@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from loader.materialise.iceberg.table_metadata import TableHistory
+from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.merge.source_run import load, materialise
 from loader.materialise.rules import TableRule
@@ -84,7 +84,7 @@ class Lake:
         rows = frame.select(*columns or frame.columns).collect()
         return Counter(tuple(_plain(value) for value in row) for row in rows)
 
-    def history(self, schema: TableSchema | TableName) -> TableHistory:
+    def history(self, schema: TableSchema | TableName) -> TableMetadata:
         name = schema if isinstance(schema, TableName) else schema.name
         history = self.warehouse.history(name)
         assert history is not None

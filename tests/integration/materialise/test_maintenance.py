@@ -12,7 +12,7 @@ import pytest
 from loader.materialise.iceberg.branch import Branch
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.maintain.maintenance import Maintenance, Policy
-from loader.materialise.maintain.snapshot_retention import viewed
+from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
 from loader.materialise.maintain.spec import MaintainResult, MaintainSpec, TableMaintained
 from loader.model.table import Column
 from loader.staging.documents import Published
@@ -143,7 +143,7 @@ def test_within_their_time_snapshots_and_views_stay(loaded: Lake) -> None:
     assert before <= set(loaded.history(ORDERS).snapshots)
     for record, days in zip(records, (10, 8, 0), strict=True):
         aged(loaded.staging.root / f"shop/g1/{record.stop_seqno - 1000:020d}/published.json", days)
-    kept = viewed(loaded.staging.store, SOURCE, GENERATION, NOW - timedelta(days=7))
+    kept = find_viewed_snapshots(loaded.staging.store, SOURCE, GENERATION, NOW - timedelta(days=7))
     # The view of eight days ago was still the newest one seven days ago.
     snapshots = [record.tables["shop.orders"].snapshot for record in records]
     assert kept == {"shop.orders": set(snapshots[1:])}
@@ -157,7 +157,7 @@ def test_within_their_time_snapshots_and_views_stay(loaded: Lake) -> None:
     with loaded.staging.store.writing(key) as sink:
         sink.write(records[1].model_copy(update={"behind": {"shop.items": 5}}).canonical())
     aged(loaded.staging.root / key, 8)
-    assert viewed(loaded.staging.store, SOURCE, GENERATION, NOW) == {"shop.orders": set(snapshots)}
+    assert find_viewed_snapshots(loaded.staging.store, SOURCE, GENERATION, NOW) == {"shop.orders": set(snapshots)}
 
 
 @pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader.materialise.collapse import last_versions as collapsing
-from loader.materialise.collapse.native import at_hand
+from loader.materialise.collapse.native import collapse_natively
 from loader.materialise.collapse.table_changes import Changes
-from loader.materialise.plan.merge_plan import Source, Window, Work
+from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableSchema
 from loader.native_collapse import parquet_files
@@ -61,14 +61,14 @@ def work_of(staging: Staging, schema: TableSchema, changes: list[Change], parts:
     manifest = staging.interval(position(1, 500), P1, [(schema, changes)], parts=parts)
     kept = {column.name: Kept(column.name) for column in schema.columns}
     after, through = number(1, 1000), number(1, 2000)
-    source = Source(schema, manifest.files, (Window(after, through, kept),))
+    source = FileGroup(schema, manifest.files, (RecordRange(after, through, kept),))
     return Work(schema.name, schema, after, through, P1, (source,), {}, (), TableRule(tables=("*",), **rule))
 
 
 @contextmanager
 def both(spark: SparkSession, staging: Staging, work: Work) -> Iterator[tuple[Changes, Changes]]:
     """As kernels find them, and as Spark does."""
-    ours = at_hand(spark, staging.store, work)
+    ours = collapse_natively(spark, staging.store, work)
     assert ours is not None
     theirs = collapsing._collapsed(collapsing.read_records(spark, staging.store, work), work, None)
     yield ours, theirs
@@ -160,19 +160,22 @@ NEW = number(1, 1100)
 )
 def test_what_is_unusual_is_for_spark(spark: SparkSession, tmp_path: Path, changes: list[Change]) -> None:
     staging = Staging(tmp_path)
-    assert at_hand(spark, staging.store, work_of(staging, PLAIN, changes)) is None
+    assert collapse_natively(spark, staging.store, work_of(staging, PLAIN, changes)) is None
 
 
 def test_a_key_of_the_year_0_is_for_spark(spark: SparkSession, tmp_path: Path) -> None:
     schema = table("years", [Column("k", "date"), Column("v", "int")], ["k"])
     staging = Staging(tmp_path)
-    assert at_hand(spark, staging.store, work_of(staging, schema, [Change("I", NEW, 0, ("0000-01-01", 1))])) is None
+    assert (
+        collapse_natively(spark, staging.store, work_of(staging, schema, [Change("I", NEW, 0, ("0000-01-01", 1))]))
+        is None
+    )
 
 
 def test_it_may_be_unusual_where_it_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
     staging = Staging(tmp_path)
     changes = [Change("U", number(1, 900), 0, (1, "0000-00-00", None), absent="04"), Change("I", NEW, 0, (2, None, 1))]
-    found = at_hand(spark, staging.store, work_of(staging, PLAIN, changes))
+    found = collapse_natively(spark, staging.store, work_of(staging, PLAIN, changes))
     assert found is not None
     assert found.keys == 1
     found.release()
@@ -183,7 +186,7 @@ def test_tables_without_a_key_and_histories_are_for_spark(spark: SparkSession, t
     for place, (schema, rule) in enumerate([(bag, {}), (PLAIN, {"mode": "history"})]):
         staging = Staging(tmp_path / str(place))
         changes = [Change("I", NEW, 0, (1,) * len(schema.columns))]
-        assert at_hand(spark, staging.store, work_of(staging, schema, changes, **rule)) is None
+        assert collapse_natively(spark, staging.store, work_of(staging, schema, changes, **rule)) is None
 
 
 def test_files_of_rows_are_gone_when_a_merge_is_over(lake: Lake) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from loader.materialise.iceberg.branch import Branch, LostError, drop_superseded
-from loader.materialise.iceberg.table_metadata import TableHistory
+from loader.materialise.iceberg.branch import Branch, BranchLostError, drop_superseded
+from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs import materialise_job
 from loader.materialise.merge import table_merge
@@ -60,7 +60,7 @@ def test_the_second_of_two_branches_from_one_snapshot_is_lost(ready: Lake) -> No
         with branch.signed():
             insert(ready, branch.target, key)
     branches[0].publish(1)
-    with pytest.raises(LostError, match="main moved"):
+    with pytest.raises(BranchLostError, match="main moved"):
         branches[1].publish(1)
     assert {(10,), (11,)} & set(ready.rows(NUMBERED)) == {(10,)}
 
@@ -81,7 +81,7 @@ def test_a_commit_of_another_on_the_branch_is_not_published(ready: Lake) -> None
     with branch.signed():
         insert(ready, branch.target, 10)
     insert(ready, branch.target, 11)
-    with pytest.raises(LostError, match="not of this attempt"):
+    with pytest.raises(BranchLostError, match="not of this attempt"):
         branch.publish(1)
     assert ready.rows(NUMBERED) == {(row[0],): row for row in ROWS}
 
@@ -93,27 +93,27 @@ def test_a_branch_dropped_and_made_again_is_not_published(ready: Lake) -> None:
     with branch.signed():
         insert(ready, branch.target, 10)
     ready.sql(f"ALTER TABLE {name} DROP BRANCH `{branch.name}`")
-    with pytest.raises(LostError, match="dropped"):
+    with pytest.raises(BranchLostError, match="dropped"):
         branch.publish(1)
     ready.sql(f"ALTER TABLE {name} CREATE BRANCH `{branch.name}`")
     with branch.signed():
         insert(ready, branch.target, 10)
-    with pytest.raises(LostError, match="not 2"):
+    with pytest.raises(BranchLostError, match="not 2"):
         branch.publish(2)
 
 
 def test_another_change_of_the_table_in_between_is_no_failure(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = TableHistory.transaction
+    original = TableMetadata.transaction
     left = [2]
 
-    def transaction(self: TableHistory):
+    def transaction(self: TableMetadata):
         change = original(self)
         if left[0]:
             left[0] -= 1
             ready.sql(f"ALTER TABLE {ready.warehouse.name(NUMBERED.name)} SET TBLPROPERTIES ('by.hand' = '{left[0]}')")
         return change
 
-    monkeypatch.setattr(TableHistory, "transaction", transaction)
+    monkeypatch.setattr(TableMetadata, "transaction", transaction)
     assert ready.one(ready.merged()).status == "applied"
     assert exact(ready)
     assert ready.history(NUMBERED).properties["by.hand"] == "0"

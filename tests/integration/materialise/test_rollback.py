@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from loader.materialise.iceberg.table_metadata import TableHistory
+from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.maintain.maintenance import Maintenance, Policy
@@ -288,7 +288,7 @@ def test_a_merge_meanwhile_makes_the_replay_start_over(
 
     It ends before it drops the branches that it has overtaken: only main says that the replay is lost.
     """
-    before, original, left = counted(ready), getattr(TableHistory, moment), [number(1, 4000)]
+    before, original, left = counted(ready), getattr(TableMetadata, moment), [number(1, 4000)]
     damage(ready)
     ready.staging.interval(P2, position(1, 4000), [(BAGS, [Change("I", number(1, 3100), 5, ("z", "1"))])])
     monkeypatch.setattr(table_merge, "drop_superseded", lambda *_: None)
@@ -302,7 +302,7 @@ def test_a_merge_meanwhile_makes_the_replay_start_over(
             assert table_merge._attempt(other, chain, BAGS.name, target, None).status == "applied"
         return found or original(*arguments)
 
-    monkeypatch.setattr(TableHistory, moment, meanwhile)
+    monkeypatch.setattr(TableMetadata, moment, meanwhile)
     found = done(ready, LOADED, publish=True)
     assert (found.status, found.position) == ("published", position(1, 4000))
     assert counted(ready) == before + Counter([("z", "1.0")])

@@ -338,7 +338,7 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
     assert third.start == second.stop
     seen = Chain(open_store(there.settings.staging_root), "shop", "0002")
     every = [first.start_seqno, second.start_seqno, third.start_seqno]
-    run_of = seen.covering(generation_start(chain, "0001"), third.stop_seqno)
+    run_of = seen.covering_intervals(generation_start(chain, "0001"), third.stop_seqno)
     assert [one.start_seqno for one in run_of] == every
     # A zombie's extraction of the abandoned interval is of no account.
     old, new = f"/{first.start_seqno:020d}/", f"/{first.stop_seqno:020d}/"
@@ -354,7 +354,7 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
         )
     )
     again = Chain(open_store(there.settings.staging_root), "shop", "0002")
-    assert [one.start_seqno for one in again.between(0, third.stop_seqno)] == every
+    assert [one.start_seqno for one in again.intervals_between(0, third.stop_seqno)] == every
 
 
 @pytest.mark.parametrize("planned", [False, True], ids=["nothing planned", "planned and not staged"])
@@ -386,7 +386,7 @@ def test_a_second_promotion_before_anything_was_staged_since_the_first(
     assert chain.require_generation().follows == Followed(name="0002", stop_seqno=empty)
     seen = Chain(open_store(there.settings.staging_root), "shop", "0003")
     for applied in (generation_start(chain, "0001"), first.stop_seqno, empty):
-        run_of = [one.start_seqno for one in seen.covering(applied, last.stop_seqno)]
+        run_of = [one.start_seqno for one in seen.covering_intervals(applied, last.stop_seqno)]
         assert run_of == ([first.start_seqno] if applied < first.stop_seqno else []) + [last.start_seqno]
     states = [(one.generation, one.state) for one in pipeline.intervals(there.settings)]
     assert states == [("0001", "staged"), *([("0002", "superseded")] if planned else []), ("0003", "staged")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loader.errors import UnsupportedError
-from loader.materialise.plan.ddl_events import events_of
+from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
 from tests.integration.pipeline.test_continuity import StartServer, begun, purge, sizes
 from tests.support.replicas import run
@@ -39,7 +39,7 @@ def test_a_rollback_passes_and_a_commit_stops_the_tables(
         assert found.barriers == ()
         return
     with pytest.raises(UnsupportedError, match="whose rows are in no log file at hand"):
-        events_of(ORDERS, [found], *after)
+        collect_events(ORDERS, [found], *after)
     shop.insert(3)
     later = shop.delta()
-    assert events_of(ORDERS, [later], later.start_seqno, later.stop_seqno) == []
+    assert collect_events(ORDERS, [later], later.start_seqno, later.stop_seqno) == []

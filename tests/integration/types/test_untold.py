@@ -9,8 +9,8 @@ import pytest
 
 from loader.config import Config
 from loader.errors import UnsupportedError
-from loader.materialise.plan.ddl_events import events_of
-from loader.materialise.plan.timeline import Standing, Timeline, unfold
+from loader.materialise.plan.ddl_events import collect_events
+from loader.materialise.plan.timeline import TableState, Timeline, build_timeline
 from loader.model.position import Position
 from loader.model.table import TableSchema
 from loader.pipeline import begin, chain_of, plan_interval
@@ -111,20 +111,20 @@ def test_a_table_that_is_altered_in_a_later_of_several_planned_intervals_is_neve
     # What was BINARY in the first interval is staged as the UUID that it became later; and the merge takes neither.
     for some in (manifests[:1], manifests):
         with pytest.raises(UnsupportedError):
-            _timeline(Standing(recorded, before), some)
+            _timeline(TableState(recorded, before), some)
     # Loaded again behind the alteration it goes on.
     with connected(source.address) as connection:
         (altered,) = read_schemas(connection, [name])
-    timeline = _timeline(Standing(altered, manifests[1].stop_seqno), manifests[2:])
+    timeline = _timeline(TableState(altered, manifests[1].stop_seqno), manifests[2:])
     assert [sum(file.rows for file in epoch.files) for epoch in timeline.epochs] == [0, 1]
 
 
-def _timeline(standing: Standing, manifests: Sequence[Manifest]) -> Timeline:
+def _timeline(standing: TableState, manifests: Sequence[Manifest]) -> Timeline:
     if standing.schema is None:
         raise ValueError("the table is known")
     name, target = standing.schema.name, manifests[-1].stop_seqno
-    events = events_of(name, manifests, standing.applied, target)
-    return unfold(name, standing, target, manifests, events, lambda *_: None, lambda *_: False)
+    events = collect_events(name, manifests, standing.applied, target)
+    return build_timeline(name, standing, target, manifests, events, lambda *_: None, lambda *_: False)
 
 
 def _ends(plan: Plan) -> tuple[Position, Position]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from loader.errors import DataError, UnsupportedError
 from loader.extract.log_ranges import whole_segment
 from loader.extract.xa.prepared_groups import Decided, Prepared, Release, runs, settle, undecided_before
-from loader.materialise.plan.ddl_events import events_of
+from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
 from loader.staging.chain import Checkpoint
 from loader.staging.documents import HeldGroup
@@ -149,9 +149,9 @@ def test_a_commit_whose_rows_are_gone_stops_all_tables(before: str, tmp_path: Pa
     with pytest.raises(
         UnsupportedError, match="an XA transaction was committed whose rows are in no log file"
     ) as caught:
-        events_of(TableName("shop", "orders"), [found.manifest], 0, barrier.seqno)
+        collect_events(TableName("shop", "orders"), [found.manifest], 0, barrier.seqno)
     assert caught.value.hint == "loader initial-load --table shop.orders --again"
-    assert events_of(TableName("shop", "orders"), [found.manifest], barrier.seqno, barrier.seqno + 1) == []
+    assert collect_events(TableName("shop", "orders"), [found.manifest], barrier.seqno, barrier.seqno + 1) == []
 
 
 def test_a_rollback_without_its_group_changes_nothing(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from loader.errors import RetryableError
 from loader.materialise.iceberg.table_metadata import GENERATION, SCHEMA_ID, SOURCE, Applied
 from loader.materialise.iceberg.warehouse import recorded_schema, schema_property
 from loader.materialise.merge import table_merge as merging
-from loader.materialise.merge.merge_planner import plan_merge, stands
+from loader.materialise.merge.merge_planner import idle_result, plan_merge
 from loader.materialise.plan.interval_chain import Chain
-from loader.materialise.plan.merge_plan import Copy, Empty, Fill, Merge, Work
+from loader.materialise.plan.merge_plan import CopyRows, EmptyTable, FillColumns, Merge, Work
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings, TableResult
 from loader.model.table import TableName, TableSchema
@@ -33,7 +33,7 @@ class Outage(RetryableError):
 
 @dataclass
 class PlainHistory:
-    """What TableHistory says of a table; `commits`: where it stood and its rows, oldest first."""
+    """What TableMetadata says of a table; `commits`: where it stood and its rows, oldest first."""
 
     properties: dict[str, str]
     commits: list[tuple[Applied, Rows]] = field(default_factory=list)
@@ -100,8 +100,8 @@ class PlainWarehouse:
             rows = self._done(table, stage, rows, touched, place)
         applied = history.applied if history else None
         settle = bool(how.get("settle"))
-        if applied and not settle and merge.target == target and merging._nothing(merge, touched, history, applied):
-            return stands(table, applied, "unchanged", target)
+        if applied and not settle and merge.target == target and merging._is_noop(merge, touched, history, applied):
+            return idle_result(table, applied, "unchanged", target)
         self._may_fail()
         commit = self._merged(merge, rows, history)
         self._may_fail()
@@ -147,15 +147,15 @@ class PlainWarehouse:
         return made
 
     def _done(self, table: TableName, stage: Any, rows: Rows, touched: dict[int, Any], place: int) -> Rows:
-        if isinstance(stage, Empty):
+        if isinstance(stage, EmptyTable):
             return {}
-        if isinstance(stage, Copy):
+        if isinstance(stage, CopyRows):
             _, taken = self.tables[stage.schema.name].commits[stage.snapshot - 1]
             return {
                 key: {stage.names[column.name]: row[column.name] for column in stage.schema.columns}
                 for key, row in taken.items()
             }
-        if isinstance(stage, Fill):
+        if isinstance(stage, FillColumns):
             filled = {stage.names[column]: int(text) for column, text in stage.constants.items()}
             return {key: row | filled for key, row in rows.items()}
         if isinstance(stage, Work):

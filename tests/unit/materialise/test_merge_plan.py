@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loader.errors import GapError, UnsupportedError
-from loader.materialise.plan.ddl_events import events_of
-from loader.materialise.plan.merge_plan import Merge, Window, covering, plan_table
-from loader.materialise.plan.timeline import Standing, unfold
+from loader.materialise.plan.ddl_events import collect_events
+from loader.materialise.plan.merge_plan import Merge, RecordRange, find_covering_intervals, plan_stages
+from loader.materialise.plan.timeline import TableState, build_timeline
 from loader.materialise.rules import DEFAULT
 from loader.model.identity import Identity
 from loader.model.position import Position
@@ -66,7 +66,7 @@ def chain(*edges: int) -> dict[int, Manifest]:
 
 
 def run(intervals: dict[int, Manifest], applied: int, target: int) -> list[str]:
-    found = covering(intervals.get, sorted(intervals), seqno(applied), seqno(target))
+    found = find_covering_intervals(intervals.get, sorted(intervals), seqno(applied), seqno(target))
     return [one.start.rpartition(":")[2] for one in found]
 
 
@@ -97,7 +97,7 @@ def test_an_interval_that_is_planned_only_is_a_hole() -> None:
     starts = sorted(intervals)
     del intervals[seqno(20)]
     with pytest.raises(GapError):
-        covering(intervals.get, starts, seqno(10), seqno(30))
+        find_covering_intervals(intervals.get, starts, seqno(10), seqno(30))
 
 
 def test_a_run_goes_over_generations_as_over_one_chain() -> None:
@@ -106,7 +106,7 @@ def test_a_run_goes_over_generations_as_over_one_chain() -> None:
     joins = {seqno(100): seqno(30)}
 
     def found(applied: int, target: int) -> list[str]:
-        run = covering(intervals.get, sorted(intervals), seqno(applied), seqno(target), joins)
+        run = find_covering_intervals(intervals.get, sorted(intervals), seqno(applied), seqno(target), joins)
         return [one.start.rpartition(":")[2] for one in run]
 
     assert found(10, 120) == ["10", "20", "100", "110"]
@@ -114,7 +114,7 @@ def test_a_run_goes_over_generations_as_over_one_chain() -> None:
     assert found(110, 120) == ["110"]
     assert found(20, 30) == ["20"]
     with pytest.raises(GapError):
-        covering(intervals.get, sorted(intervals), seqno(10), seqno(120))
+        find_covering_intervals(intervals.get, sorted(intervals), seqno(10), seqno(120))
     del intervals[seqno(20)]
     with pytest.raises(GapError):
         found(10, 120)
@@ -126,7 +126,7 @@ def test_a_run_goes_over_generations_in_which_nothing_was_staged() -> None:
     joins = {seqno(100): seqno(30), seqno(200): seqno(100), seqno(300): seqno(200)}
 
     def found(applied: int, target: int) -> list[str]:
-        run = covering(intervals.get, sorted(intervals), seqno(applied), seqno(target), joins)
+        run = find_covering_intervals(intervals.get, sorted(intervals), seqno(applied), seqno(target), joins)
         return [one.start.rpartition(":")[2] for one in run]
 
     assert found(10, 320) == ["10", "20", "300", "310"]
@@ -153,7 +153,7 @@ def test_a_run_has_every_offset_once_or_is_refused(edges: list[int], missing: se
         with pytest.raises(GapError):
             run(intervals, applied, target)
         return
-    found = covering(intervals.get, sorted(intervals), seqno(applied), seqno(target))
+    found = find_covering_intervals(intervals.get, sorted(intervals), seqno(applied), seqno(target))
     for before, after in pairwise(found):
         assert before.stop_seqno == after.start_seqno
     if needed:
@@ -161,35 +161,35 @@ def test_a_run_has_every_offset_once_or_is_refused(edges: list[int], missing: se
         assert found[-1].stop_seqno == seqno(target)
 
 
-def planned(applied: int, *manifests: Manifest, standing: Standing | None = None) -> Merge:
-    stands = standing or Standing(SCHEMA, seqno(applied))
+def planned(applied: int, *manifests: Manifest, standing: TableState | None = None) -> Merge:
+    stands = standing or TableState(SCHEMA, seqno(applied))
     target = manifests[-1].stop_seqno
-    events = events_of(NAME, manifests, stands.applied, target)
-    timeline = unfold(NAME, stands, target, manifests, events, lambda name, at: None, lambda *_: False)
-    return plan_table(NAME, timeline, manifests, DEFAULT, new=stands.schema is None)
+    events = collect_events(NAME, manifests, stands.applied, target)
+    timeline = build_timeline(NAME, stands, target, manifests, events, lambda name, at: None, lambda *_: False)
+    return plan_stages(NAME, timeline, manifests, DEFAULT, new=stands.schema is None)
 
 
 def test_a_table_can_be_brought_to_right_before_each_statement() -> None:
     texts = {"ADD y INT": 12, "DROP y": 12, "RENAME COLUMN v TO w": 13, "ADD v INT": 14}
     barriers = tuple(barrier(at, statement=f"ALTER TABLE orders {text}") for text, at in texts.items())
     one = manifest(10, 20, file(11, 11), barriers=barriers)
-    stands, stops = Standing(SCHEMA, seqno(10)), []
+    stands, stops = TableState(SCHEMA, seqno(10)), []
     while stands.applied < one.stop_seqno:
-        events = events_of(NAME, [one], stands.applied, one.stop_seqno)
-        timeline = unfold(
+        events = collect_events(NAME, [one], stands.applied, one.stop_seqno)
+        timeline = build_timeline(
             NAME, stands, one.stop_seqno, [one], events, lambda name, at: None, lambda *_: False, apart=True
         )
         assert timeline.target > stands.applied
         stops.append(timeline.target - seqno(0))
-        stands = Standing(timeline.epochs[-1].schema, timeline.target)
+        stands = TableState(timeline.epochs[-1].schema, timeline.target)
     assert stops == [11, 12, 13, 20]
     assert planned(10, one).schema == stands.schema
     # Nothing is known of a new table before its first record.
     new = manifest(10, 20, barriers=(barrier(11, statement="CREATE TABLE orders (x INT)"), *barriers))
-    events = events_of(NAME, [new], seqno(10), seqno(20))
-    fresh = unfold(
+    events = collect_events(NAME, [new], seqno(10), seqno(20))
+    fresh = build_timeline(
         NAME,
-        Standing(None, seqno(10), "gone"),
+        TableState(None, seqno(10), "gone"),
         seqno(20),
         [new],
         events,
@@ -279,7 +279,9 @@ def test_records_around_a_new_column_are_one_work() -> None:
     (work,) = merge.works
     assert (work.schema, merge.schema, merge.names["x"]) == (ALTERED, ALTERED, "_loader_2_x")
     early, late = work.sources
-    assert early.windows == (Window(seqno(10), seqno(16) - 1, {"id": Kept("id"), "v": Kept("v"), "x": Added(None)}),)
+    assert early.windows == (
+        RecordRange(seqno(10), seqno(16) - 1, {"id": Kept("id"), "v": Kept("v"), "x": Added(None)}),
+    )
     assert (late.windows[0].after, late.windows[0].through) == (seqno(16) - 1, seqno(20))
 
 
@@ -304,11 +306,11 @@ def test_a_file_over_a_statement_counts_where_its_schema_fits() -> None:
 def test_after_a_truncate_earlier_records_do_not_count() -> None:
     emptied = barrier(15, statement="TRUNCATE orders")
     merge = planned(10, manifest(10, 20, file(11, 12), file(13, 18), barriers=(emptied,)))
-    assert kinds(merge) == ["Empty", "Work"]
+    assert kinds(merge) == ["EmptyTable", "Work"]
     (work,) = merge.works
     assert [one.key for one in work.files] == ["part-13-18"]
     assert work.applied == seqno(15) - 1
-    assert kinds(planned(10, manifest(10, 20, file(11, 12), barriers=(emptied,)))) == ["Empty"]
+    assert kinds(planned(10, manifest(10, 20, file(11, 12), barriers=(emptied,)))) == ["EmptyTable"]
 
 
 def test_a_table_that_is_dropped_keeps_its_rows_until_it_is_made_again() -> None:
@@ -316,7 +318,7 @@ def test_a_table_that_is_dropped_keeps_its_rows_until_it_is_made_again() -> None
     merge = planned(10, manifest(10, 20, file(11, 11), barriers=(gone,)))
     assert (kinds(merge), merge.state) == (["Work"], "gone")
     again = planned(10, manifest(10, 20, file(11, 11), barriers=(gone, made)))
-    assert (kinds(again), again.state, again.schema) == (["Empty"], "fresh", SCHEMA)
+    assert (kinds(again), again.state, again.schema) == (["EmptyTable"], "fresh", SCHEMA)
     with pytest.raises(UnsupportedError, match="dropped or renamed away"):
         planned(10, manifest(10, 20, file(13, 13), barriers=(gone,)))
 
@@ -334,5 +336,5 @@ def test_another_tables_rows_are_taken_when_all_before_is_done() -> None:
     renamed = barrier(15, statement="RENAME TABLE orders TO old, ghost TO orders")
     merge = planned(10, manifest(10, 20, file(11, 14), barriers=(renamed,)))
     assert (kinds(merge), merge.target, merge.state) == (["Work"], seqno(15) - 1, "")
-    at_once = planned(15, manifest(10, 20, barriers=(renamed,)), standing=Standing(SCHEMA, seqno(15) - 1))
-    assert (kinds(at_once), at_once.target, at_once.state) == (["Empty"], seqno(20), "fresh")
+    at_once = planned(15, manifest(10, 20, barriers=(renamed,)), standing=TableState(SCHEMA, seqno(15) - 1))
+    assert (kinds(at_once), at_once.target, at_once.state) == (["EmptyTable"], seqno(20), "fresh")

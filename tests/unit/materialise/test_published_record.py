@@ -9,7 +9,7 @@ import pytest
 
 from loader.errors import LoaderError
 from loader.materialise.iceberg.table_metadata import Applied
-from loader.materialise.merge.published_record import known_through, publish
+from loader.materialise.merge.published_record import complete_seqno, publish
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.identity import Identity
@@ -33,13 +33,13 @@ RECORD = Published(
 )
 def test_only_the_same_newest_commit_counts(snapshot: int, applied: int, through: int) -> None:
     stands = Applied(applied, f"binlog.000001:{applied}", "shop", "g1", snapshot, "s")
-    assert known_through(RECORD, TableName("shop", "orders"), stands) == through
+    assert complete_seqno(RECORD, TableName("shop", "orders"), stands) == through
 
 
 def test_without_a_record_the_applied_position_stands() -> None:
     stands = Applied(20, "binlog.000001:20", "shop", "g1", 7, "s")
-    assert known_through(None, TableName("shop", "orders"), stands) == 20
-    assert known_through(RECORD, TableName("shop", "other"), stands) == 20
+    assert complete_seqno(None, TableName("shop", "orders"), stands) == 20
+    assert complete_seqno(RECORD, TableName("shop", "other"), stands) == 20
 
 
 def manifest() -> Manifest:

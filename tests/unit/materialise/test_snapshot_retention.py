@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from loader.materialise.iceberg.branch import PREFIX, replay_name
-from loader.materialise.maintain.snapshot_retention import dead
+from loader.materialise.iceberg.branch import PREFIX, replay_branch_name
+from loader.materialise.maintain.snapshot_retention import find_dead_branches
 
 LONG_AGO, NOW = 1, 100
 
@@ -27,12 +27,12 @@ class Line:
 
 
 def dead_of(table: Line, before: int) -> list[str]:
-    return dead(cast("Any", table), before)
+    return find_dead_branches(cast("Any", table), before)
 
 
 def test_a_replay_is_kept_until_main_moves_and_a_merge_for_a_while() -> None:
-    merge, replay = f"{PREFIX}0a1b", PREFIX + replay_name(54_000_000_000_123)
-    rolled = f"{PREFIX}{replay_name(54_000_000_000_123)}_for_1"
+    merge, replay = f"{PREFIX}0a1b", PREFIX + replay_branch_name(54_000_000_000_123)
+    rolled = f"{PREFIX}{replay_branch_name(54_000_000_000_123)}_for_1"
     table = Line(
         head=1,
         parents={0: None, 1: 0, 2: 1, 3: 1, 4: 0},

@@ -145,7 +145,7 @@ def barrier(entry: Statement) -> Barrier:
 def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     shop = Shop(request.param, tmp_path)
     monkeypatch.setattr(source_run, "Warehouse", lambda *_: shop.warehouse)
-    monkeypatch.setattr(source_run, "Warehouses", lambda *_: shop.warehouse)
+    monkeypatch.setattr(source_run, "WarehousePool", lambda *_: shop.warehouse)
     monkeypatch.setattr(source_run, "tables_at_once", lambda _: 1)
     monkeypatch.setattr(table_merge, "_attempt", lambda warehouse, *rest, **how: warehouse.attempt(*rest, **how))
     shop.begin()
