@@ -10,25 +10,25 @@ class Cursor:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.at = 0
+        self.offset = 0
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Bytes not yet read."""
-        return len(self.data) - self.at
+        return len(self.data) - self.offset
 
     def take(self, size: int) -> bytes:
         """The next `size` bytes."""
-        if size < 0 or self.left < size:
+        if size < 0 or self.remaining < size:
             raise BinlogFormatError("an event ends before its content does")
-        self.at += size
-        return self.data[self.at - size : self.at]
+        self.offset += size
+        return self.data[self.offset - size : self.offset]
 
     def number(self, size: int) -> int:
         """An unsigned integer."""
         return int.from_bytes(self.take(size), "little")
 
-    def packed(self) -> int:
+    def length_encoded(self) -> int:
         """A length-encoded integer (the protocol's `int<lenenc>`)."""
         first = self.number(1)
         if first < 251:

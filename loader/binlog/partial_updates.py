@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from loader.binlog import walk as w
 from loader.binlog.byte_cursor import Cursor
 from loader.binlog.constants import HEADER, PARTIAL_UPDATE_ROWS, UPDATE_ROWS
-from loader.binlog.index import placed
+from loader.binlog.index import error_place
 from loader.binlog.program import Program
 from loader.binlog.values.json_tree import apply_diffs, read_tree, write_tree
 from loader.binlog.values.operations import JSON, OP, PREFIX, SIZE
@@ -33,7 +33,7 @@ def is_partial(rows: Ints) -> NDArray[np.bool_]:
     return found
 
 
-def whole_updates(
+def expand_partial_updates(
     block: NDArray[np.uint8], base: int, rows: Ints, program: Program, file: str
 ) -> tuple[NDArray[np.uint8], Ints]:
     """Such events as UPDATE_ROWS events of one row each: their bytes, and the rows in them.
@@ -47,7 +47,7 @@ def whole_updates(
     out, found = bytearray(), []
     for row in rows:
         start = int(row[w.R_OFFSET]) - base
-        with placed(file, int(row[w.R_EVENT]), table=program.schema.name):
+        with error_place(file, int(row[w.R_EVENT]), table=program.schema.name):
             event = _Event(block[start : start + int(row[w.R_SIZE])].tobytes(), program)
             for place, images in event.updates():
                 whole = row.copy()
@@ -70,25 +70,25 @@ class _Event:
         self._cursor = cursor = Cursor(data)
         cursor.take(HEADER + 8)
         cursor.take(max(cursor.number(2), 2) - 2)
-        count = cursor.packed()
+        count = cursor.length_encoded()
         if count != len(self._columns):
             raise BinlogFormatError("a row event does not fit its table map")
         self._before, self._after = (_bits(cursor.take((count + 7) // 8), count) for _ in range(2))
-        self.head = data[:4] + bytes([UPDATE_ROWS]) + data[5 : cursor.at]
+        self.head = data[:4] + bytes([UPDATE_ROWS]) + data[5 : cursor.offset]
 
     def updates(self) -> Iterator[tuple[int, bytes]]:
         """Of each row the place of its first image in the event, and both images with whole documents."""
         cursor = self._cursor
-        while cursor.left:
-            place = cursor.at
+        while cursor.remaining:
+            place = cursor.offset
             before = self._image(self._before)
-            first = cursor.data[place : cursor.at]
-            options = cursor.packed()
+            first = cursor.data[place : cursor.offset]
+            options = cursor.length_encoded()
             if options > 1:
                 raise UnsupportedError(f"row value options {options} are not known")
             count = self._documents
             partial = _bits(cursor.take((count + 7) // 8), count) if options else [False] * count
-            nulls = cursor.at
+            nulls = cursor.offset
             after = self._image(self._after)
             size = (sum(self._after) + 7) // 8
             yield place, first + cursor.data[nulls : nulls + size] + self._whole(before, after, partial)
@@ -100,10 +100,10 @@ class _Event:
         return [self._value(n) if there and not next(nulls) else None for n, there in enumerate(present)]
 
     def _value(self, n: int) -> bytes:
-        cursor, start = self._cursor, self._cursor.at
+        cursor, start = self._cursor, self._cursor.offset
         prefix, size = self._columns[n][PREFIX], self._columns[n][SIZE]
         cursor.take(cursor.number(prefix) if prefix else size)
-        return cursor.data[start : cursor.at]
+        return cursor.data[start : cursor.offset]
 
     def _whole(self, before: list[bytes | None], after: list[bytes | None], partial: Bits) -> bytes:
         """The values of the image after, with whole documents."""

@@ -76,11 +76,11 @@ class Program:
     tables: NDArray[np.uint16]
 
 
-def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bool = False) -> Program:
+def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallback: bool = False) -> Program:
     """The program of a table whose variable columns have length prefixes of so many bytes (0 for fixed ones).
 
     PACKED is added to the bytes for a column that the server compresses, OLD_FORMAT for one of
-    binlog.oldtimes. `hexed`: see HEXED; else such bytes are bad.
+    binlog.oldtimes. `hex_fallback`: see HEXED; else such bytes are bad.
 
     Raises:
         UnsupportedError: a column type or character set that is not covered.
@@ -88,9 +88,9 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bo
     """
     check_ranges(schema)
     texts: list[bytes] = []
-    first = table_places(schema.columns)
+    first = codepage_offsets(schema.columns)
     rows = [
-        _fields(schema, column, prefix, texts, first, hexed)
+        _fields(schema, column, prefix, texts, first, hex_fallback)
         for column, prefix in zip(schema.columns, prefixes, strict=True)
     ]
     order = {column.name: index for index, column in enumerate(schema.columns)}
@@ -101,23 +101,23 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bo
         np.array([order[name] for name in schema.key], np.int64),
         np.cumsum([0, *(len(text) for text in texts)], dtype=np.int64),
         np.frombuffer(blob or b"\0", np.uint8).copy(),
-        joined_tables(tuple(first)),
+        codepage_array(tuple(first)),
     )
 
 
-def table_places(columns: tuple[Column, ...]) -> dict[str, int]:
-    """Where the table of each character set among the columns stands in `joined_tables` of them."""
+def codepage_offsets(columns: tuple[Column, ...]) -> dict[str, int]:
+    """Where the table of each character set among the columns stands in `codepage_array` of them."""
     names = sorted(
         {column.charset for column in columns if column.charset in {*codepages.SINGLE, *codepages.WITH_PAIRS}}
     )
-    ends = np.cumsum([0, *(len(codepages.table_of(name)) for name in names)]).tolist()
+    ends = np.cumsum([0, *(len(codepages.codepage_of(name)) for name in names)]).tolist()
     return dict(zip(names, ends, strict=False))
 
 
 @cache
-def joined_tables(charsets: tuple[str, ...]) -> NDArray[np.uint16]:
+def codepage_array(charsets: tuple[str, ...]) -> NDArray[np.uint16]:
     """Their tables in one array, shared by all programs that have the same ones."""
-    tables = [codepages.table_of(name) for name in charsets]
+    tables = [codepages.codepage_of(name) for name in charsets]
     return np.concatenate(tables) if tables else np.zeros(1, np.uint16)
 
 
@@ -138,7 +138,7 @@ def text_operation(charset: str, first: dict[str, int]) -> tuple[int, int, int, 
 
 
 def _fields(
-    schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int], hexed: bool
+    schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int], hex_fallback: bool
 ) -> list[int]:
     kind = column.type
     if kind in _INTEGER_BYTES:
@@ -163,9 +163,9 @@ def _fields(
     if kind == "json":
         return [JSON, prefix, 0, 0, 0, 0]
     if prefix > PACKED:
-        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first, hexed)
+        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first, hex_fallback)
         return [COMPRESSED, prefix - PACKED, op, x, y, 0]
-    return _variable(schema, column, prefix, first, hexed)
+    return _variable(schema, column, prefix, first, hex_fallback)
 
 
 def _labelled(column: Column, texts: list[bytes]) -> list[int]:
@@ -185,7 +185,7 @@ def label_bytes(many: bool, count: int) -> int:
     return 8 if size > 4 else size
 
 
-def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hexed: bool) -> list[int]:
+def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hex_fallback: bool) -> list[int]:
     if column.type.endswith(("blob", "binary")) or column.type == "geometry":
         return [HEX, prefix, column.size, column.size, 0, 2]
     if column.type in _ADDRESSES:
@@ -195,7 +195,7 @@ def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str,
     operation = text_operation(column.charset, first)
     if operation:
         op, x, y, most = operation
-        return [op + HEXED if hexed else op, prefix, 0, x, y, most]
+        return [op + HEXED if hex_fallback else op, prefix, 0, x, y, most]
     raise UnsupportedError(
         f"column type {column} with character set {column.charset or 'unknown'} is not covered by this version",
         hint="exclude the table from the captured tables, or convert the column to utf8mb4",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from loader.binlog.events.table_map import NamelessTable, TableMap, read_table_map
 from loader.binlog.program import Program, compile_program
-from loader.binlog.walk import LEFT_OUT, MARKER, R_EVENT, R_TABLE, R_TRANSACTION, UNCAPTURED
+from loader.binlog.walk import MARKER, R_EVENT, R_TABLE, R_TRANSACTION, UNCAPTURED, UNSTAGED
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import SchemaVersion, TableName, TableSchema
 
@@ -46,14 +46,16 @@ class _OpenMap:
         since = np.array([version.since for version in self.versions], np.int64)
         return np.searchsorted(since, seqnos, "right") - 1
 
-    def unread(self, number: int, seqno: int, event: int) -> Unread:
+    def unread(self, number: int, seqno: int, event: int) -> UnstagedRow:
         """Why a row event with this version cannot be staged."""
         version, error = self.versions[max(number, 0)], self.errors[number]
-        return Unread(seqno, event, "" if version.schema else version.at, error, "" if self.follows else error.hint)
+        return UnstagedRow(
+            seqno, event, "" if version.schema else version.at, error, "" if self.follows else error.hint
+        )
 
 
 @dataclass(frozen=True, order=True)
-class Unread:
+class UnstagedRow:
     """The first row event of a table that cannot be staged: its transaction's seqno, its place, and why.
 
     Attributes:
@@ -69,16 +71,29 @@ class Unread:
 
 
 class TableRegistry:
-    """Knows each distinct table map by its bytes, so that it is read once, however often the log repeats it.
+    """Distinct table maps by their bytes: each is parsed once, however often the log repeats it.
 
-    `programs` holds one program per captured table map, in order of arrival; those of one schema have one number in
-    `alike`. The other arrays are what the walk looks table maps up in. `mariadb`: the log is of MariaDB. `known` and
-    `nameless`: see TableMap.schema. `versions`: the schemas that a table without names has one after the other, by
-    seqno; its rows get their programs by `settled`, and `unread` has the tables with rows that got none. `untold`: the
-    same of a table with names, instead of `known`, where that is not right for all of its rows. `hexed`: see
-    compile_program. `markers`: tables by which transactions are skipped; they are not captured.
-    `ignore_sequences`: sequences of MariaDB are not captured either, whatever they are called. `isolates`: a captured
-    table whose rows cannot be staged is put into `unread` instead of raising the reason.
+    The arrays `slots`, `hashes`, `spans`, `numbers` and `map_bytes` are the hash table in which the walk looks up
+    table maps.
+
+    Args:
+        captured: whether a table is staged.
+        mariadb: the log was written by MariaDB.
+        known: see `TableMap.schema`.
+        nameless: see `TableMap.schema`.
+        versions: the schemas of a table whose table maps have no column names, ordered by seqno. `assign_programs`
+            gives each of its row events a program.
+        named_versions: the same for a table whose table maps have column names, where one schema (`known`) is not
+            right for all of its rows.
+        hex_fallback: see `compile_program`.
+        markers: tables that mark a transaction to skip. They are not captured.
+        ignore_sequences: do not capture MariaDB's sequences, whatever their names.
+        isolate: note a captured table whose rows cannot be staged in `unstaged`, instead of raising the reason.
+
+    Attributes:
+        programs: one program per captured table map, in order of arrival.
+        schema_numbers: int64 (programs): programs of equal schemas have equal numbers.
+        unstaged: the first row event of each table that got no program or could not be staged.
     """
 
     def __init__(
@@ -89,33 +104,33 @@ class TableRegistry:
         known: Callable[[TableName], TableSchema | None] = lambda _: None,
         nameless: bool = False,
         versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
-        untold: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
-        hexed: bool = False,
+        named_versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
+        hex_fallback: bool = False,
         markers: Container[TableName] = (),
         ignore_sequences: bool = False,
-        isolates: bool = False,
+        isolate: bool = False,
     ) -> None:
         self._captured = captured
         self._known = known
         self._versions = versions
-        self._untold = untold
+        self._named_versions = named_versions
         self._open: list[_OpenMap] = []
-        self.unread: dict[TableName, Unread] = {}
+        self.unstaged: dict[TableName, UnstagedRow] = {}
         self._nameless = nameless
-        self._hexed = hexed
+        self._hex_fallback = hex_fallback
         self._markers = markers
         self._ignores_sequences = ignore_sequences and mariadb
-        self._isolates = isolates
+        self._isolates = isolate
         self.mariadb = mariadb
         self._count = 0
-        self._kinds: dict[TableSchema, int] = {}
+        self._schema_numbers: dict[TableSchema, int] = {}
         self.programs: list[Program] = []
-        self.alike = np.zeros(_ROOM, np.int64)
+        self.schema_numbers = np.zeros(_ROOM, np.int64)
         self.slots = np.full(4 * _ROOM, -1, np.int64)
         self.hashes = np.zeros(_ROOM, np.uint32)
         self.spans = np.zeros(_ROOM + 1, np.int64)
         self.numbers = np.zeros(_ROOM, np.int64)
-        self.known = np.zeros(64 * _ROOM, np.uint8)
+        self.map_bytes = np.zeros(64 * _ROOM, np.uint8)
 
     def add(self, body: bytes) -> None:
         """Register the body of a TABLE_MAP event, from its table id on.
@@ -127,7 +142,7 @@ class TableRegistry:
         table = read_table_map(body)
         number = MARKER if table.name in self._markers else UNCAPTURED
         if number != MARKER and self._captured(table.name):
-            versions = (self._untold if table.named else self._versions)(table.name)
+            versions = (self._named_versions if table.named else self._versions)(table.name)
             if self._ignores_sequences and table.is_sequence:
                 number = UNCAPTURED
             elif versions:
@@ -137,7 +152,7 @@ class TableRegistry:
                 number = self._known_program(table)
         self._note(body[6:], number)
 
-    def names(self, numbers: Iterable[int]) -> set[TableName]:
+    def table_names(self, numbers: Iterable[int]) -> set[TableName]:
         """The captured tables that row events have these numbers of (field walk.R_TABLE)."""
         return {
             self._open[number - _OPEN].table.name if number >= _OPEN else self.programs[number].schema.name
@@ -145,12 +160,12 @@ class TableRegistry:
             if number >= 0
         }
 
-    def settled(self, rows: Ints, seqnos: Ints) -> Ints:
+    def assign_programs(self, rows: Ints, seqnos: Ints) -> Ints:
         """Captured row events (fields walk.R_*), each with the program that its table has in its transaction.
 
         Args:
             rows: of the walk; those of tables with names are left as they are. Those of tables whose schema is not
-                known there, or is not that of the log, get walk.LEFT_OUT.
+                known there, or is not that of the log, get walk.UNSTAGED.
             seqnos: of each transaction.
 
         Raises:
@@ -167,14 +182,14 @@ class TableRegistry:
             for version in np.unique(numbers).tolist():
                 same = at[numbers == version]
                 program = self._versioned(found, version)
-                if program == LEFT_OUT:
+                if program == UNSTAGED:
                     first = rows[same[0]]
                     unread = found.unread(version, int(seqnos[first[R_TRANSACTION]]), int(first[R_EVENT]))
-                    self._note_unread(found.table.name, unread)
+                    self._keep_first_unstaged(found.table.name, unread)
                 rows[same, R_TABLE] = program
         return rows
 
-    def leave_out(self, name: TableName, unread: Unread) -> None:
+    def note_unstaged(self, name: TableName, unread: UnstagedRow) -> None:
         """Note that a row event of a table is not staged.
 
         Raises:
@@ -182,20 +197,20 @@ class TableRegistry:
         """
         if not self._isolates:
             raise unread.error
-        self._note_unread(name, unread)
+        self._keep_first_unstaged(name, unread)
 
-    def _note_unread(self, name: TableName, unread: Unread) -> None:
-        self.unread[name] = min(unread, self.unread.get(name, unread))
+    def _keep_first_unstaged(self, name: TableName, unread: UnstagedRow) -> None:
+        self.unstaged[name] = min(unread, self.unstaged.get(name, unread))
 
     def _versioned(self, found: _OpenMap, number: int) -> int:
-        """The program of a version of a table map without names; LEFT_OUT where its errors say why there is none."""
+        """The program of a version of a table map without names; UNSTAGED where its errors say why there is none."""
         if number not in found.programs:
             try:
                 found.programs[number] = self._program(found.table, self._schema_of(found, number))
             except BinlogFormatError:
                 raise
             except DataError as error:
-                found.programs[number], found.errors[number] = LEFT_OUT, error
+                found.programs[number], found.errors[number] = UNSTAGED, error
         return found.programs[number]
 
     def _known_program(self, table: TableMap) -> int:
@@ -208,7 +223,7 @@ class TableRegistry:
             if not self._isolates:
                 raise
             versions = (SchemaVersion(0, "", None),)
-            self._open.append(_OpenMap(table, versions, {0: LEFT_OUT}, {0: error}, follows=False))
+            self._open.append(_OpenMap(table, versions, {0: UNSTAGED}, {0: error}, follows=False))
             return _OPEN + len(self._open) - 1
 
     def _schema_of(self, found: _OpenMap, number: int) -> TableSchema | None:
@@ -226,18 +241,18 @@ class TableRegistry:
     def _program(self, table: TableMap, known: TableSchema | None) -> int:
         schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
         number = len(self.programs)
-        self.programs.append(compile_program(schema, prefixes, hexed=self._hexed))
-        if number == len(self.alike):
-            self.alike = _longer(self.alike, 0)
-        self.alike[number] = self._kinds.setdefault(schema, len(self._kinds))
+        self.programs.append(compile_program(schema, prefixes, hex_fallback=self._hex_fallback))
+        if number == len(self.schema_numbers):
+            self.schema_numbers = _longer(self.schema_numbers, 0)
+        self.schema_numbers[number] = self._schema_numbers.setdefault(schema, len(self._schema_numbers))
         return number
 
     def _note(self, body: bytes, number: int) -> None:
         """Put the bytes of a table map into the arrays, which have room for it."""
         index, start = self._count, int(self.spans[self._count])
-        if start + len(body) > len(self.known):
-            self.known = _longer(self.known, start + len(body))
-        self.known[start : start + len(body)] = np.frombuffer(body, np.uint8)
+        if start + len(body) > len(self.map_bytes):
+            self.map_bytes = _longer(self.map_bytes, start + len(body))
+        self.map_bytes[start : start + len(body)] = np.frombuffer(body, np.uint8)
         self.hashes[index] = zlib.crc32(body)
         self.spans[index + 1] = start + len(body)
         self.numbers[index] = number

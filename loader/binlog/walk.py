@@ -108,7 +108,7 @@ S_BODY is -1, or the number of its kept bytes if it was compressed."""
 
 WIDTHS = (8, 6, 4)
 
-UNCAPTURED, MARKER, LEFT_OUT = -1, -2, -3
+UNCAPTURED, MARKER, UNSTAGED = -1, -2, -3
 """In place of a program: the table is not captured; transactions that touch it are skipped; its columns are
 not known there."""
 FIRST_EVENT = 4  # its place in a file, behind the magic

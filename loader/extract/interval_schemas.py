@@ -77,7 +77,7 @@ class IntervalSchemas:
         if not staged or (last and not statements):
             return None
         history, known = self._history(statements), self.plan.known()
-        found = {name: _told(history.columns(name), known.get(name)) for name, _, _ in staged}
+        found = {name: _told(history.named_versions(name), known.get(name)) for name, _, _ in staged}
         wrong = {name for name, schema, since in staged if _is_wrong(schema, since, found[name])}
         return Versions({name: found[name] for name in wrong}) if wrong else None
 
@@ -144,21 +144,21 @@ class IntervalSchemas:
             schemas = schemas.model_copy(update={"folds": self._read_late.folds, "charsets": self._read_late.charsets})
         history = schemas.history(start, at)
         for name, table in self._late(statements).items():
-            history.give(start, at, name, table)
+            history.set_table(start, at, name, table)
         waiting = sorted(map(self.store.given, self.given), key=lambda one: one.seqno)
         for one in statements:
             while waiting and waiting[0].seqno < one.statement.seqno:
                 _give(history, waiting.pop(0))
             file, seqno = one.statement.position.rpartition(":")[0], one.statement.seqno
             end = f"{file}:{seqno % 10**12}"
-            history.follow(seqno, end, one.changes, one.statement.text, one.statement.server_charset)
+            history.apply(seqno, end, one.changes, one.statement.text, one.statement.server_charset)
         for given in waiting:
             _give(history, given)
         return history
 
 
 def _give(history: SchemaHistory, given: GivenSchema) -> None:
-    history.give(given.seqno, given.at, given.table.name, given.table.known())
+    history.set_table(given.seqno, given.at, given.table.name, given.table.known())
 
 
 def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:
@@ -221,9 +221,9 @@ def _folded(name: TableName, folds: bool) -> TableName:
 def _confirm(history: SchemaHistory, result: RangeResult, plan: Plan) -> None:
     """Go on from what table maps told of the tables that no statement changed behind them."""
     for file in result.files:
-        schema, now = result.schemas[file.schema_id], history.now(file.name)
-        if file.rows and file.min_seqno >= history.since(file.name) and now.schema != schema:
-            history.give(plan.stop_seqno, plan.stop, file.name, _as_told(schema, now))
+        schema, now = result.schemas[file.schema_id], history.latest(file.name)
+        if file.rows and file.min_seqno >= history.latest_seqno(file.name) and now.schema != schema:
+            history.set_table(plan.stop_seqno, plan.stop, file.name, _as_told(schema, now))
 
 
 def _as_told(schema: TableSchema, now: KnownTable) -> KnownTable:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from loader.binlog import walk as w
 from loader.binlog.events.statement import LogStatement
 from loader.binlog.format import LogFormat
-from loader.binlog.index import placed
+from loader.binlog.index import error_place
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import BinlogFormatError
@@ -154,9 +154,9 @@ class RangeExtractor:
         """Captured row events with their programs, without those whose columns are not known, which are noted."""
         if not len(rows):
             return rows
-        with placed(result.file, int(rows[0, w.R_EVENT])):
-            rows = stager.registry.settled(rows, timing.seqnos)
-        known: NDArray[np.bool_] = rows[:, w.R_TABLE] != w.LEFT_OUT
+        with error_place(result.file, int(rows[0, w.R_EVENT])):
+            rows = stager.registry.assign_programs(rows, timing.seqnos)
+        known: NDArray[np.bool_] = rows[:, w.R_TABLE] != w.UNSTAGED
         if known.all():
             return rows
         skip(result, LEFT_OUT, int((~known).sum()))
@@ -164,7 +164,7 @@ class RangeExtractor:
 
     def _leave_out(self, result: RangeResult, stager: Stager) -> None:
         """Note the tables of which rows are not staged, and count those that the stager left out."""
-        result.left_out = left_out(self._plan, result.file, stager.registry.unread)
+        result.left_out = left_out(self._plan, result.file, stager.registry.unstaged)
         if stager.left_out:
             result.row_events_staged -= stager.left_out
             skip(result, UNREADABLE, stager.left_out)
@@ -185,11 +185,11 @@ class RangeExtractor:
             mariadb=form.mariadb,
             known=plan.known().get,
             versions=versions,
-            untold=untold,
-            hexed=plan.undecodable == "hex",
+            named_versions=untold,
+            hex_fallback=plan.undecodable == "hex",
             markers=plan.skip.markers(),
             ignore_sequences=True,
-            isolates=self._isolates,
+            isolate=self._isolates,
         )
 
     def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int, int], None] | None:

@@ -11,7 +11,7 @@ from loader.binlog import walk as w
 from loader.binlog.constants import HEADER, XA_PREPARE
 from loader.binlog.events.statement import LogStatement, read_query
 from loader.binlog.events.xa import read_decision, read_prepare
-from loader.binlog.index import placed
+from loader.binlog.index import error_place
 from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.skipped_transactions import KEPT, READ_BEFORE
 from loader.extract.log_ranges import LogRange
@@ -50,7 +50,7 @@ class Notes:
             if mine[0] <= offset < mine[1]:
                 event = window.statement(self.log, statement)
                 skipped, before = bool(why[number] != KEPT), bool(why[number] == READ_BEFORE)
-                with placed(self.log.name, offset):
+                with error_place(self.log.name, offset):
                     if event[4] == XA_PREPARE:
                         yield self._prepared(window, number, event, skipped and not before)
                     elif not _is_prepared(window, number):
@@ -67,7 +67,7 @@ class Notes:
             event = window.statement(self.log, statement)
             seqno = seqnos.get(int(window.index.transactions[number, w.T_START]))
             if seqno and event[4] != XA_PREPARE:
-                with placed(self.log.name, offset):
+                with error_place(self.log.name, offset):
                     yield self._note(window, number, offset, event, seqno)
 
     def _prepared(self, window: Window, number: int, event: bytes, skipped: bool) -> Prepared:
@@ -116,7 +116,7 @@ class Notes:
             if mine[0] <= start < mine[1] and _has_rows(window, number):
                 tables = tables_beside(self.log, self.span, self.registry, window, number)
                 place, mariadb = f"{self.log.name}:{start}", self.log.form.mariadb
-                yield LogStatement(end + self.unit, place, "", ROLLED_BACK, 0, mariadb, bool(tables), beside=tables)
+                yield LogStatement(end + self.unit, place, "", ROLLED_BACK, 0, mariadb, bool(tables), row_tables=tables)
 
 
 def _has_rows(window: Window, number: int) -> bool:

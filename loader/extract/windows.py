@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.binlog.index import LogIndex, Walk, rows_of
+from loader.binlog.index import LogIndex, Walk, rows_index
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import BinlogFormatError
 from loader.extract.log_ranges import LogRange
@@ -99,14 +99,14 @@ def windows(
         first = 0
         for number in index.long:
             if number > first:
-                yield Window(index.only(first, number), block, base, more=True)
+                yield Window(index.between(first, number), block, base, more=True)
             yield from _long(log, span, registry, index.transactions[number : number + 1])
             first = number
-        rest = index.only(first, len(index.transactions)).rows if first else index.rows
+        rest = index.between(first, len(index.transactions)).rows if first else index.rows
         yield Window(replace(index, rows=rest), block, base)
     if cut_off:
-        if walk.open_from < span.read_to:
-            cut_off(walk.open_from, walk.position)
+        if walk.open_start < span.read_to:
+            cut_off(walk.open_start, walk.position)
     elif walk.position < span.read_to:
         if not log.fill(np.empty(1, np.uint8), span.read_to - 1):
             raise lags(span.file, walk.position, span.read_to)
@@ -125,7 +125,7 @@ def _long(log: LogBytes, span: LogRange, registry: TableRegistry, transaction: I
     for block, base, inner in steps(log, walk, end):
         rows = walk.drain()
         rows[:, w.R_TRANSACTION] = 0
-        yield Window(rows_of(rows, transaction), block, base, more=True, inner=inner)
+        yield Window(rows_index(rows, transaction), block, base, more=True, inner=inner)
 
 
 def tables_beside(
@@ -139,7 +139,7 @@ def tables_beside(
         rows = window.index.rows
         parts = [np.unique(rows[rows[:, w.R_TRANSACTION] == number, w.R_TABLE])]
     numbers = {one for part in parts for one in part.tolist()}
-    return tuple(sorted(map(str, registry.names(numbers))))
+    return tuple(sorted(map(str, registry.table_names(numbers))))
 
 
 def _runs(rows: Ints) -> Iterator[Ints]:

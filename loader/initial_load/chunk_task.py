@@ -49,9 +49,9 @@ def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attem
     """
     part = f"{number:06d}-{uuid.uuid4().hex[:8]}"
     definition = plan.definition
-    hexed = plan.undecodable == "hex"
+    hex_fallback = plan.undecodable == "hex"
     with PartWriter(store, plan.folder, attempt, part) as writer:
-        reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hexed=hexed)
+        reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hex_fallback=hex_fallback)
         with unaltered(connection, plan) if plan.key else nullcontext():
             rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
     file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None

@@ -39,7 +39,7 @@ def table_schema(settings: SourceSettings, table: TableName, at: str = "") -> Sh
     generation = chain.require_generation()
     place = Position.parse(at) if at else chain.newest_checkpoint(generation).position
     history = _history(chain, generation, place)
-    known = history.now(table)
+    known = history.latest(table)
     if known.schema is None and not known.why:
         raise UsageError(
             "nothing is known of the table there",
@@ -71,9 +71,9 @@ def _history(chain: PlanChain, generation: Generation, place: Position) -> Schem
     events += [store.given(key) for key in store.given_keys(generation.name, start, seqno + 1)]
     for one in sorted(events, key=lambda one: one.seqno):
         if isinstance(one, Barrier):
-            history.follow(one.seqno, one.position, read_barrier(one), one.statement)
+            history.apply(one.seqno, one.position, read_barrier(one), one.statement)
         else:
-            history.give(one.seqno, one.at, one.table.name, one.table.known())
+            history.set_table(one.seqno, one.at, one.table.name, one.table.known())
     return history
 
 
@@ -122,13 +122,15 @@ def _read(table: TableName, text: str, generation: Generation) -> TableDocument:
             raise _unread(table, str(error)) from error
     else:
         history, mariadb = SchemaHistory(), generation.identity.kind == "mariadb"
-        history.follow(0, "", table_changes(text.strip().rstrip(";"), table.schema, 0, mariadb), text)
+        history.apply(0, "", table_changes(text.strip().rstrip(";"), table.schema, 0, mariadb), text)
         made = history.tables()
-        name, known = next(iter(made.items())) if len(made) == 1 else (table, KnownTable(None, history.now(table).key))
+        name, known = (
+            next(iter(made.items())) if len(made) == 1 else (table, KnownTable(None, history.latest(table).key))
+        )
     if name != table:
         raise _unread(table, f"it is of {name}")
-    if known.unknown:
-        raise _unread(table, known.unknown)
+    if known.unreadable_why:
+        raise _unread(table, known.unreadable_why)
     columns = known.schema.columns if known.schema else ()
     if open_ := [column.name for column in columns if column.type in _CHARSETS and not column.charset]:
         raise _unread(table, f"it does not tell the character set of {open_[0]}")

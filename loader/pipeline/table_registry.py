@@ -75,7 +75,7 @@ def tell(settings: SourceSettings, chain: PlanChain, generation: Generation, onl
     before = {table.table: table for table in store.get(chain.newest_checkpoint(generation).schemas).tables}
     seqno = end.seqno(generation.shift)
     for table in now.tables:
-        if table != before.get(table.table) and (not only or table.table in only) and not table.known().unknown:
+        if table != before.get(table.table) and (not only or table.table in only) and not table.known().unreadable_why:
             store.keep(
                 GivenSchema(source=settings.name, generation=generation.name, at=str(end), seqno=seqno, table=table)
             )

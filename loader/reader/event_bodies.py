@@ -68,7 +68,7 @@ def _rotate(header: EventHeader, transaction: Transaction | None, body: bytes) -
     cursor = Cursor(body)
     position = cursor.number(8)
     # MariaDB leaves bytes of an older, longer name behind a NUL.
-    name = cursor.take(cursor.left).split(b"\0")[0].decode("utf-8", "surrogateescape")
+    name = cursor.take(cursor.remaining).split(b"\0")[0].decode("utf-8", "surrogateescape")
     return RotateEvent(header, transaction, name, position)
 
 
@@ -83,7 +83,7 @@ def _query(header: EventHeader, transaction: Transaction | None, body: bytes) ->
     variables = cursor.take(cursor.number(2))
     schema = cursor.text(name)
     cursor.take(1)
-    statement = cursor.take(cursor.left).decode("utf-8", "backslashreplace")
+    statement = cursor.take(cursor.remaining).decode("utf-8", "backslashreplace")
     return QueryEvent(header, transaction, thread, seconds, error, schema, statement, variables)
 
 
@@ -130,8 +130,8 @@ def _table_map(header: EventHeader, transaction: Transaction | None, body: bytes
 def _payload(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
     cursor = Cursor(body)
     values: dict[int, int] = {}
-    while field := cursor.packed():
-        values[field] = Cursor(cursor.take(cursor.packed())).packed()
+    while field := cursor.length_encoded():
+        values[field] = Cursor(cursor.take(cursor.length_encoded())).length_encoded()
     return TransactionPayloadEvent(header, transaction, values.get(2, 0), values.get(3, values.get(1, 0)))
 
 
@@ -146,7 +146,7 @@ def _xa_prepare(header: EventHeader, transaction: Transaction | None, body: byte
 def _incident(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
     cursor = Cursor(body)
     kind = cursor.number(2)
-    return IncidentEvent(header, transaction, kind, cursor.text(cursor.number(1)) if cursor.left else "")
+    return IncidentEvent(header, transaction, kind, cursor.text(cursor.number(1)) if cursor.remaining else "")
 
 
 def _rows_query(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:

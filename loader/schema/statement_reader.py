@@ -53,13 +53,13 @@ def table_changes(
         folds: whether names of tables and schemas are stored in lower case (lower_case_table_names).
     """
     try:
-        cursor = TokenCursor(carried(tokens(statement, sql_mode, mariadb)), folds=folds)
+        cursor = TokenCursor(inner_statement(tokens(statement, sql_mode, mariadb)), folds=folds)
         return _Reader(cursor, database, sql_mode, mariadb).read()
     except UnreadableError as error:
         return (Unreadable(None, str(error)),)
 
 
-def carried(found: list[Token]) -> list[Token]:
+def inner_statement(found: list[Token]) -> list[Token]:
     """The statement inside MariaDB's `SET STATEMENT variable = value FOR statement`; any other as it is."""
     words = [token.word for token in found]
     if words[:2] != ["SET", "STATEMENT"]:

@@ -11,7 +11,7 @@ import unicodedata
 
 from loader.model.table import Column
 from loader.schema.changes import ColumnDefinition
-from loader.schema.constants import UntoldError
+from loader.schema.constants import NotLoggedError
 from loader.typemap import spark_type, widened_type
 
 INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
@@ -32,23 +32,23 @@ _SAME = {"date", "year", "time", "json", "geometry", "uuid", "inet4", "inet6"}
 _GROWING = {"datetime", "timestamp"}
 
 
-def longest_kept(old: Column, new: ColumnDefinition) -> int | None:
-    """Prove that a change in strict mode keeps the values; the number is that of `loader.schema.evolution.Kept`.
+def max_kept_length(old: Column, new: ColumnDefinition) -> int | None:
+    """Check that a type change in strict mode keeps all values; return `ColumnOrigin.longest` for it.
 
     Raises:
-        UntoldError: it does not, or may not.
+        NotLoggedError: it does not, or may not.
     """
     after = as_column(new)
     if new.generated or new.rounded:
-        raise UntoldError("its values are generated" if new.generated else f"{new.type} with a fixed scale rounds")
+        raise NotLoggedError("its values are generated" if new.generated else f"{new.type} with a fixed scale rounds")
     if old.type in {"char", *_BYTES} and new.type in {"char", *_BYTES}:
         return _text_kept(old, new)
     if not _kept(old, after):
-        raise UntoldError(f"{old} becomes {after}")
+        raise NotLoggedError(f"{old} becomes {after}")
     return None
 
 
-def dates_nulls(new: ColumnDefinition) -> bool:
+def fills_null_with_time(new: ColumnDefinition) -> bool:
     """Whether a NULL becomes the time of the statement; strict mode refuses it in any other type that has no NULL."""
     return new.type == "timestamp" and new.nullable is not True
 
@@ -91,7 +91,7 @@ def _held(old: Column, new: Column) -> bool:
 def _text_kept(old: Column, new: ColumnDefinition) -> int | None:
     """Spaces at its end that do not fit are cut off a text even in strict mode; a CHAR has none."""
     if new.type == "char" and old.type != "char":
-        raise UntoldError("CHAR loses the spaces at the end of a text")
+        raise NotLoggedError("CHAR loses the spaces at the end of a text")
     if old.type == "char" or new.type == "longtext":
         return None
     if new.type == "varchar":

@@ -14,7 +14,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.binlog.values.codepages import covered
+from loader.binlog.values.codepages import is_supported
 from loader.errors import UnsupportedError, UsageError
 from loader.model.ranges import check_ranges
 from loader.model.table import SEQUENCE, Column, TableName, TableSchema
@@ -94,7 +94,7 @@ def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> lis
 
     Raises:
         UsageError: there is no such table, or the user may not see it.
-        UnsupportedError: a type or a kind of table that is not covered, by table and column.
+        UnsupportedError: a type or a kind of table that is not is_supported, by table and column.
     """
     asked = list(names)
     found: dict[TableName, TableSchema] = {}
@@ -226,7 +226,7 @@ def schema_of(name: TableName, columns: list[Described], key: tuple[str, ...]) -
 
     Raises:
         UsageError: the user may not see all of them.
-        UnsupportedError: a type that is not covered, by table and column.
+        UnsupportedError: a type that is not is_supported, by table and column.
         DataError: a size or precision that is beyond its type.
     """
     _check_whole(name, columns)
@@ -272,7 +272,7 @@ def _column(table: TableName, described: Described) -> Column:
     declared = described.declared.replace("/*M!100301 COMPRESSED*/", "").removesuffix(_OLD_FORMAT)
     if declared == "year(2)" or (not labelled and "/*" in declared):
         raise _not_covered(table, column, declared)
-    if column.charset and not covered(column.charset) and not (labelled and column.charset == "binary"):
+    if column.charset and not is_supported(column.charset) and not (labelled and column.charset == "binary"):
         raise _not_covered(table, column, f"{described.declared} in {column.charset}")
     return column
 

@@ -55,10 +55,10 @@ def expand(kind: int, body: Iterable[bytes], header: bytes) -> Iterator[bytes]:
     if kind == _TRANSACTION_PAYLOAD:
         yield from _payload(body)
     else:
-        yield plain_event(kind, header, b"".join(body))
+        yield uncompress_event(kind, header, b"".join(body))
 
 
-def plain_event(kind: int, header: bytes, body: bytes) -> bytes:
+def uncompress_event(kind: int, header: bytes, body: bytes) -> bytes:
     """MariaDB's compressed event as the one it was made from.
 
     Raises:
@@ -67,10 +67,10 @@ def plain_event(kind: int, header: bytes, body: bytes) -> bytes:
     head = _query_head(body) if kind == _QUERY_COMPRESSED else _rows_head(kind, body)
     content = body[:head] + _inflated(body[head:])
     plain = QUERY if kind == _QUERY_COMPRESSED else PLAIN_ROWS[kind]
-    return retyped(header, plain, content)
+    return with_type(header, plain, content)
 
 
-def retyped(header: bytes, kind: int, content: bytes) -> bytes:
+def with_type(header: bytes, kind: int, content: bytes) -> bytes:
     """An event with that header but another type and body."""
     return header[:4] + bytes([kind]) + header[5:9] + struct.pack("<I", HEADER + len(content)) + header[13:] + content
 
@@ -83,7 +83,7 @@ def _query_head(body: bytes) -> int:
     cursor.take(2)
     cursor.take(cursor.number(2))
     cursor.take(name + 1)
-    return cursor.at
+    return cursor.offset
 
 
 def _rows_head(kind: int, body: bytes) -> int:
@@ -92,9 +92,9 @@ def _rows_head(kind: int, body: bytes) -> int:
     cursor.take(_ROWS_FIXED)
     if PLAIN_ROWS[kind] >= _VERSION_2:
         cursor.take(max(cursor.number(2), 2) - 2)
-    columns = cursor.packed()
+    columns = cursor.length_encoded()
     cursor.take((columns + 7) // 8 * (2 if kind in _UPDATES else 1))
-    return cursor.at
+    return cursor.offset
 
 
 def _inflated(data: bytes) -> bytes:
@@ -107,7 +107,7 @@ def _inflated(data: bytes) -> bytes:
         raise BinlogFormatError("a compressed event says to be larger than an event can be", why=f"{size} bytes")
     machine = zlib.decompressobj()
     try:
-        found = machine.decompress(cursor.take(cursor.left), size + 1)
+        found = machine.decompress(cursor.take(cursor.remaining), size + 1)
     except zlib.error as error:
         raise BinlogFormatError("a compressed event cannot be expanded", why=str(error)) from error
     if len(found) != size or not machine.eof or machine.unused_data:
@@ -144,12 +144,12 @@ def _payload_fields(head: bytes) -> tuple[int, int, int, int]:
     """Where the payload starts, its size, compression and uncompressed size."""
     cursor = Cursor(head)
     values: dict[int, int] = {}
-    while kind := cursor.packed():
-        value = Cursor(cursor.take(cursor.packed()))
-        values[kind] = value.packed()
+    while kind := cursor.length_encoded():
+        value = Cursor(cursor.take(cursor.length_encoded()))
+        values[kind] = value.length_encoded()
     if 1 not in values or 2 not in values:
         raise BinlogFormatError("a compressed transaction does not say how it is compressed")
-    return cursor.at, values[1], values[2], values.get(3, values[1])
+    return cursor.offset, values[1], values[2], values.get(3, values[1])
 
 
 def _limited(first: bytes, rest: Iterator[bytes], size: int) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 
 from loader.binlog.constants import HEADER, PARTIAL_ROW_DATA, event_name
-from loader.binlog.events.compressed_events import PLAIN_ROWS, plain_event, retyped
+from loader.binlog.events.compressed_events import PLAIN_ROWS, uncompress_event, with_type
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, LoaderError, UnsupportedError
 
 HEAD_MOST = HEADER + 17
@@ -115,8 +115,8 @@ def row_event(event: bytes) -> tuple[bytes, bool]:
     if length not in (len(event), (len(event) + _CHECKSUM) & _EVENT_MOST):
         raise _damage(f"fragments hold {len(event)} bytes of a row event that says to have {length}")
     if kind not in PLAIN_ROWS:
-        return retyped(header, kind, body), False
+        return with_type(header, kind, body), False
     try:
-        return plain_event(kind, header, body), True
+        return uncompress_event(kind, header, body), True
     except LoaderError:
-        return retyped(header, PLAIN_ROWS[kind], body), False
+        return with_type(header, PLAIN_ROWS[kind], body), False

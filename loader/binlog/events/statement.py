@@ -14,7 +14,7 @@ from typing import NamedTuple
 from loader.binlog.byte_cursor import Cursor
 from loader.binlog.constants import EXECUTE_LOAD_QUERY
 from loader.binlog.values.charsets import charset_of
-from loader.binlog.values.codepages import decoded
+from loader.binlog.values.codepages import decode_text
 
 _LOAD_FIELDS = 13
 _FLAGS2, _SQL_MODE, _AUTO_INCREMENT, _CHARSET, _TIME_ZONE, _CATALOG = 0, 1, 3, 4, 5, 6
@@ -24,7 +24,7 @@ _LENGTH_FIRST = {_TIME_ZONE, _CATALOG}
 
 @dataclass(frozen=True)
 class LogStatement:
-    """A statement of the log; `seqno` is its transaction's. `beside_rows`: that holds rows of captured tables too.
+    """A statement of the log; `seqno` is its transaction's. `with_rows`: that holds rows of captured tables too.
 
     `beside`: the names of these tables, in order, only for a ROLLBACK. `sql_mode`: the bits that the server's
     documentation gives it. `server_charset`: that a database gets for which its statement names none; empty when the
@@ -37,10 +37,10 @@ class LogStatement:
     text: str
     sql_mode: int
     mariadb: bool
-    beside_rows: bool
+    with_rows: bool
     server_charset: str = ""
     skipped: bool = False
-    beside: tuple[str, ...] = ()
+    row_tables: tuple[str, ...] = ()
 
 
 class Query(NamedTuple):
@@ -68,7 +68,7 @@ def read_query(kind: int, body: bytes) -> Query:
     database = cursor.text(name)
     cursor.take(1)
     charsets = found.get(_CHARSET, b"")
-    text = _text(cursor.take(cursor.left), charsets)
+    text = _text(cursor.take(cursor.remaining), charsets)
     server = charset_of(int.from_bytes(charsets[4:6], "little")) if charsets else ""
     return Query(database, text, int.from_bytes(found.get(_SQL_MODE, b""), "little"), server)
 
@@ -76,7 +76,7 @@ def read_query(kind: int, body: bytes) -> Query:
 def _variables(cursor: Cursor) -> dict[int, bytes]:
     """The values of the first status variables: both servers write those that are used here before all that are not."""
     found = {}
-    while cursor.left and (code := cursor.number(1)) in _SIZES.keys() | _LENGTH_FIRST:
+    while cursor.remaining and (code := cursor.number(1)) in _SIZES.keys() | _LENGTH_FIRST:
         found[code] = cursor.take(cursor.number(1) if code in _LENGTH_FIRST else _SIZES[code])
     return found
 
@@ -85,6 +85,6 @@ def _text(raw: bytes, charsets: bytes) -> str:
     """The statement, which is in the client's character set; U+FFFD for bytes that this does not have."""
     charset = charset_of(int.from_bytes(charsets[:2], "little"))
     try:
-        return decoded("utf8mb4" if raw.isascii() or not charsets or charset == "binary" else charset, raw)
+        return decode_text("utf8mb4" if raw.isascii() or not charsets or charset == "binary" else charset, raw)
     except (UnicodeDecodeError, LookupError):
         return raw.decode("utf-8", "replace")

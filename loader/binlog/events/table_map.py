@@ -13,7 +13,7 @@ from functools import cached_property
 from loader.binlog.byte_cursor import Cursor
 from loader.binlog.program import label_bytes
 from loader.binlog.values.charsets import charset_of
-from loader.binlog.values.codepages import decoded
+from loader.binlog.values.codepages import decode_text
 from loader.binlog.values.operations import OLD_FORMAT, PACKED
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import ADDRESS_BYTES, GROWING_TEXTS, SEQUENCE, TEXTS, Column, TableName, TableSchema
@@ -170,10 +170,10 @@ def read_table_map(body: bytes) -> TableMap:
     cursor.take(1)
     table = cursor.text(cursor.number(1))
     cursor.take(1)
-    kinds = cursor.take(cursor.packed())
-    metadata = cursor.take(cursor.packed())
+    kinds = cursor.take(cursor.length_encoded())
+    metadata = cursor.take(cursor.length_encoded())
     cursor.take((len(kinds) + 7) // 8)
-    return TableMap(TableName(schema, table), kinds, metadata, cursor.take(cursor.left))
+    return TableMap(TableName(schema, table), kinds, metadata, cursor.take(cursor.remaining))
 
 
 def _typed(kind: int, metadata: Cursor, table: TableName) -> tuple[int, bytes]:
@@ -193,14 +193,14 @@ def _typed(kind: int, metadata: Cursor, table: TableName) -> tuple[int, bytes]:
 def _read_optional(block: bytes) -> _Optional:
     found = _Optional()
     cursor = Cursor(block)
-    while cursor.left:
+    while cursor.remaining:
         kind = cursor.number(1)
-        value = Cursor(cursor.take(cursor.packed()))
+        value = Cursor(cursor.take(cursor.length_encoded()))
         if kind == 1:
-            bits = value.take(value.left)
+            bits = value.take(value.remaining)
             found.unsigned = [bool(byte >> (7 - i) & 1) for byte in bits for i in range(8)]
         elif kind in (2, 10):
-            default = value.packed()
+            default = value.length_encoded()
             pairs = dict(_pairs(value))
             if kind == 2:
                 found.default_charset, found.charsets = default, pairs
@@ -213,12 +213,12 @@ def _read_optional(block: bytes) -> _Optional:
             else:
                 found.label_charsets = listed
         elif kind == 4:
-            while value.left:
-                found.names.append(value.text(value.packed()))
+            while value.remaining:
+                found.names.append(value.text(value.length_encoded()))
         elif kind in (5, 6):
             lists = found.sets if kind == 5 else found.enums
-            while value.left:
-                lists.append([value.take(value.packed()) for _ in range(value.packed())])
+            while value.remaining:
+                lists.append([value.take(value.length_encoded()) for _ in range(value.length_encoded())])
         elif kind == 8:
             found.key = list(_numbers(value))
         elif kind == 9:
@@ -227,13 +227,13 @@ def _read_optional(block: bytes) -> _Optional:
 
 
 def _numbers(cursor: Cursor) -> Iterator[int]:
-    while cursor.left:
-        yield cursor.packed()
+    while cursor.remaining:
+        yield cursor.length_encoded()
 
 
 def _pairs(cursor: Cursor) -> Iterator[tuple[int, int]]:
-    while cursor.left:
-        yield cursor.packed(), cursor.packed()
+    while cursor.remaining:
+        yield cursor.length_encoded(), cursor.length_encoded()
 
 
 def _possible(kind: int, meta: bytes, table: TableName, name: str) -> None:
@@ -401,7 +401,7 @@ def _old(name: str, kind: str, mariadb: bool, told: Column | None, table: TableN
 
 def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: TableName) -> Column:
     try:
-        texts = tuple(decoded(charset, label) for label in labels)
+        texts = tuple(decode_text(charset, label) for label in labels)
     except (UnicodeDecodeError, LookupError) as error:
         raise UnsupportedError(
             f"labels in {charset} are not covered", why=str(error), table=table, column=name

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from loader.binlog.native.compiler import builtin
 from loader.binlog.native.memory import check_bytes
 
-FEWEST = 64
+MIN_BYTES = 64
 """Bytes that `fold` takes at least."""
 
 _FOLD_64 = (0x0154442BD4, 0x01C6E41596)
@@ -26,7 +26,7 @@ _POLYNOMIAL = (0x01DB710641, 0x01F7011641)
 _LOW_HALVES = (0xFFFFFFFF, 0xFFFFFFFF)
 
 
-def available() -> bool:
+def has_instruction() -> bool:
     """Whether this machine's processor has the instruction."""
     return bool(llvm.get_host_cpu_features().get("pclmul"))
 
@@ -102,7 +102,7 @@ class _Emitter:
 
 
 def _make(numba: Any) -> Any:
-    if not available():
+    if not has_instruction():
         return numba.njit(_unchanged)
 
     @numba.extending.intrinsic
@@ -111,7 +111,7 @@ def _make(numba: Any) -> Any:
             made = context.make_array(signature.args[0])(context, builder, args[0])
             emit = _Emitter(builder, made.data)
             start, end = args[1], args[2]
-            check_bytes(context, builder, made, start, emit.number(FEWEST))
+            check_bytes(context, builder, made, start, emit.number(MIN_BYTES))
             check_bytes(context, builder, made, start, builder.sub(end, start))
             at = numba.core.cgutils.alloca_once_value(builder, builder.add(start, emit.number(64)))
             first = builder.insert_element(emit.constant((0, 0)), builder.zext(args[3], emit.word), emit.number(0))

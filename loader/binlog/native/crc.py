@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loader.binlog.native.carryless_crc import FEWEST, available, fold
+from loader.binlog.native.carryless_crc import MIN_BYTES, fold, has_instruction
 from loader.binlog.native.compiler import part
 from loader.binlog.native.memory import load32
 
@@ -25,7 +25,7 @@ def _tables() -> NDArray[np.uint32]:
 
 
 _T = _tables()
-_FOLDS = available()
+_FOLDS = has_instruction()
 _FULL = np.uint32(0xFFFFFFFF)
 _LOW = np.uint32(0xFF)
 _8 = np.uint32(8)
@@ -38,7 +38,7 @@ def crc32(buf: NDArray[np.uint8], start: int, end: int) -> np.uint32:
     """CRC-32 of buf[start:end]."""
     c = _FULL
     i = start
-    if _FOLDS and end - start >= FEWEST:
+    if _FOLDS and end - start >= MIN_BYTES:
         c = fold(buf, start, end, c)
         i = start + (end - start) // 16 * 16
     while i + 8 <= end:

@@ -37,13 +37,13 @@ _BEYOND = 0x90  # from this byte on, four bytes of gb18030 are characters above 
 _HOLES = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # of cp1252, which the servers' latin1 keeps as they are
 
 
-def covered(charset: str) -> bool:
-    """Whether text of the character set is covered, here or as UTF-8 or latin1."""
+def is_supported(charset: str) -> bool:
+    """Whether text of the character set is supported, here or as UTF-8 or latin1."""
     return charset in {"utf8mb4", "utf8mb3", "latin1", *UNICODE, *SINGLE, *WITH_PAIRS}
 
 
 @cache
-def table_of(charset: str) -> NDArray[np.uint16]:
+def codepage_of(charset: str) -> NDArray[np.uint16]:
     """The table of one of the sets of SINGLE and WITH_PAIRS."""
     return _tables()[charset]
 
@@ -80,11 +80,11 @@ def sequences(charset: str) -> list[bytes]:
 
 @cache
 def _characters(charset: str) -> dict[bytes, str]:
-    codes = table_of(charset).tolist()
+    codes = codepage_of(charset).tolist()
     return {raw: chr(code) for raw, code in zip(sequences(charset), codes, strict=True) if code or raw == b"\0"}
 
 
-def decoded(charset: str, raw: bytes) -> str:
+def decode_text(charset: str, raw: bytes) -> str:
     """The text of some bytes, for labels; the kernels decode rows.
 
     Raises:

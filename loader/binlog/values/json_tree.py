@@ -63,11 +63,11 @@ def apply_diffs(tree: Tree, diffs: bytes) -> Tree:
         BinlogFormatError: damaged diffs, or one that does not fit the tree.
     """
     cursor = Cursor(diffs)
-    while cursor.left:
+    while cursor.remaining:
         operation = cursor.number(1)
-        path = cursor.take(cursor.packed()).decode("utf-8", "replace")
+        path = cursor.take(cursor.length_encoded()).decode("utf-8", "replace")
         legs = _legs(path)
-        value = None if operation == _REMOVE else read_tree(cursor.take(cursor.packed()))
+        value = None if operation == _REMOVE else read_tree(cursor.take(cursor.length_encoded()))
         if not legs or operation > _REMOVE or not _applied(tree, operation, legs, value):
             raise BinlogFormatError("a JSON diff does not fit the document before it", path=path)
     return tree

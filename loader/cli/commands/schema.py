@@ -42,7 +42,7 @@ def show(
     known = found.known()
     out.line(f"table {table} at {found.at}")
     if known.schema is None:
-        out.line(f"its columns are not known: {known.unknown}")
+        out.line(f"its columns are not known: {known.unreadable_why}")
         return
     out.rows(("column", "type", "charset"), [(one.name, str(one), one.charset) for one in known.schema.columns])
     key = f"({', '.join(known.schema.key)})" if known.schema.key else "none"

@@ -30,8 +30,8 @@ def judge(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]
         mode, mariadb = statement.sql_mode, statement.mariadb
         found = effect(statement.text, statement.database, mode, mariadb, folds=plan.folds)
         concerned = tuple(str(name) for name in found.tables if captured(name))
-        if found.kind is Kind.UNDO and statement.beside_rows:
-            barriers.append(_barrier(statement, statement.beside, plan))
+        if found.kind is Kind.UNDO and statement.with_rows:
+            barriers.append(_barrier(statement, statement.row_tables, plan))
         elif found.kind is Kind.ROWS:
             if marked := tuple(str(name) for name in found.tables if name in markers):
                 raise _statement_format(statement, marked)

@@ -51,7 +51,7 @@ def _fill(chain: PlanChain, schemas: SchemaStore, name: TableName, manifest: Man
     if manifest.left_out:
         raise _still_missing(manifest, manifest.left_out[0])
     for table in schemas.get(manifest.schemas_after).tables:
-        if table.name == name and not table.known().unknown:
+        if table.name == name and not table.known().unreadable_why:
             schemas.keep(
                 GivenSchema(
                     source=manifest.source,

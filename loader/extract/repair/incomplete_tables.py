@@ -10,10 +10,10 @@ from loader.model.table import TableName
 from loader.staging.documents import LeftOut, Plan
 
 if TYPE_CHECKING:  # the driver has no use for the codec
-    from loader.binlog.table_registry import Unread
+    from loader.binlog.table_registry import UnstagedRow
 
 
-def left_out(plan: Plan, file: str, unread: Mapping[TableName, Unread]) -> dict[TableName, LeftOut]:
+def left_out(plan: Plan, file: str, unread: Mapping[TableName, UnstagedRow]) -> dict[TableName, LeftOut]:
     """What a manifest says of the tables that could not be read in a log file."""
     return {name: _of(plan, file, name, one) for name, one in unread.items()}
 
@@ -26,7 +26,7 @@ def firsts(found: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
     return tuple(by_table.values())
 
 
-def _of(plan: Plan, file: str, name: TableName, unread: Unread) -> LeftOut:
+def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow) -> LeftOut:
     error = unread.error
     column = f"column {error.where['column']}" if "column" in error.where else ""
     return LeftOut(

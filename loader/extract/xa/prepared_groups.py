@@ -148,7 +148,7 @@ def unknown(event: Decided) -> DataError:
 def as_statement(event: Decided) -> LogStatement:
     """A commit as a statement that changed rows which the log does not have."""
     text, position = f"XA COMMIT {event.xid}", f"{event.file}:{event.end}"
-    return LogStatement(event.seqno, position, "", text, 0, mariadb=False, beside_rows=False)
+    return LogStatement(event.seqno, position, "", text, 0, mariadb=False, with_rows=False)
 
 
 def _place(event: XaEvent) -> tuple[int, int]:

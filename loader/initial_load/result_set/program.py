@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pymysql.protocol import FieldDescriptorPacket
 
-from loader.binlog.program import joined_tables, table_places, text_operation
+from loader.binlog.program import codepage_array, codepage_offsets, text_operation
 from loader.binlog.values import operations as log
 from loader.binlog.values.charsets import charset_of
 from loader.binlog.values.vectors import VECTOR_ROOM
@@ -59,8 +59,12 @@ class Program:
     tables: NDArray[np.uint16]
 
 
-def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPacket], *, hexed: bool = False) -> Program:
-    """For the binary result rows of the table, with text in the character sets of its columns; see HEXED for `hexed`.
+def compile_program(
+    schema: TableSchema, described: Sequence[FieldDescriptorPacket], *, hex_fallback: bool = False
+) -> Program:
+    """Compile the program for binary result rows of a table, with text in the character sets of its columns.
+
+    `hex_fallback`: see HEXED.
 
     Raises:
         DataError: the server describes other columns than the schema has: the table was altered. Or the schema is not
@@ -69,7 +73,7 @@ def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPack
     check_ranges(schema)
     if len(described) != len(schema.columns):
         raise _altered(schema, "another number of columns")
-    first = table_places(schema.columns)
+    first = codepage_offsets(schema.columns)
     rows = []
     for column, field in zip(schema.columns, described, strict=True):
         operation, size, fits = _program(column, field)
@@ -77,12 +81,12 @@ def compile_program(schema: TableSchema, described: Sequence[FieldDescriptorPack
             raise _altered(schema, f"{field.name} has type {field.type_code} of the protocol now", column)
         rows.append((VECTOR, 0, 0, 0, VECTOR_ROOM) if column.type == "vector" else (operation, size, 0, 0, 2))
         if operation == TEXT and column.charset not in {"", "binary"}:
-            rows[-1] = _text(schema, column, field, first, hexed)
-    return Program(np.array(rows, np.int64).reshape(len(rows), 5), joined_tables(tuple(first)))
+            rows[-1] = _text(schema, column, field, first, hex_fallback)
+    return Program(np.array(rows, np.int64).reshape(len(rows), 5), codepage_array(tuple(first)))
 
 
 def _text(
-    schema: TableSchema, column: Column, field: FieldDescriptorPacket, first: dict[str, int], hexed: bool
+    schema: TableSchema, column: Column, field: FieldDescriptorPacket, first: dict[str, int], hex_fallback: bool
 ) -> tuple[int, int, int, int, int]:
     """The fields of a text, which comes in the column's own character set."""
     found = charset_of(field.charsetnr)
@@ -90,7 +94,7 @@ def _text(
     if found != column.charset or known is None:
         raise _altered(schema, f"{field.name} has character set {found} now", column)
     operation, x, y, most = known
-    return _TEXTS[operation] + (log.HEXED if hexed else 0), 0, x, y, most
+    return _TEXTS[operation] + (log.HEXED if hex_fallback else 0), 0, x, y, most
 
 
 def _program(column: Column, field: FieldDescriptorPacket) -> tuple[int, int, bool]:

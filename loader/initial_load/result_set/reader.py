@@ -49,13 +49,15 @@ def line_head(seqno: int, committed_at: str) -> bytes:
 class ResultReader:
     """Reads results on one connection. `schema` is of the columns that its statements select.
 
-    `hexed`: bytes that are no text of their character set are written as hex; else they are an error.
+    `hex_fallback`: bytes that are no text of their character set are written as hex; else they are an error.
     """
 
-    def __init__(self, connection: Connection[Any], schema: TableSchema, head: bytes, *, hexed: bool = False) -> None:
+    def __init__(
+        self, connection: Connection[Any], schema: TableSchema, head: bytes, *, hex_fallback: bool = False
+    ) -> None:
         self._connection = connection
         self._schema = schema
-        self._hexed = hexed
+        self._hex_fallback = hex_fallback
         self._head = np.frombuffer(head, np.uint8).copy()
         self._block: Bytes = np.empty(_BLOCK, np.uint8)
         self._out: Bytes = np.empty(_OUT_BYTES, np.uint8)
@@ -68,7 +70,7 @@ class ResultReader:
             DataError: a result that does not fit the schema.
         """
         number = self._prepare(statement)
-        program = compile_program(self._schema, self._execute(number), hexed=self._hexed)
+        program = compile_program(self._schema, self._execute(number), hex_fallback=self._hex_fallback)
         state = np.zeros(4, np.int64)
         size = self._buffered()
         while True:

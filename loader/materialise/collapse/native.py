@@ -22,7 +22,7 @@ from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import LastRecords, NotSupportedNatively
 from loader.native_collapse.parquet_files import write_parquet
-from loader.schema.evolution import Kept
+from loader.schema.evolution import ColumnOrigin
 from loader.spark.job import on_one_machine
 from loader.store.base import Store
 from loader.typemap import spark_type
@@ -58,7 +58,7 @@ def _is_supported(session: SparkSession, work: Work) -> bool:
     if not known or not on_one_machine(session):
         return False
     source = work.sources[0]
-    own = {column.name: Kept(column.name) for column in work.schema.columns}
+    own = {column.name: ColumnOrigin(column.name) for column in work.schema.columns}
     whole = [dict(window.origins) == own and window.through >= work.target for window in source.windows]
     if whole != [True] or (source.schema.columns, source.schema.key) != (work.schema.columns, work.schema.key):
         return False

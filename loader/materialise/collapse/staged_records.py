@@ -18,7 +18,7 @@ from loader.materialise.conditions import any_of
 from loader.materialise.plan.frame_columns import places
 from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work
 from loader.model.table import Column
-from loader.schema.evolution import Kept, Origin
+from loader.schema.evolution import ColumnOrigin, Origin
 from loader.store.base import Store
 from loader.typemap import form, spark_type
 
@@ -47,7 +47,7 @@ def columns_cast_apart(work: Work, place: int) -> dict[Column, list[int]]:
     apart: dict[Column, list[int]] = {}
     for number, source in enumerate(work.sources):
         origins = [window.origins[column.name] for window in source.windows]
-        kept = {source.schema.column(origin.old) for origin in origins if isinstance(origin, Kept)}
+        kept = {source.schema.column(origin.old) for origin in origins if isinstance(origin, ColumnOrigin)}
         for old in kept:
             if form(old) is not form(column) or spark_type(old) != spark_type(column):
                 apart.setdefault(old, []).append(number)
@@ -71,7 +71,7 @@ def _absent_bitmap(source: FileGroup, window: RecordRange, work: Work) -> Expres
     """The bitmap of the columns that are left out, of those that the table has."""
     names = [column.name for column in source.schema.columns]
     origins = [window.origins[column.name] for column in work.schema.columns]
-    olds = [names.index(origin.old) if isinstance(origin, Kept) else None for origin in origins]
+    olds = [names.index(origin.old) if isinstance(origin, ColumnOrigin) else None for origin in origins]
     if olds == list(range(len(names))):
         return sf.col("_absent")
     bits = [sf.lit(0) if old is None else is_absent(old).cast("int") for old in olds]
@@ -112,7 +112,7 @@ def _by_range(source: FileGroup, values: Sequence[Expression]) -> Expression:
 
 
 def _text(source: FileGroup, origin: Origin) -> Expression:
-    if isinstance(origin, Kept):
+    if isinstance(origin, ColumnOrigin):
         names = [column.name for column in source.schema.columns]
         return sf.col(places(source.schema)[names.index(origin.old)])
     return sf.lit(None if origin.text is None else escape(origin.text)).cast("string")

@@ -42,7 +42,7 @@ from loader.materialise.rules import DEFAULT, check_rule
 from loader.materialise.spec import TableResult
 from loader.model.table import TableSchema
 from loader.resources import sql
-from loader.schema.evolution import Kept
+from loader.schema.evolution import ColumnOrigin
 from loader.staging.documents import Manifest
 from loader.store.base import Store
 
@@ -83,7 +83,7 @@ def load_work(manifest: Manifest) -> Work:
     if len(schemas) != 1 or manifest.start != manifest.stop or not inserts_only:
         raise StagedDataError("this is no manifest of an initial load of one table", position=manifest.start)
     schema, files = schemas[0], tuple(file for file in manifest.files if file.rows)
-    as_they_are = {column.name: Kept(column.name) for column in schema.columns}
+    as_they_are = {column.name: ColumnOrigin(column.name) for column in schema.columns}
     source = FileGroup(schema, files, (RecordRange(0, manifest.start_seqno, as_they_are),))
     return Work(
         name=schema.name,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from loader.materialise.plan.timeline import Epoch, match_columns
 from loader.model.table import TableSchema
-from loader.schema.evolution import Kept
+from loader.schema.evolution import ColumnOrigin
 
 ALIAS_PREFIX = "_loader_"
 """Begins the name of a column that is not published yet."""
@@ -28,7 +28,7 @@ def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
             origin = epoch.origins[column.name]
             if number == 0:
                 each[column.name] = column.name
-            elif isinstance(origin, Kept):
+            elif isinstance(origin, ColumnOrigin):
                 each[column.name] = found[-1][origin.old]
             else:
                 each[column.name] = f"{ALIAS_PREFIX}{number}_{column.name}"
@@ -43,6 +43,6 @@ def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
 
 def assign_reload_aliases(old: TableSchema, new: TableSchema) -> Aliases:
     """The names of the columns of a table that is made anew with other columns, of which some may be there already."""
-    as_it_is = {column.name: Kept(column.name) for column in old.columns}
+    as_it_is = {column.name: ColumnOrigin(column.name) for column in old.columns}
     epochs = (Epoch(old, as_it_is, 0, 0), Epoch(new, match_columns(old, new), 0, 0))
     return assign_aliases(epochs, new=False)[-1]

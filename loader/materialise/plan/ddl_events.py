@@ -242,7 +242,7 @@ class _StatementEvents:
         return UnsupportedError(
             f"a statement that {what}: {self.barrier.statement[:200]}",
             why=why,
-            hint=changes.cure_of(self.name, why),
+            hint=changes.recovery_hint(self.name, why),
             table=self.name,
             position=self.barrier.position,
         )

@@ -15,7 +15,7 @@ from loader.materialise.plan.timeline import Epoch, Lifecycle, Timeline, compose
 from loader.materialise.rules import TableRule
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import Column, TableName, TableSchema
-from loader.schema.evolution import Added, Kept, Origin
+from loader.schema.evolution import ColumnOrigin, ConstantOrigin, Origin
 from loader.staging.documents import Manifest, StagedFile
 from loader.typemap import form
 
@@ -300,7 +300,7 @@ def _has_same_key(before: Epoch, after: Epoch) -> bool:
     """Whether equal staged texts are equal keys in both."""
     old = [before.schema.column(name) for name in before.schema.key]
     origins = [after.origins[name] for name in after.schema.key]
-    kept = [origin.old if isinstance(origin, Kept) else None for origin in origins]
+    kept = [origin.old if isinstance(origin, ColumnOrigin) else None for origin in origins]
     new = [after.schema.column(name) for name in after.schema.key]
     same = kept == [column.name for column in old]
     return same and all(
@@ -319,14 +319,14 @@ def _fill_stages(epochs: Sequence[Epoch], names: Aliases) -> list[Stage]:
     constants = {
         name: origin.text
         for name, origin in compose_origins(epochs).items()
-        if isinstance(origin, Added) and origin.text is not None
+        if isinstance(origin, ConstantOrigin) and origin.text is not None
     }
     return [FillColumns(epochs[-1].schema, names, constants)] if constants else []
 
 
 def _check_stages(epoch: Epoch, before: Aliases) -> list[Stage]:
     """What must be true of rows of the epoch before, so that they did not change."""
-    kept = [origin for origin in epoch.origins.values() if isinstance(origin, Kept)]
+    kept = [origin for origin in epoch.origins.values() if isinstance(origin, ColumnOrigin)]
     longest = {before[origin.old]: origin.longest for origin in kept if origin.longest is not None}
     numbered = tuple(before[origin.old] for origin in kept if origin.numbered)
     dated = tuple(before[origin.old] for origin in kept if origin.dated)

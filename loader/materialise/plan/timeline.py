@@ -20,7 +20,7 @@ from loader.materialise.plan.ddl_events import (
     TableRemoved,
 )
 from loader.model.table import TableName, TableSchema
-from loader.schema.evolution import Added, Evolution, Kept, Origin, Step, evolve
+from loader.schema.evolution import ColumnOrigin, ConstantOrigin, Evolution, Origin, Step, evolve
 from loader.staging.documents import Manifest, StagedFile
 from loader.typemap import spark_type, widened_type
 
@@ -94,7 +94,7 @@ class _TimelineBuilder:
         self.rows = 0
         self.copied: CopySource | None = None
         if standing.schema is not None:
-            origins = {column.name: Kept(column.name) for column in standing.schema.columns}
+            origins = {column.name: ColumnOrigin(column.name) for column in standing.schema.columns}
             self.epochs.append(Epoch(standing.schema, origins, standing.applied, standing.applied))
 
     @property
@@ -265,19 +265,20 @@ def match_columns(old: TableSchema | None, new: TableSchema) -> dict[str, Origin
     """Origins of the columns of a table that was made anew: a column of the same name stays one if its type can."""
     before = {column.name: column for column in old.columns} if old else {}
     return {
-        column.name: Kept(column.name)
+        column.name: ColumnOrigin(column.name)
         if column.name in before and widened_type(spark_type(before[column.name]), spark_type(column))
-        else Added(None)
+        else ConstantOrigin(None)
         for column in new.columns
     }
 
 
 def compose_origins(epochs: Sequence[Epoch]) -> dict[str, Origin]:
     """Where rows of the first of these epochs have the values of the columns of the last one."""
-    origins: dict[str, Origin] = {column.name: Kept(column.name) for column in epochs[-1].schema.columns}
+    origins: dict[str, Origin] = {column.name: ColumnOrigin(column.name) for column in epochs[-1].schema.columns}
     for epoch in reversed(epochs[1:]):
         origins = {
-            name: epoch.origins[origin.old] if isinstance(origin, Kept) else origin for name, origin in origins.items()
+            name: epoch.origins[origin.old] if isinstance(origin, ColumnOrigin) else origin
+            for name, origin in origins.items()
         }
     return origins
 

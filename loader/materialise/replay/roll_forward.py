@@ -22,7 +22,7 @@ from loader.materialise.plan.staging_gaps import check_rows_staged
 from loader.materialise.plan.timeline import TableState, Timeline, build_timeline
 from loader.materialise.rules import TableRule
 from loader.model.table import TableName, TableSchema
-from loader.schema.evolution import Kept
+from loader.schema.evolution import ColumnOrigin
 from loader.staging.documents import Manifest
 
 
@@ -89,7 +89,7 @@ def _keeps_table(events: Sequence[TableEvent], rule: TableRule) -> bool:
 
 def _keeps_schema(timeline: Timeline, schema: TableSchema) -> bool:
     """Whether no statement changed what rows consist of, not even for a while."""
-    same = {column.name: Kept(column.name) for column in schema.columns}
+    same = {column.name: ColumnOrigin(column.name) for column in schema.columns}
     shapes = ((epoch.schema.columns, epoch.schema.key, dict(epoch.origins)) for epoch in timeline.epochs)
     return all(shape == (schema.columns, schema.key, same) for shape in shapes)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from loader.binlog.constants import HEADER
 from loader.binlog.events.fragments import HEAD_MOST, Group, row_event
 from loader.binlog.format import LogFormat
-from loader.binlog.index import Expanded, placed
+from loader.binlog.index import ExpandedEvent, error_place
 from loader.errors import BinlogFormatError
 from loader.transport.base import LogFile
 from loader.transport.pieces import outer_event, read_exactly
@@ -30,7 +30,7 @@ def are_whole(log: LogFile, offset: int, stop: int, form: LogFormat, file: str) 
     return group.whole
 
 
-def gathered(log: LogFile, offset: int, form: LogFormat, file: str) -> Expanded:
+def gathered(log: LogFile, offset: int, form: LogFormat, file: str) -> ExpandedEvent:
     """The row event whose first fragment stands at `offset`.
 
     Raises:
@@ -44,9 +44,9 @@ def gathered(log: LogFile, offset: int, form: LogFormat, file: str) -> Expanded:
         for piece in outer_event(log, at, form, file)[1]:
             event += piece[before:]
             before = max(0, before - len(piece))
-    with placed(file, offset):
+    with error_place(file, offset):
         plain, compressed = row_event(bytes(event))
-    return Expanded([plain], end, group.total, HEADER if compressed else 0, len(event) + form.checksum)
+    return ExpandedEvent([plain], end, group.total, HEADER if compressed else 0, len(event) + form.checksum)
 
 
 def _fragments(
@@ -62,7 +62,7 @@ def _fragments(
         size = int.from_bytes(header[9:13], "little")
         if at + size > stop:
             return
-        with placed(file, at):
+        with error_place(file, at):
             if size < HEADER + form.checksum:
                 raise BinlogFormatError("this is not an event: its length cannot be right")
             start = group.add(read_exactly(log, at, min(size, HEAD_MOST), file).tobytes(), form.checksum)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from loader.binlog.constants import HEADER, PARTIAL_ROW_DATA
 from loader.binlog.events.compressed_events import expand
 from loader.binlog.format import HEAD_BYTES, LogFormat, read_format
-from loader.binlog.index import Expanded, Outer, Walk
+from loader.binlog.index import ExpandedEvent, OuterEvent, Walk
 from loader.reader.files.fragments import are_whole, gathered
 from loader.transport.base import LogFile
 from loader.transport.pieces import outer_event, read_exactly
@@ -47,7 +47,7 @@ class LogBytes:
         """These bytes. Raises BinlogFormatError when the file became shorter."""
         return read_exactly(self._log, offset, size, self.name)
 
-    def is_whole(self, outer: Outer, stop: int) -> bool:
+    def is_whole(self, outer: OuterEvent, stop: int) -> bool:
         """Whether an event that holds others ends by the byte `stop`, and every fragment if it is the first of some.
 
         Raises:
@@ -57,7 +57,7 @@ class LogBytes:
             return are_whole(self._log, outer.offset, stop, self.form, self.name)
         return outer.end <= stop
 
-    def expanded(self, offset: int) -> Expanded:
+    def expanded(self, offset: int) -> ExpandedEvent:
         """What is in the event there, or in the fragments that begin there.
 
         Raises:
@@ -68,7 +68,7 @@ class LogBytes:
         if header[4] == PARTIAL_ROW_DATA:
             return gathered(self._log, offset, self.form, self.name)
         size = int.from_bytes(header[9:13], "little")
-        return Expanded(expand(header[4], pieces, header), offset + size, 1, HEADER, size)
+        return ExpandedEvent(expand(header[4], pieces, header), offset + size, 1, HEADER, size)
 
 
 def log_bytes(log: LogFile, name: str) -> LogBytes:
@@ -113,7 +113,7 @@ def steps(log: LogBytes, walk: Walk, stop: int) -> Iterator[tuple[Block, int, bo
         if used:
             yield block[:used], base, False
         if walk.outer and log.is_whole(walk.outer, stop):
-            for piece, at in walk.expanding(log.expanded(walk.outer.offset)):
+            for piece, at in walk.expand_steps(log.expanded(walk.outer.offset)):
                 yield piece, at, True
             used = len(block)
         elif walk.outer or (not used and ahead.ended):

@@ -76,9 +76,9 @@ class SourceServer:
         _, registry, *_ = self._walked(start, stop)
         return {program.schema.name: program.schema for program in registry.programs}
 
-    def logged_lines(self, start: Position, stop: Position, *, hexed: bool = False) -> dict[TableName, bytes]:
+    def logged_lines(self, start: Position, stop: Position, *, hex_fallback: bool = False) -> dict[TableName, bytes]:
         """What the log's row kernel stages, by table."""
-        data, registry, index, checksum = self._walked(start, stop, hexed)
+        data, registry, index, checksum = self._walked(start, stop, hex_fallback)
         found: dict[TableName, bytes] = {}
 
         def write(schema: TableSchema, lines: memoryview) -> None:
@@ -88,13 +88,15 @@ class SourceServer:
         stager.stage(data, start.logpos, index.rows, stager.timing(index.transactions))
         return found
 
-    def _walked(self, start: Position, stop: Position, hexed: bool = False) -> tuple[Any, TableRegistry, Any, int]:
+    def _walked(
+        self, start: Position, stop: Position, hex_fallback: bool = False
+    ) -> tuple[Any, TableRegistry, Any, int]:
         assert start.lognum == stop.lognum, "the log was rotated meanwhile"
         registry = TableRegistry(
             lambda name: name.schema == self.schema,
             mariadb=self.kind == "mariadb",
             known={schema.name: schema for schema in self.untold()}.get,
-            hexed=hexed,
+            hex_fallback=hex_fallback,
         )
         with FileTransport(str(self.server.log_dir)).open(start.file, start.logpos, stop.logpos) as log:
             checksum = log_bytes(log, start.file).form.checksum

@@ -21,7 +21,7 @@ COMMITTED = "2026-11-21 09:30:00.123456"
 
 
 def read(
-    source: SourceServer, table: str, where: str = "TRUE", *, hexed: bool = False
+    source: SourceServer, table: str, where: str = "TRUE", *, hex_fallback: bool = False
 ) -> tuple[TableSchema, list[bytes]]:
     """A table's schema and its rows as the reader stages them."""
     with source.connected() as connection:
@@ -29,7 +29,7 @@ def read(
         prepare_session(connection)
         columns = ", ".join(selected(column) for column in schema.columns)
         lines: list[bytes] = []
-        reader = ResultReader(connection, schema, line_head(54_000_000_000_123, COMMITTED), hexed=hexed)
+        reader = ResultReader(connection, schema, line_head(54_000_000_000_123, COMMITTED), hex_fallback=hex_fallback)
         statement = f"SELECT {columns} FROM {source.schema}.{table} WHERE {where}"
         rows = reader.read(statement, lambda block: lines.extend(bytes(block).splitlines(keepends=True)))
     assert rows == len(lines)
@@ -120,8 +120,8 @@ def test_bytes_that_the_character_set_does_not_have_are_named(source: SourceServ
         read(source, "t")
     assert caught.value.where["column"] == "v"
     assert 'undecodable = "hex"' in caught.value.hint
-    logged = source.logged_lines(start, source.log_end(), hexed=True)[source.name("t")].splitlines()
-    _, loaded = read(source, "t", hexed=True)
+    logged = source.logged_lines(start, source.log_end(), hex_fallback=True)[source.name("t")].splitlines()
+    _, loaded = read(source, "t", hex_fallback=True)
     expected = [b'1,\\N,"x"', b'2,\\N,"\\x' + BAD[charset][2:-1].lower().encode() + b'"']
     assert [line.split(b",", 5)[5] for line in logged] == expected
     assert [line.rstrip().split(b",", 5)[5] for line in loaded] == expected

@@ -17,7 +17,7 @@ from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableSchema
 from loader.native_collapse import parquet_files
-from loader.schema.evolution import Kept
+from loader.schema.evolution import ColumnOrigin
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, Staging, fold, number, position, table
 
@@ -59,7 +59,7 @@ ROWS: list[tuple[Any, ...]] = [
 def work_of(staging: Staging, schema: TableSchema, changes: list[Change], parts: int = 3, **rule: Any) -> Work:
     """All records after the position P0 as one work."""
     manifest = staging.interval(position(1, 500), P1, [(schema, changes)], parts=parts)
-    kept = {column.name: Kept(column.name) for column in schema.columns}
+    kept = {column.name: ColumnOrigin(column.name) for column in schema.columns}
     after, through = number(1, 1000), number(1, 2000)
     source = FileGroup(schema, manifest.files, (RecordRange(after, through, kept),))
     return Work(schema.name, schema, after, through, P1, (source,), {}, (), TableRule(tables=("*",), **rule))

@@ -63,11 +63,11 @@ def check_statement(source: SourceServer, found: TableSchema, statement: str) ->
     """CREATE TABLE tells the same schema, or that a unique key may be the key."""
     history = SchemaHistory({source.schema: "utf8mb4"})
     mariadb = source.kind == "mariadb"
-    history.follow(1, "log.000001:1", table_changes(statement, source.schema, 0, mariadb), statement)
-    told = history.now(found.name)
+    history.apply(1, "log.000001:1", table_changes(statement, source.schema, 0, mariadb), statement)
+    told = history.latest(found.name)
     assert told.schema is not None, told.why
     assert told.schema.columns == found.columns
-    assert told.schema.key == found.key or "UNIQUE" in told.unknown
+    assert told.schema.key == found.key or "UNIQUE" in told.unreadable_why
 
 
 def test_every_type(source: SourceServer) -> None:

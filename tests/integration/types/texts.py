@@ -78,7 +78,7 @@ _known: dict[str, list[bytes]] = {}
 
 def _sequences(charset: str) -> list[bytes]:
     if charset not in _known:
-        codes = codepages.table_of(charset)
+        codes = codepages.codepage_of(charset)
         every = zip(codepages.sequences(charset), codes.tolist(), strict=True)
         _known[charset] = [raw for raw, code in every if code]
     return _known[charset]

@@ -85,13 +85,15 @@ def staged(
     room: int = _ROOM,
     shift: int = 0,
     nameless: bool = False,
-    hexed: bool = False,
+    hex_fallback: bool = False,
     mariadb: bool = False,
     known: TableSchema | None = None,
 ) -> Staged:
     """All of a log, by way of an output block of `room` bytes."""
     form = read_format(log[:HEAD_BYTES], FILE)
-    registry = TableRegistry(captured, mariadb=mariadb, known=lambda _: known, nameless=nameless, hexed=hexed)
+    registry = TableRegistry(
+        captured, mariadb=mariadb, known=lambda _: known, nameless=nameless, hex_fallback=hex_fallback
+    )
     result = Staged(_walk(log, blocks, registry))
 
     def write(schema: TableSchema, lines: memoryview) -> None:

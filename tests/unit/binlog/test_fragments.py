@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loader.binlog import index as indexes
 from loader.binlog import walk as w
-from loader.binlog.events.compressed_events import plain_event
+from loader.binlog.events.compressed_events import uncompress_event
 from loader.binlog.events.fragments import Group, row_event
 from loader.errors import BinlogFormatError, LoaderError, UnsupportedError
 from tests.unit.binlog.builder import LogBuilder
@@ -126,7 +126,7 @@ def test_rows_that_the_server_left_uncompressed_under_a_compressed_type(most: in
     for header, body in parts_of(fragmented(compressed_log(), of(1)), of(1)):
         if header[4] == 172:
             event = body[17:]
-            whole = plain_event(event[4], event[:19], event[19:])
+            whole = uncompress_event(event[4], event[:19], event[19:])
             whole = whole[:4] + event[4:5] + whole[5:]
             parts += [(header, each) for each in bodies(whole, of_bytes(most)(whole))]
         else:

@@ -158,7 +158,7 @@ def test_a_statement_as_long_as_a_log_file_is_kept_by_its_beginning() -> None:
 
 
 def test_rows_that_are_taken_back_stop_their_tables() -> None:
-    undo = replace(statement("ROLLBACK TO `s`", rows=True), beside=("shop.items", "shop.orders"))
+    undo = replace(statement("ROLLBACK TO `s`", rows=True), row_tables=("shop.items", "shop.orders"))
     assert [one.tables for one in judge([undo], PLAN)] == [("shop.items", "shop.orders")]
     assert judge([statement("ROLLBACK TO `s`")], PLAN) == ()
 

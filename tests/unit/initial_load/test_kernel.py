@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from loader.binlog.program import joined_tables, table_places, text_operation
+from loader.binlog.program import codepage_array, codepage_offsets, text_operation
 from loader.binlog.values.codepoints import Codes
 from loader.initial_load.result_set import kernel as k
 from loader.initial_load.result_set import program as p
@@ -110,10 +110,10 @@ FOREIGN_CODECS = ("cp1252", "gbk", "koi8-r", "utf-16-be", "utf-32-be", "euc_jp",
 def foreign() -> tuple[k.Ints, Codes]:
     """The program of columns in many character sets, and a vector."""
     kinds = (k.LATIN1, k.MULTIBYTE, k.SINGLE, k.UNICODE, k.UNICODE, k.MULTIBYTE, k.MULTIBYTE)
-    first = table_places(FOREIGN)
+    first = codepage_offsets(FOREIGN)
     operations = [text_operation(column.charset, first) for column in FOREIGN]
     rows = [(kind, 0, *operation[1:]) for kind, operation in zip(kinds, operations, strict=True) if operation]
-    return np.array([*rows, (k.VECTOR, 0, 0, 0, 4)], np.int64), joined_tables(tuple(first))
+    return np.array([*rows, (k.VECTOR, 0, 0, 0, 4)], np.int64), codepage_array(tuple(first))
 
 
 def foreign_row() -> bytes:

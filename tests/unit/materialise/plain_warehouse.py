@@ -19,7 +19,7 @@ from loader.materialise.plan.merge_plan import CopyRows, EmptyTable, FillColumns
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings, TableResult
 from loader.model.table import TableName, TableSchema
-from loader.schema.evolution import Added, Kept
+from loader.schema.evolution import ColumnOrigin, ConstantOrigin
 from tests.integration.materialise.staged_writer import GENERATION as LOG
 from tests.integration.materialise.staged_writer import SOURCE as SHOP
 from tests.integration.materialise.staged_writer import Change
@@ -181,7 +181,7 @@ class PlainWarehouse:
                         if window.after < change.seqno <= window.through:
                             row = {
                                 work.names[column]: values[origin.old]
-                                if isinstance(origin, Kept)
+                                if isinstance(origin, ColumnOrigin)
                                 else _constant(origin)
                                 for column, origin in window.origins.items()
                             }
@@ -191,5 +191,5 @@ class PlainWarehouse:
         return (tuple(rest) for _, _, *rest in sorted(found, key=lambda one: one[:2]))  # type: ignore[misc]
 
 
-def _constant(origin: Added) -> int | None:
+def _constant(origin: ConstantOrigin) -> int | None:
     return None if origin.text is None else int(origin.text)

@@ -17,7 +17,7 @@ from loader.materialise.rules import DEFAULT
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.model.table import Column, TableName, TableSchema
-from loader.schema.evolution import Added, Kept
+from loader.schema.evolution import ColumnOrigin, ConstantOrigin
 from loader.staging.documents import Barrier, Manifest, StagedFile
 
 NAME = TableName("shop", "orders")
@@ -280,7 +280,9 @@ def test_records_around_a_new_column_are_one_work() -> None:
     assert (work.schema, merge.schema, merge.names["x"]) == (ALTERED, ALTERED, "_loader_2_x")
     early, late = work.sources
     assert early.windows == (
-        RecordRange(seqno(10), seqno(16) - 1, {"id": Kept("id"), "v": Kept("v"), "x": Added(None)}),
+        RecordRange(
+            seqno(10), seqno(16) - 1, {"id": ColumnOrigin("id"), "v": ColumnOrigin("v"), "x": ConstantOrigin(None)}
+        ),
     )
     assert (late.windows[0].after, late.windows[0].through) == (seqno(16) - 1, seqno(20))
 
