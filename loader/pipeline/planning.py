@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import escape
 from typing import Any
@@ -161,7 +162,7 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
         server_facts.check_settings(connection)
     generation = _current(settings, chain, newest)
     if unfinished := chain.unfinished(generation.name):
-        return _noted(chain, unfinished[0], unfinished[-1].stop_seqno, run, new=False)
+        return _noted(chain, unfinished, run, new=False)
     head = chain.head(generation.name)
     start = head.interval.stop if head else generation.start_position
     log = log_of(settings, generation)
@@ -169,7 +170,7 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
     read = _read(settings, log, start, SchemaStore(chain.store, settings.name), digest)
     stop = read.stop
     if stop == start:
-        return _noted(chain, head, head.stop_seqno, run, new=False) if head else None
+        return _noted(chain, [head], run, new=False) if head else None
     template = Plan(
         source=settings.name,
         generation=generation.name,
@@ -189,8 +190,7 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
         side_effects_at="" if read.side_effects is None else str(stop),
         folds=read.folds,
     )
-    first, last = _planned(chain, generation, template, log, settings.interval)
-    return _noted(chain, first, last.stop_seqno, run, new=True)
+    return _noted(chain, _planned(chain, generation, template, log, settings.interval), run, new=True)
 
 
 def _given(chain: PlanChain, run: str) -> tuple[Plan, int] | None:
@@ -214,25 +214,25 @@ def unfinished(settings: SourceSettings) -> list[IntervalChosen]:
 
 def _planned(
     chain: PlanChain, generation: Generation, backlog: Plan, log: TransportSettings, limits: IntervalLimits
-) -> tuple[Plan, Plan]:
-    """Add the plans of a backlog to the chain, one by one in their order; the first and the last of them.
+) -> list[Plan]:
+    """Add the plans of a backlog to the chain, in log order, and return them.
 
-    Where another process was there first and stopped elsewhere, its plans stand, and it goes on from there.
+    If another process added a plan first that stops elsewhere, its plan is kept, and the rest of the backlog waits for
+    the next run.
     """
-    first, plan, start = None, None, backlog.start
+    plans: list[Plan] = []
+    start = backlog.start
     for stop in stops(log.open(), backlog.interval, limits):
         change: dict[str, object] = {"start": start, "stop": str(stop)}
         if generation.known_until and Position.parse(start) < Position.parse(generation.known_until):
             change["read_before"] = generation.gtids
         if change["stop"] != backlog.stop:
             change |= {"side_effects": (), "side_effects_at": ""}
-        plan = chain.extend(backlog.model_copy(update=change))
-        first, start = first or plan, plan.stop
+        plans.append(chain.extend(backlog.model_copy(update=change)))
+        start = plans[-1].stop
         if start != str(stop):
             break
-    if first is None or plan is None:
-        raise ValueError("a backlog has a stop at least")
-    return first, plan
+    return plans
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,9 @@ def _without(tables: TableFilter, names: list[TableName]) -> TableFilter:
     return tables.model_copy(update={"exclude": (*tables.exclude, *(escape(str(name)) for name in names))})
 
 
-def _noted(chain: PlanChain, first: Plan, through_seqno: int, run: str, new: bool) -> IntervalChosen:
+def _noted(chain: PlanChain, plans: Sequence[Plan], run: str, new: bool) -> IntervalChosen:
+    """Return the intervals as chosen, and note them for the orchestrator's run."""
+    first, through_seqno = plans[0], plans[-1].stop_seqno
     if run:
         chain.note_run(first, through_seqno, run)
     return _chosen(first, through_seqno, new)
