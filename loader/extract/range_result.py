@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loader.binlog.events.statement import LogStatement
-from loader.extract.xa.prepared_groups import XaEvent
+from loader.extract.xa_events import XaEvent
 from loader.model.table import TableName, TableSchema
 from loader.staging.documents import LeftOut, Mark, StagedFile
 

@@ -16,7 +16,7 @@ from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.skipped_transactions import KEPT, READ_BEFORE
 from loader.extract.log_ranges import LogRange
 from loader.extract.windows import Window, tables_beside
-from loader.extract.xa.prepared_groups import Decided, Prepared, XaEvent
+from loader.extract.xa_events import Decided, Prepared, XaEvent
 from loader.reader.files.log_walk import LogBytes
 from loader.schema.statements import Kind, effect
 

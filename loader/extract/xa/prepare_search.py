@@ -10,7 +10,8 @@ from loader.extract.gtids.skipped_transactions import reasons
 from loader.extract.log_ranges import whole_segment
 from loader.extract.window_notes import Notes
 from loader.extract.windows import counted, windows
-from loader.extract.xa.prepared_groups import Decided, Prepared, XaEvent, group_of
+from loader.extract.xa.prepared_groups import group_of
+from loader.extract.xa_events import Decided, Prepared, XaEvent
 from loader.model.position import Interval, Position
 from loader.reader.files.log_files import lognum_of
 from loader.reader.files.log_walk import FIRST, log_bytes

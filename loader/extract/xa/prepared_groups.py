@@ -8,33 +8,9 @@ from typing import NamedTuple
 
 from loader.binlog.events.statement import LogStatement
 from loader.errors import LOAD_ALL_AGAIN, DataError
+from loader.extract.xa_events import Decided, Prepared, XaEvent
 from loader.reader.files.log_files import lognum_of
 from loader.staging.documents import HeldGroup
-
-
-class Prepared(NamedTuple):
-    """A group that ends in XA_PREPARE: its bytes, if rows of captured tables are in it, and if it is skipped."""
-
-    xid: str
-    file: str
-    start: int
-    end: int
-    captured: bool
-    skipped: bool = False
-
-
-class Decided(NamedTuple):
-    """An XA COMMIT or XA ROLLBACK: the seqno and commit time (microseconds) of its own transaction."""
-
-    xid: str
-    file: str
-    end: int
-    commit: bool
-    seqno: int
-    committed: int
-
-
-XaEvent = Prepared | Decided
 
 
 class Release(NamedTuple):

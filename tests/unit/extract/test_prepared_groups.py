@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from loader.errors import DataError, UnsupportedError
 from loader.extract.log_ranges import whole_segment
-from loader.extract.xa.prepared_groups import Decided, Prepared, Release, runs, settle, undecided_before
+from loader.extract.xa.prepared_groups import Release, runs, settle, undecided_before
+from loader.extract.xa_events import Decided, Prepared
 from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
 from loader.staging.chain import Checkpoint
