@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, result_of
 from loader.initial_load.run import staged_before
-from loader.initial_load.spec import SnapshotSpec
+from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.merge.load_notes import find_noted_loads
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
 from loader.model.table import TableName
@@ -33,7 +33,7 @@ def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
         found = _staged(job.spec)
     elif isinstance(job.spec, MaterialiseSpec):
         found = _published(job.spec)
-    elif isinstance(job.spec, SnapshotSpec):
+    elif isinstance(job.spec, InitialLoadSpec):
         found = staged_before(job.spec)
     elif isinstance(job.spec, LoadSpec) and not (named and job.spec.manifests):
         found = find_noted_loads(job.spec)

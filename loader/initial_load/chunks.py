@@ -31,7 +31,7 @@ def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Itera
     number = 0
     with connection.cursor() as cursor:
         while True:
-            statement = sql("snapshot/bound").format(
+            statement = sql("initial_load/bound").format(
                 values=", ".join(fetched(column) for column in columns),
                 table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
                 index=quoted(plan.index),
@@ -69,7 +69,7 @@ def chunk_query(plan: LoadPlan, number: int) -> str:
             hint=f"see who else can write to the store, then {plan.name.load_again}",
             table=plan.name,
         )
-    return sql("snapshot/chunk").format(
+    return sql("initial_load/chunk").format(
         columns=", ".join(plan.select),
         table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
         index=f" FORCE INDEX ({quoted(plan.index)})" if plan.key else "",

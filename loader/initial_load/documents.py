@@ -41,7 +41,7 @@ class LoadPlan(Document):
         taken_at: the server's UTC time at P0, with microseconds; `_committed_at` of every record.
         table_schema: `TableSchema.as_dict()`.
         index, key: the key by which it is cut, and its index; none for a table without a key, which is one chunk.
-        bounds: last key of each chunk but the last one, which has no end; see snapshot.keys.
+        bounds: last key of each chunk but the last one, which has no end; see initial_load.keys.
         digest: of the table's definition, see loader.source.digest; empty in plans of versions that did not keep one.
         unlogged: see read_unlogged of loader.source.schemas.
         select: the expressions that are read, in the order of the table's columns.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from loader.initial_load.run import snapshot
-from loader.initial_load.spec import SnapshotSpec
+from loader.initial_load.run import stage_tables
+from loader.initial_load.spec import InitialLoadSpec
 from loader.spark.job import job_main
 
 if __name__ == "__main__":
-    job_main(snapshot, SnapshotSpec)
+    job_main(stage_tables, InitialLoadSpec)

@@ -17,7 +17,7 @@ from loader.initial_load.definition_check import altered, lock_definition
 from loader.initial_load.loads import Loads, plan_key
 from loader.initial_load.planning import plan_at
 from loader.initial_load.result_set.reader import prepare_session
-from loader.initial_load.spec import SnapshotSpec
+from loader.initial_load.spec import InitialLoadSpec
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest
@@ -26,7 +26,7 @@ from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
 
-def load_whole(spec: SnapshotSpec, table: TableName, attempt: str) -> str:
+def load_whole(spec: InitialLoadSpec, table: TableName, attempt: str) -> str:
     """Stage the table as the only chunk of a load; the key of its plan.
 
     Raises:

@@ -14,7 +14,7 @@ from loader.initial_load.commit_visibility import wait_until_visible
 from loader.initial_load.definition_check import altered, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
 from loader.initial_load.keys import refuse_inexact
-from loader.initial_load.spec import SnapshotSpec
+from loader.initial_load.spec import InitialLoadSpec
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.source.continuity import check_log_holds
@@ -25,7 +25,7 @@ from loader.source.server_facts import log_end, query
 _LOG = logging.getLogger(__name__)
 
 
-def plan_load(connection: Connection[Any], spec: SnapshotSpec, table: TableName, key: TableKey) -> LoadPlan:
+def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableName, key: TableKey) -> LoadPlan:
     """The plan of a load, by chunks of this key, that begins now.
 
     The position comes before the first read of the table, and what the log has up to it is visible to that read.
@@ -66,7 +66,7 @@ def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> tuple[Bou
 
 
 def plan_at(
-    connection: Connection[Any], spec: SnapshotSpec, schema: TableSchema, position: Position, digest: str
+    connection: Connection[Any], spec: InitialLoadSpec, schema: TableSchema, position: Position, digest: str
 ) -> LoadPlan:
     """The plan of a load at a position, in one chunk, without a key."""
     taken_at = query(connection, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0]

@@ -16,7 +16,7 @@ from loader.initial_load.definition_check import check_unaltered, is_altered
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.loads import Loads, manifest_key, plan_key
 from loader.initial_load.planning import can_go_on, plan_load
-from loader.initial_load.spec import SnapshotResult, SnapshotSpec, TableLoad
+from loader.initial_load.spec import InitialLoadResult, InitialLoadSpec, TableLoad
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
@@ -39,7 +39,7 @@ _AT_ONCE = 3  # tables; while one is planned, the chunks of others are read
 _REPORT_SECONDS = 10
 
 
-def snapshot(spark: SparkSession, spec: SnapshotSpec) -> SnapshotResult:
+def stage_tables(spark: SparkSession, spec: InitialLoadSpec) -> InitialLoadResult:
     """Stage the initial load of every table. One that fails is reported and stops no other.
 
     Raises:
@@ -49,10 +49,10 @@ def snapshot(spark: SparkSession, spec: SnapshotSpec) -> SnapshotResult:
     _LOG.info("%d tables to load", len(tables))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         done = list(pool.map(lambda table: _guarded(spark, spec, table), tables))
-    return SnapshotResult(only=spec.only, tables=tuple(done))
+    return InitialLoadResult(only=spec.only, tables=tuple(done))
 
 
-def staged_before(spec: SnapshotSpec) -> SnapshotResult | None:
+def staged_before(spec: InitialLoadSpec) -> InitialLoadResult | None:
     """What is staged of every table that is asked for; None where one has yet to be read. Needs no Spark.
 
     Raises:
@@ -68,10 +68,10 @@ def staged_before(spec: SnapshotSpec) -> SnapshotResult | None:
         if plan is None or manifest is None:
             return None
         found.append(_result(plan, manifest, "already"))
-    return SnapshotResult(only=spec.only, tables=tuple(found))
+    return InitialLoadResult(only=spec.only, tables=tuple(found))
 
 
-def _tables(spec: SnapshotSpec) -> list[TableName]:
+def _tables(spec: InitialLoadSpec) -> list[TableName]:
     """The captured tables that are asked for.
 
     Raises:
@@ -93,7 +93,7 @@ def _tables(spec: SnapshotSpec) -> list[TableName]:
     return [by_name[name] for name in dict.fromkeys(spec.only)]
 
 
-def _guarded(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> TableLoad:
+def _guarded(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> TableLoad:
     began = time.monotonic()
     try:
         result = _load(spark, spec, table)
@@ -106,7 +106,7 @@ def _guarded(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> Table
     return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
 
 
-def _load(spark: SparkSession, spec: SnapshotSpec, table: TableName) -> TableLoad:
+def _load(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> TableLoad:
     loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
     for _ in range(_PLANS):
         plan = _plan(loads, spec, table) or _read_whole(spark, spec, loads, table)
@@ -134,7 +134,7 @@ def _altered(server: ServerAddress, plan: LoadPlan) -> bool:
         return False
 
 
-def _stage(spark: SparkSession, spec: SnapshotSpec, loads: Loads, plan: LoadPlan) -> TableLoad:
+def _stage(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, plan: LoadPlan) -> TableLoad:
     """Read what is missing of a load and publish its manifest."""
     chunks = loads.chunks(plan)
     missing = [number for number in range(plan.chunks) if number not in chunks]
@@ -147,7 +147,7 @@ def _stage(spark: SparkSession, spec: SnapshotSpec, loads: Loads, plan: LoadPlan
     return _result(plan, published, "staged" if published.canonical() == mine.canonical() else "already")
 
 
-def _plan(loads: Loads, spec: SnapshotSpec, table: TableName) -> LoadPlan | None:
+def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | None:
     """The plan of the load that is done or goes on; a new one where there is none, or where it cannot go on.
 
     None for a table without a key that is yet to be read.
@@ -164,7 +164,7 @@ def _plan(loads: Loads, spec: SnapshotSpec, table: TableName) -> LoadPlan | None
         return loads.begin(plan_load(connection, spec, table, key)) if key else None
 
 
-def _read_whole(spark: SparkSession, spec: SnapshotSpec, loads: Loads, table: TableName) -> LoadPlan:
+def _read_whole(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, table: TableName) -> LoadPlan:
     """Read a table without a key in one Spark task; the plan of what was read."""
     attempt = uuid.uuid4().hex[:12]
 
@@ -178,7 +178,7 @@ def _read_whole(spark: SparkSession, spec: SnapshotSpec, loads: Loads, table: Ta
     return loads.plan(key)
 
 
-def _read(spark: SparkSession, spec: SnapshotSpec, plan: LoadPlan, numbers: list[int]) -> list[LoadedChunk]:
+def _read(spark: SparkSession, spec: InitialLoadSpec, plan: LoadPlan, numbers: list[int]) -> list[LoadedChunk]:
     """Read the chunks, each in a Spark task with a connection of its own, and tell how far it is from time to time."""
     if not numbers:
         return []

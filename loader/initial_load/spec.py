@@ -1,4 +1,4 @@
-"""What the snapshot job is told and what it reports."""
+"""What the initial load job is told and what it reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from loader.staging.documents import TableFilter
 from loader.transport.server.address import ServerAddress
 
 
-class SnapshotSpec(BaseModel):
+class InitialLoadSpec(BaseModel):
     """Stage the initial load of the captured tables, or of those in `only` (`schema.table`).
 
     Attributes:
@@ -58,7 +58,7 @@ class TableLoad(BaseModel):
     error: dict[str, Any] | None = None
 
 
-class SnapshotResult(BaseModel):
+class InitialLoadResult(BaseModel):
     """All tables of a run, by name; `only`: those that somebody asked for by name."""
 
     model_config = ConfigDict(frozen=True)

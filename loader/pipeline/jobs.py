@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from loader.delta.spec import DeltaSpec
 from loader.extract.spec import ExtractSpec
-from loader.initial_load.spec import SnapshotSpec
+from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
@@ -140,7 +140,7 @@ def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, a
     """The reading of the initial load: of the captured tables, or of these only; `again`: also of those it has read."""
     generation = begin_again(settings) if again and not tables else begin(settings)
     table_registry.tell(settings, chain_of(settings), generation, tables)
-    spec = SnapshotSpec(
+    spec = InitialLoadSpec(
         source=settings.name,
         generation=generation.name,
         identity=generation.identity,

@@ -15,7 +15,7 @@ from loader import pipeline
 from loader.extract.extraction import again, extract
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import workers_of
-from loader.initial_load.run import snapshot
+from loader.initial_load.run import stage_tables
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.merge.source_run import load, materialise
 from loader.materialise.rules import rule_of
@@ -90,9 +90,9 @@ class Runner:
 
     def _load(self) -> tuple[list[Manifest], MaterialiseResult]:
         job = pipeline.read_tables_job(self.settings)
-        staged = snapshot(self.spark, job.spec)
+        staged = stage_tables(self.spark, job.spec)
         assert {table.status for table in staged.tables} <= {"staged"}, staged
-        assert {table.status for table in snapshot(self.spark, job.spec).tables} <= {"already"}
+        assert {table.status for table in stage_tables(self.spark, job.spec).tables} <= {"already"}
         spec = pipeline.load_tables_job(self.settings, staged.manifests).spec
         result = load(self.spark, spec)
         assert "applied" not in {table.status for table in load(self.spark, spec).tables}

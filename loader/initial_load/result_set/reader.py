@@ -36,9 +36,9 @@ Write = Callable[[memoryview], object]
 
 
 def prepare_session(connection: Connection[Any]) -> None:
-    """Let the connection give text in the character sets of its columns; see sql/snapshot/session.sql."""
+    """Let the connection give text in the character sets of its columns; see sql/initial_load/session.sql."""
     with connection.cursor() as cursor:
-        cursor.execute(sql("snapshot/session"))
+        cursor.execute(sql("initial_load/session"))
 
 
 def line_head(seqno: int, committed_at: str) -> bytes:

@@ -9,7 +9,7 @@ from loader.initial_load.chunks import chunk_query
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.planning import plan_load
 from loader.initial_load.result_set.reader import ResultReader, prepare_session
-from loader.initial_load.spec import SnapshotSpec
+from loader.initial_load.spec import InitialLoadSpec
 from loader.source.schemas import read_key
 from loader.source.server_facts import read_identity
 from loader.staging.chain import PlanChain
@@ -18,7 +18,7 @@ from loader.store.local import LocalStore
 from tests.integration.initial_load.source_server import SourceServer
 
 
-def spec_of(source: SourceServer, root: Path, **changes: Any) -> SnapshotSpec:
+def spec_of(source: SourceServer, root: Path, **changes: Any) -> InitialLoadSpec:
     """The spec of a load of all tables of the test's schema into a staging root."""
     with source.connected() as connection:
         identity = read_identity(connection)
@@ -26,7 +26,7 @@ def spec_of(source: SourceServer, root: Path, **changes: Any) -> SnapshotSpec:
     begun = Generation(source="shop", name="0001", identity=identity, start="binlog.000001:4", mark=mark)
     PlanChain(LocalStore(f"file://{root}"), "shop").begin(begun)
     given = {"tables": TableFilter(include=(f"{source.schema}.*",)), "chunk_rows": 10} | changes
-    return SnapshotSpec(
+    return InitialLoadSpec(
         source="shop",
         generation="0001",
         identity=identity,

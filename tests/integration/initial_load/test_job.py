@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from loader.initial_load import job
-from loader.initial_load.spec import SnapshotSpec
+from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.merge.table_load import load_work
 from loader.spark.submit import SparkSettings, command, environment, run
 from loader.staging.documents import Manifest
@@ -40,7 +40,7 @@ def files(root: Path, pattern: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in root.rglob(pattern)}
 
 
-def kill_between_chunks(spec: SnapshotSpec, settings: SparkSettings, root: Path, chunks: int) -> dict[str, bytes]:
+def kill_between_chunks(spec: InitialLoadSpec, settings: SparkSettings, root: Path, chunks: int) -> dict[str, bytes]:
     """Run the job and kill it, with all its processes, once some chunks are done; the documents of those."""
     (root / "spec.json").write_text(spec.model_dump_json())
     argv = command(JOB, ["--spec", str(root / "spec.json"), "--result", str(root / "result.json")], settings)

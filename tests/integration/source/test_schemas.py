@@ -19,7 +19,7 @@ from tests.integration.initial_load.source_server import SourceServer
 
 pytestmark = pytest.mark.integration
 
-EVERY_TYPE = (Path(__file__).parents[1] / "snapshot" / "every_type.sql").read_text()
+EVERY_TYPE = (Path(__file__).parents[1] / "initial_load" / "every_type.sql").read_text()
 
 KEYS = {
     "(a INT, b INT, c INT, PRIMARY KEY (c, a))": ("c", "a"),
