@@ -175,8 +175,7 @@ class RangeExtractor:
     def _stager(self, span: LogRange, form: LogFormat) -> Stager:
         plan = self._plan
         registry = self._registry(form, self._versions.of, self._versions.named)
-        every = plan.update_rows == "both"
-        return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, every, lambda *_: None)
+        return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, plan.both_images, lambda *_: None)
 
     def _registry(self, form: LogFormat, versions: _VersionsOf, untold: _VersionsOf = lambda _: ()) -> TableRegistry:
         plan = self._plan
@@ -186,7 +185,7 @@ class RangeExtractor:
             known=plan.known().get,
             versions=versions,
             named_versions=untold,
-            hex_fallback=plan.undecodable == "hex",
+            hex_fallback=plan.hex_fallback,
             markers=plan.skip.markers(),
             ignore_sequences=True,
             isolate=self._isolates,

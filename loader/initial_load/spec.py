@@ -7,11 +7,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from loader.model.identity import Identity
-from loader.staging.documents import TableFilter
+from loader.staging.documents import Shaping
 from loader.transport.server.address import ServerAddress
 
 
-class InitialLoadSpec(BaseModel):
+class InitialLoadSpec(Shaping):
     """Stage the initial load of the captured tables, or of those in `only` (`schema.table`).
 
     Attributes:
@@ -28,9 +28,7 @@ class InitialLoadSpec(BaseModel):
     shift: int
     server: ServerAddress
     staging_root: str
-    tables: TableFilter
     only: tuple[str, ...] = ()
-    undecodable: Literal["error", "hex"] = "error"
     chunk_rows: int = Field(default=100_000, gt=0)
     not_before: str = ""
 

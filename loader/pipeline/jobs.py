@@ -147,10 +147,9 @@ def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, a
         shift=generation.shift,
         server=settings.server,
         staging_root=settings.staging_root,
-        tables=settings.tables,
         only=tables,
         not_before=str(preflight(settings)[1]) if again else "",
-        undecodable=settings.undecodable,
+        **settings.shaping(),
         chunk_rows=settings.chunk_rows,
     )
     return Job("read_tables", _PACKAGE / "initial_load" / "job.py", spec)

@@ -123,6 +123,41 @@ class Skip(BaseModel):
         return frozenset(map(TableName.parse, self.marker_tables))
 
 
+class Shaping(BaseModel):
+    """Options of a source that shape staged bytes. Each plan holds them, so that extracting it again gives equal bytes.
+
+    Attributes:
+        tables: the captured tables.
+        skip: the skipped transactions.
+        update_rows: which row images of an update are staged: only the one after it, or both.
+        undecodable: what happens to bytes that are invalid in the character set of their column: the table stops with
+            an error, or the bytes are staged as hex.
+        part_bytes: bytes of log per part; each part becomes one file per table and schema.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tables: TableFilter
+    skip: Skip = Skip()
+    update_rows: Literal["after", "both"] = "after"
+    undecodable: Literal["error", "hex"] = "error"
+    part_bytes: int = 64 * 1024 * 1024
+
+    @property
+    def hex_fallback(self) -> bool:
+        """Whether undecodable bytes are staged as hex."""
+        return self.undecodable == "hex"
+
+    @property
+    def both_images(self) -> bool:
+        """Whether both row images of an update are staged."""
+        return self.update_rows == "both"
+
+    def shaping(self) -> dict[str, Any]:
+        """Return the options by name, as arguments of another value of this kind."""
+        return {name: getattr(self, name) for name in Shaping.model_fields}
+
+
 class HeldGroup(BaseModel):
     """A prepared XA transaction without an outcome yet: its identifier, and its bytes in a log file.
 
@@ -138,7 +173,7 @@ class HeldGroup(BaseModel):
     skipped: bool = False
 
 
-class Plan(Document):
+class Plan(Document, Shaping):
     """The decision of an interval's stop, and all that shapes the bytes of its files.
 
     Attributes:
@@ -166,11 +201,6 @@ class Plan(Document):
     start: str
     stop: str
     shift: int
-    tables: TableFilter
-    skip: Skip = Skip()
-    update_rows: Literal["after", "both"] = "after"
-    undecodable: Literal["error", "hex"] = "error"
-    part_bytes: int = 64 * 1024 * 1024
     untold: tuple[dict[str, Any], ...] = ()
     schemas: str = ""
     schemas_at: str = ""
