@@ -8,7 +8,7 @@ from typing import Any
 from pymysql.connections import Connection
 from pymysql.err import MySQLError
 
-from loader.errors import GapError
+from loader.errors import GapError, RetryableError, UsageError
 from loader.initial_load.chunks import find_bounds, selected
 from loader.initial_load.commit_visibility import wait_until_visible
 from loader.initial_load.definition_check import altered, check_unaltered, is_altered
@@ -35,7 +35,7 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
         RetryableError: the table is being altered, or commits hang.
     """
     digest = definition_digest(connection, table)
-    schema = read_schemas(connection, [table])[0]
+    schema = _schema(connection, table)
     if read_key(connection, table) != key or schema.key != key.names:
         raise altered(table)
     refuse_inexact(table, [schema.column(name) for name in key.names])
@@ -49,6 +49,16 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     check_unaltered(connection, plan)
     _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
     return plan.model_copy(update={"bounds": bounds})
+
+
+def _schema(connection: Connection[Any], table: TableName) -> TableSchema:
+    """Return the schema of a table that existed when the tables to load were listed."""
+    try:
+        return read_schemas(connection, [table])[0]
+    except UsageError as error:
+        raise RetryableError(
+            "the table was dropped or renamed while its initial load was planned", hint="run again", table=table
+        ) from error
 
 
 def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> tuple[Bound, ...]:

@@ -25,7 +25,7 @@ _UNREACHABLE = {
     ER.CON_COUNT_ERROR, ER.SERVER_SHUTDOWN, ER.QUERY_INTERRUPTED, 1927, 3169,
 }  # fmt: skip
 
-_CHANGED = {ER.TABLE_DEF_CHANGED, ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK}
+_CHANGED = {ER.TABLE_DEF_CHANGED, ER.NO_SUCH_TABLE, ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK}
 
 _TIMEOUT_SECONDS = 10
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6, "TCP_USER_TIMEOUT": 90_000}
@@ -153,7 +153,10 @@ def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> Loader
         return _unavailable(address, why)
     if code in _CHANGED:
         return RetryableError(
-            "a table was altered or locked while it was read", why=f"{code}: {why}", hint="run again", source=address
+            "a table was altered, dropped or locked while it was read",
+            why=f"{code}: {why}",
+            hint="run again",
+            source=address,
         )
     return LoaderError("the server refused a statement", why=f"{code}: {why}", source=address)
 

@@ -161,6 +161,34 @@ def test_a_table_that_is_altered_while_it_is_planned(
     assert len(list(tmp_path.rglob("plan.json"))) == 2
 
 
+@pytest.mark.parametrize("statement", ["DROP TABLE t", "RENAME TABLE t TO u"])
+@pytest.mark.parametrize("moment", ["definition_digest", "read_schemas", "log_end", "find_bounds"])
+def test_a_table_that_is_dropped_while_it_is_planned(
+    source: SourceServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str, moment: str
+) -> None:
+    source.run("CREATE TABLE t (k INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3)")
+    left = [statement]
+    called: Any = getattr(planning, moment)
+
+    def then(*given: Any) -> Any:
+        while left:
+            source.run(left.pop())
+        return called(*given)
+
+    monkeypatch.setattr(planning, moment, then)
+    with pytest.raises(
+        RetryableError, match=r"was altered, dropped or locked while it was read|was dropped or renamed"
+    ):
+        planned(source, tmp_path, 2)
+
+
+def test_a_table_that_is_dropped_between_two_chunks(source: SourceServer, tmp_path: Path) -> None:
+    plan = begun(source, tmp_path, "k VARCHAR(9)")
+    source.run("DROP TABLE t")
+    with pytest.raises(RetryableError, match="a table was altered, dropped or locked while it was read"):
+        load_chunk(source.address, f"file://{tmp_path}", plan_key(plan), "one", 1)
+
+
 def test_a_key_that_was_read_before_the_table_was_altered(source: SourceServer, tmp_path: Path) -> None:
     spec = spec_of(source, tmp_path)
     begun(source, tmp_path, "k VARCHAR(9)")
@@ -187,7 +215,7 @@ def test_a_definition_that_changes_between_a_snapshot_and_its_first_read(
 
     monkeypatch.setattr(keyless_table, "open_snapshot", opened)
     spec = spec_of(source, tmp_path)
-    with pytest.raises(RetryableError, match=r"a table was altered or locked|the table was altered"):
+    with pytest.raises(RetryableError, match=r"a table was altered, dropped or locked|the table was altered"):
         load_whole(spec, source.name("t"), "one")
     loads = Loads(open_store(spec.staging_root), "shop", "0001")
     file = loads.chunks(loads.plan(load_whole(spec, source.name("t"), "two")))[0].file
