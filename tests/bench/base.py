@@ -95,7 +95,7 @@ class Base:
         """What the next merge reads."""
         lake, name = self.lake, self.schema.name
         chain = Chain(lake.staging.store, staged.SOURCE, staged.GENERATION)
-        merge = plan_merge(lake.warehouse, lake.warehouse.history(name), chain, name, self._seqno(), None)
+        merge = plan_merge(lake.warehouse, lake.warehouse.metadata(name), chain, name, self._seqno(), None)
         if not isinstance(merge, Merge):
             raise SystemExit("nothing is staged")
         (work,) = merge.works

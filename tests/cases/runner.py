@@ -149,7 +149,7 @@ class Runner:
             outcome.lines.append("")
 
     def _read(self, table: TableName) -> Table | None:
-        if self.warehouse.history(table) is None:
+        if self.warehouse.metadata(table) is None:
             return None
         return Table.read(self.warehouse, self.settings.server, table, rule_of(self.settings.rules, table))
 

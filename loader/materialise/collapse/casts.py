@@ -56,7 +56,10 @@ def row_columns(work: Work) -> list[Expression]:
         *(sf.col(f"last.{name}").alias(name) for name in ("_op", "_seqno", "_row_offset", "_new")),
         sf.col("last._committed_at").cast("timestamp").alias("_committed_at"),
         *(sf.col(f"t_{place}").alias(place) for place in places(work.schema)),
-        *(sf.when(_is_lost(place), sf.col(f"last.{place}")).alias(f"text_{place}") for place in work.layout.texts),
+        *(
+            sf.when(_is_lost(place), sf.col(f"last.{place}")).alias(f"text_{place}")
+            for place in work.layout.text_columns
+        ),
     ]
 
 
@@ -72,16 +75,16 @@ def lacks_columns(work: Work) -> Expression:
 
 def lost_values(work: Work) -> dict[str, Expression]:
     """Of each column whose values need not fit, by name: whether a record of a typed frame loses one."""
-    return {name: _is_lost(place) & _is_used(work) for place, name in work.layout.unfit.items()}
+    return {name: _is_lost(place) & _is_used(work) for place, name in work.layout.lenient_columns.items()}
 
 
 def _misfit_conditions(work: Work) -> Iterator[tuple[str, Expression]]:
     """See `misfit`, by the place of each column that may have such a value."""
-    keys, unfit = set(key_places(work.schema)), work.layout.unfit
+    keys, lenient_columns = set(key_places(work.schema)), work.layout.lenient_columns
     for place, column in zip(places(work.schema), work.schema.columns, strict=True):
         if place in keys:
             yield place, sf.col(f"t_{place}").isNull()
-        elif may_not_fit(column) and place not in unfit:
+        elif may_not_fit(column) and place not in lenient_columns:
             yield place, _is_lost(place) & _is_used(work)
 
 

@@ -84,8 +84,8 @@ def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
     changes = Changes(
         frame=frame.where("_new"),
         keys=found["keys"],
-        survivors=found["survivors"],
-        leavers=0,
+        rows_to_insert=found["survivors"],
+        rows_to_delete=0,
         within=key_between(found["low"], found["high"], work) if work.schema.key else "true",
         inserts=read.inserts if read else found["new_I"],
         updates=read.updates if read else found["new_U"],

@@ -45,8 +45,8 @@ def net_changes(changes: Changes, work: Work) -> Changes:
         changes,
         frame=frame,
         keys=found["images"],
-        survivors=found["added"],
-        leavers=found["removed"],
+        rows_to_insert=found["added"],
+        rows_to_delete=found["removed"],
         within=" AND ".join(_ranges(found, image)) or "true",
     )
 
@@ -67,7 +67,7 @@ def find_deleted_rows(session: SparkSession, changes: Changes, work: Work, branc
     nth = sf.row_number().over(equals.orderBy("_file", "_pos"))
     # Not cached: Spark would look for the rows again as soon as they are deleted.
     places = found.withColumn("nth", nth).where("nth <= -net").withColumnsRenamed(_PLACE).localCheckpoint()
-    if places.count() < changes.leavers:
+    if places.count() < changes.rows_to_delete:
         raise _missing_row_error(gone, places, work)
     return places
 

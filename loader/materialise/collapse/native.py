@@ -54,32 +54,32 @@ def collapse_natively(session: SparkSession, store: Store, work: Work) -> Change
 
 def _is_supported(session: SparkSession, work: Work) -> bool:
     """Whether all records have the table's own columns, and are few enough."""
-    known = work.schema.key and work.rule.mode != "history" and len(work.sources) == 1
+    known = work.schema.key and work.rule.mode != "history" and len(work.file_groups) == 1
     if not known or not on_one_machine(session):
         return False
-    source = work.sources[0]
+    source = work.file_groups[0]
     own = {column.name: ColumnOrigin(column.name) for column in work.schema.columns}
-    whole = [dict(window.origins) == own and window.through >= work.target for window in source.windows]
+    whole = [dict(window.origins) == own and window.last_seqno >= work.target for window in source.ranges]
     if whole != [True] or (source.schema.columns, source.schema.key) != (work.schema.columns, work.schema.key):
         return False
     return work.rows <= _MOST_ROWS and max(file.bytes for file in source.files) <= _MOST_BYTES
 
 
 def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept: ExitStack) -> Changes:
-    (source,) = work.sources
-    (window,) = source.windows
+    (source,) = work.file_groups
+    (window,) = source.ranges
     largest = max(file.bytes for file in source.files)
     threads = min(session.sparkContext.defaultParallelism, max(1, _READ_BYTES // max(1, largest)))
     with ThreadPoolExecutor(threads) as pool:
-        latest = LastRecords(store, source.files, source.schema, window.after, window.through, pool, threads)
+        latest = LastRecords(store, source.files, source.schema, window.after_seqno, window.last_seqno, pool, threads)
         if latest.all != work.ops:
             raise NotSupportedNatively("the files do not hold what their manifest counts")
         written = write_parquet(latest, folder, key_places(work.schema), pool, threads)
     return Changes(
         frame=_frame(session, folder, work),
         keys=latest.count,
-        survivors=latest.count - (written.deleted if work.rule.mode == "mirror" else 0),
-        leavers=0,
+        rows_to_insert=latest.count - (written.deleted if work.rule.mode == "mirror" else 0),
+        rows_to_delete=0,
         within=key_between(written.low, written.high, work),
         inserts=latest.new["I"],
         updates=latest.new["U"],
@@ -97,5 +97,5 @@ def _frame(session: SparkSession, folder: Path, work: Work) -> DataFrame:
     layout = f"_op string, _seqno bigint, _row_offset bigint, _committed_at timestamp, {columns}"
     reader = session.read.schema(layout).option("datetimeRebaseMode", "CORRECTED")
     rows = reader.parquet(folder.as_uri())
-    texts = {f"text_{place}": sf.lit(None).cast("string") for place in work.layout.texts}
+    texts = {f"text_{place}": sf.lit(None).cast("string") for place in work.layout.text_columns}
     return rows.withColumns({"_new": sf.lit(True), **texts})

@@ -75,7 +75,7 @@ def _with_uniform_casts(records: DataFrame, work: Work) -> DataFrame:
         f"c{n}": staged_text(work.schema.columns[n], cast_value(work, n, sf.col(f"c{n}"), sf.col("_form")))
         for n in apart
     }
-    return records.withColumns({**texts, "_form": sf.lit(len(work.sources))})
+    return records.withColumns({**texts, "_form": sf.lit(len(work.file_groups))})
 
 
 def incomplete_error(last: DataFrame, work: Work) -> UnsupportedError:
@@ -202,7 +202,7 @@ def _text(column: Column, work: Work) -> Expression:
     """A value of the table as it is staged."""
     name = work.layout.name(column.name)
     text = staged_text(column, sf.col(f"w.{identifier(name)}"))
-    kept_apart = column.name in work.layout.unfit.values() and work.layout.texts
+    kept_apart = column.name in work.layout.lenient_columns.values() and work.layout.text_columns
     return sf.coalesce(text, sf.col(f"w.{identifier(name + '__text')}")) if kept_apart else text
 
 

@@ -27,7 +27,7 @@ META = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "_fo
 
 def read_records(session: SparkSession, store: Store, work: Work) -> DataFrame:
     """Every record of the files of `work`. One that is in no window of its source has the form -1."""
-    frames = [_read(session, store, work, number) for number in range(len(work.sources))]
+    frames = [_read(session, store, work, number) for number in range(len(work.file_groups))]
     return reduce(DataFrame.unionAll, frames) if frames else _empty_frame(session, work)
 
 
@@ -45,8 +45,8 @@ def columns_cast_apart(work: Work, place: int) -> dict[Column, list[int]]:
     """The columns whose texts are not cast as those of the table's column at this place are, with their forms."""
     column = work.schema.columns[place]
     apart: dict[Column, list[int]] = {}
-    for number, source in enumerate(work.sources):
-        origins = [window.origins[column.name] for window in source.windows]
+    for number, source in enumerate(work.file_groups):
+        origins = [window.origins[column.name] for window in source.ranges]
         kept = {source.schema.column(origin.old) for origin in origins if isinstance(origin, ColumnOrigin)}
         for old in kept:
             if form(old) is not form(column) or spark_type(old) != spark_type(column):
@@ -55,15 +55,15 @@ def columns_cast_apart(work: Work, place: int) -> dict[Column, list[int]]:
 
 
 def _read(session: SparkSession, store: Store, work: Work, number: int) -> DataFrame:
-    source = work.sources[number]
+    source = work.file_groups[number]
     lines = read_staged(session, [store.uri(file.key) for file in source.files], source.schema)
     inside, beside = _range_conditions(source, work)
     of_form = sf.when(beside, sf.lit(-1)).otherwise(sf.lit(number))
     columns = [
-        _text_by_range(source, [window.origins[column.name] for window in source.windows]).alias(place)
+        _text_by_range(source, [window.origins[column.name] for window in source.ranges]).alias(place)
         for place, column in zip(places(work.schema), work.schema.columns, strict=True)
     ]
-    absent = _by_range(source, [_absent_bitmap(source, window, work) for window in source.windows]).alias("_absent")
+    absent = _by_range(source, [_absent_bitmap(source, window, work) for window in source.ranges]).alias("_absent")
     return lines.select(*META[:4], absent, inside.alias("_new"), of_form.alias("_form"), *columns)
 
 
@@ -88,15 +88,15 @@ def _absent_bitmap(source: FileGroup, window: RecordRange, work: Work) -> Expres
 def _range_conditions(source: FileGroup, work: Work) -> tuple[Expression, Expression]:
     """Whether a record is in a window of its source, and whether it ought to be in one and is not."""
     low, high = min(f.min_seqno for f in source.files), max(f.max_seqno for f in source.files)
-    if len(source.windows) == 1 and source.windows[0].after < low and high <= source.windows[0].through:
+    if len(source.ranges) == 1 and source.ranges[0].after_seqno < low and high <= source.ranges[0].last_seqno:
         return sf.lit(True), sf.lit(False)
-    inside = any_of(map(_is_in_range, source.windows))
+    inside = any_of(map(_is_in_range, source.ranges))
     counts = (sf.col("_seqno") > work.applied) & (sf.col("_seqno") <= work.target)
     return inside, counts & ~inside
 
 
 def _is_in_range(window: RecordRange) -> Expression:
-    return (sf.col("_seqno") > window.after) & (sf.col("_seqno") <= window.through)
+    return (sf.col("_seqno") > window.after_seqno) & (sf.col("_seqno") <= window.last_seqno)
 
 
 def _text_by_range(source: FileGroup, origins: Sequence[Origin]) -> Expression:
@@ -107,7 +107,7 @@ def _text_by_range(source: FileGroup, origins: Sequence[Origin]) -> Expression:
 
 def _by_range(source: FileGroup, values: Sequence[Expression]) -> Expression:
     """One of the values, by the window that a record is in."""
-    cases = zip(source.windows[:-1], values[:-1], strict=True)
+    cases = zip(source.ranges[:-1], values[:-1], strict=True)
     return reduce(lambda other, case: sf.when(_is_in_range(case[0]), case[1]).otherwise(other), cases, values[-1])
 
 

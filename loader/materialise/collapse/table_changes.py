@@ -28,8 +28,8 @@ class Changes:
 
     frame: DataFrame
     keys: int
-    survivors: int
-    leavers: int
+    rows_to_insert: int
+    rows_to_delete: int
     within: str
     inserts: int
     updates: int

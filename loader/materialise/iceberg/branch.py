@@ -126,8 +126,8 @@ class Branch:
 
     def has_rows(self) -> bool:
         """Whether it may have any: what is to be deleted from one that has none is not there."""
-        history = self._load()
-        head = next(history.ancestry(history.branches.get(self.name)), None)
+        metadata = self._load()
+        head = next(metadata.ancestry(metadata.branches.get(self.name)), None)
         return head is None or head.summary.get("total-records") != "0"
 
     def commits(self) -> list[Snapshot]:
@@ -136,11 +136,11 @@ class Branch:
         Raises:
             BranchLostError: the branch does not lead through them to exactly where it began.
         """
-        history = self._load()
-        if self.name not in history.branches:
+        metadata = self._load()
+        if self.name not in metadata.branches:
             raise BranchLostError("the branch was dropped")
         made: list[Snapshot] = []
-        for snapshot in history.ancestry(history.branches[self.name]):
+        for snapshot in metadata.ancestry(metadata.branches[self.name]):
             if snapshot.id == self._root:
                 return made
             if snapshot.summary.get(RUN) != self.name:
@@ -190,9 +190,9 @@ class Branch:
         self, made: Sequence[Snapshot], finish: FinishTransaction | None, signature: Mapping[str, str] | None
     ) -> None:
         """One commit of the catalog. It is a compare-and-swap: on other metadata than was looked at here it fails."""
-        history = self._load()
-        change = history.transaction()
-        seen = history.seen_by(change)
+        metadata = self._load()
+        change = metadata.transaction()
+        seen = metadata.metadata_of(change)
         if seen.head != self.base:
             raise BranchLostError("main moved")
         if made and seen.branches.get(self.name) != made[0].id:
@@ -215,14 +215,14 @@ class Branch:
             BranchLostError: it did not, and cannot any more.
         """
         try:
-            history = self._load()
+            metadata = self._load()
         except Exception as unread:
             _LOG.warning("%s: not published yet, and main cannot be read: %s", self._table, unread)
             return False
-        if self._in_main(history):
+        if self._in_main(metadata):
             _LOG.warning("%s: the reply of the publication was lost, its effect was not", self._table)
             return True
-        if history.head != self.base:
+        if metadata.head != self.base:
             raise BranchLostError("main moved") from error
         if isinstance(error, BranchLostError):
             raise error
@@ -230,17 +230,17 @@ class Branch:
         _LOG.info("%s: not published yet: %s", self._table, error)
         return False
 
-    def _in_main(self, history: TableMetadata) -> list[Snapshot]:
+    def _in_main(self, metadata: TableMetadata) -> list[Snapshot]:
         """This attempt's commits in main, newest first."""
         before = {self.base, self._root}
-        since = takewhile(lambda snapshot: snapshot.id not in before, history.ancestry(history.head))
+        since = takewhile(lambda snapshot: snapshot.id not in before, metadata.ancestry(metadata.head))
         return [snapshot for snapshot in since if snapshot.summary.get(RUN) == self.name]
 
     def _load(self) -> TableMetadata:
-        history = self._warehouse.history(self._table)
-        if history is None:
+        metadata = self._warehouse.metadata(self._table)
+        if metadata is None:
             raise LoaderError("the table was dropped while it was merged", table=self._table)
-        return history
+        return metadata
 
     def _sql(self, statement: str) -> None:
         self._warehouse.session.sql(statement)
@@ -285,18 +285,18 @@ def drop_superseded(warehouse: Warehouse, table: TableName) -> None:
     A branch that main could still become is left alone: it may be another attempt's at work. One dropped under a
     running attempt was lost already, and that attempt finds out when it publishes.
     """
-    history = warehouse.history(table)
-    if history is None or history.head is None:
+    metadata = warehouse.metadata(table)
+    if metadata is None or metadata.head is None:
         return
-    for name, head in history.branches.items():
-        if name.startswith(PREFIX) and (head == history.head or not can_become_main(history, name)):
+    for name, head in metadata.branches.items():
+        if name.startswith(PREFIX) and (head == metadata.head or not can_become_main(metadata, name)):
             drop_branch(warehouse, table, name)
 
 
-def can_become_main(history: TableMetadata, branch: str) -> bool:
+def can_become_main(metadata: TableMetadata, branch: str) -> bool:
     """Whether main, where it is now, can be forwarded to a branch of the loader, or have it in its stead."""
-    main = history.head
-    return main is None or branch.endswith(f"{_FOR}{main}") or history.descends(history.branches[branch], main)
+    main = metadata.head
+    return main is None or branch.endswith(f"{_FOR}{main}") or metadata.descends(metadata.branches[branch], main)
 
 
 def drop_branch(warehouse: Warehouse, table: TableName, branch: str) -> None:

@@ -109,7 +109,7 @@ class TableMetadata:
         return self._fetched(self._table.properties())
 
     @property
-    def ordered(self) -> bool:
+    def is_sorted(self) -> bool:
         """Whether the table has a write order."""
         return bool(self._table.sortOrder().isSorted())
 
@@ -120,7 +120,7 @@ class TableMetadata:
         return {name: ref.snapshotId() for name, ref in dict(refs).items() if ref.isBranch()}
 
     @cached_property
-    def named(self) -> set[int]:
+    def referenced_snapshots(self) -> set[int]:
         """The snapshots that a branch or a tag points to."""
         return {ref.snapshotId() for ref in dict(self._table.refs()).values()}
 
@@ -163,7 +163,7 @@ class TableMetadata:
         Raises:
             DataError: the ancestry was cut by an expiry before such a snapshot.
         """
-        for stood in self.stood():
+        for stood in self.applied_positions():
             if seqno is None or stood.seqno < seqno:
                 return stood
         oldest = deque(self.ancestry(self.head), maxlen=1)
@@ -175,7 +175,7 @@ class TableMetadata:
             )
         return None
 
-    def stood(self) -> Iterator[Applied]:
+    def applied_positions(self) -> Iterator[Applied]:
         """Where the table stood after each commit of the loader in main, newest first, as far as they are kept."""
         for found in self.ancestry(self.head):
             of = found.summary
@@ -201,7 +201,7 @@ class TableMetadata:
         }
         return totals | {"manifests": head.allManifests(self._table.io()).size()}
 
-    def compactable(self, gateway: JVMView, options: Mapping[str, str]) -> int:
+    def count_compactable(self, gateway: JVMView, options: Mapping[str, str]) -> int:
         """How many data files of main `rewrite_data_files` would rewrite by these options: by its own planner."""
         planner = gateway.org.apache.iceberg.actions.BinPackRewriteFilePlanner(self._table)
         planner.init(dict(options))
@@ -215,7 +215,7 @@ class TableMetadata:
         """A transaction of Iceberg on the metadata as it is now, see `seen_by`: its commit fails if there is newer."""
         return self._table.newTransaction()
 
-    def seen_by(self, transaction: JavaObject) -> TableMetadata:
+    def metadata_of(self, transaction: JavaObject) -> TableMetadata:
         """The metadata that a transaction was made on, which may be newer than this."""
         return TableMetadata(transaction.table(), self._name, self._mapper)
 

@@ -92,7 +92,7 @@ class Warehouse:
         """The name in SQL by which a branch is written."""
         return f"{self.name(table)}.{identifier('branch_' + branch)}"
 
-    def history(self, table: TableName) -> TableMetadata | None:
+    def metadata(self, table: TableName) -> TableMetadata | None:
         """Return the table's metadata as it is now; None when there is no such table.
 
         Raises:
@@ -145,16 +145,16 @@ class Warehouse:
                 properties=",\n  ".join(f"{literal(k)} = {literal(v)}" for k, v in properties.items()),
             )
         )
-        found = self.history(schema.name) if schema.key else None
+        found = self.metadata(schema.name) if schema.key else None
         # One with commits has its order from them: see `loader.materialise.merge.schema_change`.
         begun = found is not None and found.head is None and found.properties.get(SCHEMA_ID) == schema.schema_id
-        if found is not None and begun and not found.ordered and found.properties.get(SOURCE) == source:
+        if found is not None and begun and not found.is_sorted and found.properties.get(SOURCE) == source:
             self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(schema.key)}")
 
-    def note_unlogged(self, history: TableMetadata, table: TableName, columns: tuple[str, ...]) -> None:
+    def note_unlogged(self, metadata: TableMetadata, table: TableName, columns: tuple[str, ...]) -> None:
         """Record which columns the log leaves out of updates though they change: see `recorded_unlogged`."""
         text = json.dumps(columns)
-        if history.properties.get(UNLOGGED) != text:
+        if metadata.properties.get(UNLOGGED) != text:
             self.session.sql(f"ALTER TABLE {self.name(table)} SET TBLPROPERTIES ('{UNLOGGED}' = {literal(text)})")
 
     def _create_namespace(self, namespace: str) -> None:
@@ -182,7 +182,7 @@ class WarehousePool:
         self._idle.put(self._make())
 
     @contextmanager
-    def one(self) -> Iterator[Warehouse]:
+    def borrow(self) -> Iterator[Warehouse]:
         """One that nobody else uses meanwhile."""
         try:
             warehouse = self._idle.get_nowait()
@@ -194,14 +194,14 @@ class WarehousePool:
             self._idle.put(warehouse)
 
 
-def recorded_schema(history: TableMetadata, table: TableName, schema_id: str = "") -> TableSchema:
+def recorded_schema(metadata: TableMetadata, table: TableName, schema_id: str = "") -> TableSchema:
     """The schema that the table has, or the one that it had by that id.
 
     Raises:
         DataError: the table was not made by the loader.
     """
-    known = schema_id or (history.applied.schema_id if history.applied else history.properties.get(SCHEMA_ID, ""))
-    text = history.properties.get(SCHEMA + known)
+    known = schema_id or (metadata.applied.schema_id if metadata.applied else metadata.properties.get(SCHEMA_ID, ""))
+    text = metadata.properties.get(SCHEMA + known)
     if text is None:
         raise DataError(
             "the warehouse's table was not made by the loader", hint=_foreign_table_hint(table), table=table
@@ -222,15 +222,15 @@ def schema_property(schema: TableSchema) -> tuple[str, str]:
     return SCHEMA + schema.schema_id, json.dumps(schema.as_dict(), sort_keys=True)
 
 
-def recorded_unlogged(history: TableMetadata, schema: TableSchema) -> tuple[str, ...] | None:
+def recorded_unlogged(metadata: TableMetadata, schema: TableSchema) -> tuple[str, ...] | None:
     """Columns that the log leaves out of updates though they change; None when that is not known of this schema."""
-    text = history.properties.get(UNLOGGED)
+    text = metadata.properties.get(UNLOGGED)
     names = None if text is None else tuple(json.loads(text))
     known = {column.name for column in schema.columns}
     return names if names is not None and known.issuperset(names) else None
 
 
-def check_owner(history: TableMetadata, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:
+def check_owner(metadata: TableMetadata, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:
     """The applied position of a table that is known to be of this source and one of these generations of its log.
 
     None when nothing is applied. The last of the generations is the one that is worked on.
@@ -238,12 +238,12 @@ def check_owner(history: TableMetadata, table: TableName, source: str, generatio
     Raises:
         DataError: the table is somebody else's, or of another generation, whose positions mean something else.
     """
-    owner = history.properties.get(SOURCE)
+    owner = metadata.properties.get(SOURCE)
     if owner != source:
         what = f"of source {owner!r}" if owner else "not made by the loader"
         raise DataError(f"the warehouse's table is {what}", hint=_foreign_table_hint(table), table=table, source=source)
-    applied = history.applied
-    stands = applied.generation if applied else history.properties.get(GENERATION)
+    applied = metadata.applied
+    stands = applied.generation if applied else metadata.properties.get(GENERATION)
     if stands not in generations:
         raise UnsupportedError(
             f"the table stands in generation {stands!r} of the log",

@@ -44,7 +44,7 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
 
     def one(table: TableName) -> TableReplay:
         try:
-            with warehouses.one() as warehouse:
+            with warehouses.borrow() as warehouse:
                 work = partial(replay_table, warehouse, chain, table, spec.since_seqno, publish=spec.publish)
                 return retries.call(work)
         except Exception as error:

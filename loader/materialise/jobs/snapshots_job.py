@@ -21,10 +21,10 @@ def require_snapshots(spark: SparkSession, spec: SnapshotsSpec) -> dict[str, Any
     """
     warehouse = Warehouse(spark, spec.catalog)
     for name, snapshot in spec.snapshots.items():
-        history = warehouse.history(TableName.parse(name))
-        if history is None or not any(history.ancestry(snapshot)):
+        metadata = warehouse.metadata(TableName.parse(name))
+        if metadata is None or not any(metadata.ancestry(snapshot)):
             raise DataError(
-                "the snapshot of a view has expired" if history else "the table of a view is gone",
+                "the snapshot of a view has expired" if metadata else "the table of a view is gone",
                 hint="take a newer view: loader tables; snapshots of views are kept for maintain.keep_days",
                 table=name,
                 snapshot=snapshot,

@@ -67,10 +67,10 @@ class Maintenance:
             RetryableError: others committed to it all the time.
         """
         began = time.monotonic()
-        history = self._load()
-        if check_owner(history, self._table, source, generations) is None and history.head is not None:
+        metadata = self._load()
+        if check_owner(metadata, self._table, source, generations) is None and metadata.head is not None:
             raise replaced_table_error(self._table)
-        before = _shape(history)
+        before = _shape(metadata)
         branches = self._step(self._drop_branches)
         compacted = self._step(self._compact)
         manifests = self._step(self._rewrite_manifests)
@@ -106,36 +106,36 @@ class Maintenance:
             table=self._table,
         ) from last
 
-    def _drop_branches(self, history: TableMetadata) -> int:
-        found = find_dead_branches(history, _millis(self._policy.now - _DEAD))
+    def _drop_branches(self, metadata: TableMetadata) -> int:
+        found = find_dead_branches(metadata, _millis(self._policy.now - _DEAD))
         for name in found if not self._policy.dry_run else ():
             drop_branch(self._warehouse, self._table, name)
         return len(found)
 
-    def _compact(self, history: TableMetadata) -> int:
-        planned = history.compactable(cast("Any", self._warehouse.session._jvm), _COMPACTION)
+    def _compact(self, metadata: TableMetadata) -> int:
+        planned = metadata.count_compactable(cast("Any", self._warehouse.session._jvm), _COMPACTION)
         if not planned or self._policy.dry_run:
             return planned
         options = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in _COMPACTION.items())
         # Rows that lie together by key are found by the range of a merge's keys.
-        strategy = "sort" if history.ordered else "binpack"
+        strategy = "sort" if metadata.is_sorted else "binpack"
         (row,) = self._call("rewrite_data_files", f"strategy => '{strategy}', options => map({options})")
         failpoint("compact.after")
         return int(row.rewritten_data_files_count)
 
-    def _rewrite_manifests(self, history: TableMetadata) -> int:
-        found = history.totals().get("manifests", 0)
+    def _rewrite_manifests(self, metadata: TableMetadata) -> int:
+        found = metadata.totals().get("manifests", 0)
         if found < _MANIFESTS or self._policy.dry_run:
             return found if found >= _MANIFESTS else 0
         (row,) = self._call("rewrite_manifests")
         return int(row.rewritten_manifests_count)
 
-    def _expire(self, history: TableMetadata) -> int:
-        applied = history.applied
+    def _expire(self, metadata: TableMetadata) -> int:
+        applied = metadata.applied
         if applied is None:
             return 0  # nothing was ever committed to it
         found = find_expirable(
-            history, applied, self._policy.viewed.get(str(self._table), set()), _millis(self._policy.before)
+            metadata, applied, self._policy.viewed.get(str(self._table), set()), _millis(self._policy.before)
         )
         if found and not self._policy.dry_run:
             ids = ", ".join(map(str, found))
@@ -157,24 +157,24 @@ class Maintenance:
         return self._warehouse.session.sql(f"CALL {catalog}.system.{procedure}({given})").collect()
 
     def _load(self) -> TableMetadata:
-        history = self._warehouse.history(self._table)
-        if history is None:
+        metadata = self._warehouse.metadata(self._table)
+        if metadata is None:
             raise DataError(
                 "the table is gone from the warehouse",
                 hint=self._table.load_again,
                 table=self._table,
             )
-        return history
+        return metadata
 
 
-def _shape(history: TableMetadata) -> Shape:
-    totals = history.totals()
+def _shape(metadata: TableMetadata) -> Shape:
+    totals = metadata.totals()
     return Shape(
         data_files=totals.get("total-data-files", 0),
         delete_files=totals.get("total-delete-files", 0),
         bytes=totals.get("total-files-size", 0),
         manifests=totals.get("manifests", 0),
-        snapshots=len(history.snapshots),
+        snapshots=len(metadata.snapshots),
     )
 
 

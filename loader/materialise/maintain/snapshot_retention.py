@@ -18,17 +18,17 @@ from loader.staging.inventory import stored_of
 from loader.store.base import Store
 
 
-def find_expirable(history: TableMetadata, applied: Applied, viewed: set[int], before: int) -> list[int]:
+def find_expirable(metadata: TableMetadata, applied: Applied, viewed: set[int], before: int) -> list[int]:
     """The snapshots made before a time (milliseconds since 1970) that nothing needs, oldest first.
 
     Needed are those that a branch or tag points to, those in `viewed`, and main from its head back to the oldest of
     them, or to the newest commit of the loader: positions are read by going from one snapshot to the next.
     """
-    kept = history.named | viewed
-    main = [snapshot.id for snapshot in history.ancestry(history.head)]
+    kept = metadata.referenced_snapshots | viewed
+    main = [snapshot.id for snapshot in metadata.ancestry(metadata.head)]
     oldest = max(place for place, one in enumerate(main) if one == applied.snapshot or one in viewed)
     kept.update(main[: oldest + 1])
-    return [one for one, made in history.snapshots.items() if made < before and one not in kept]
+    return [one for one, made in metadata.snapshots.items() if made < before and one not in kept]
 
 
 def find_viewed_snapshots(store: Store, source: str, generation: str, since: datetime) -> dict[str, set[int]]:
@@ -57,20 +57,20 @@ def _iter_records(store: Store, source: str, generation: str, since: datetime) -
                     return
 
 
-def find_dead_branches(history: TableMetadata, before: int) -> list[str]:
+def find_dead_branches(metadata: TableMetadata, before: int) -> list[str]:
     """Branches that cannot become main any more, and those of merges whose own newest commit is older than that.
 
     One that stands where main does or did may be of an attempt that has just begun; it holds no files of its own.
     """
-    main = history.head
+    main = metadata.head
     return [
         name
-        for name, head in history.branches.items()
+        for name, head in metadata.branches.items()
         if name.startswith(PREFIX)
         and main not in {None, head}
-        and (not can_become_main(history, name) or (_is_old(history, head, before) and not is_replay_branch(name)))
+        and (not can_become_main(metadata, name) or (_is_old(metadata, head, before) and not is_replay_branch(name)))
     ]
 
 
-def _is_old(history: TableMetadata, head: int, before: int) -> bool:
-    return history.snapshots[head] < before and not history.descends(history.head, head)
+def _is_old(metadata: TableMetadata, head: int, before: int) -> bool:
+    return metadata.snapshots[head] < before and not metadata.descends(metadata.head, head)

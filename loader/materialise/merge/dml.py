@@ -41,16 +41,16 @@ def build_statements(session: SparkSession, changes: Changes, work: Work, branch
         return (_insert(changes, work, branch.target, "true"),)
     delete = Statement(_delete_keys(changes, work, branch.target), "delete.after")
     insert = _insert(changes, work, branch.target, "_op <> 'D'" if mode == "mirror" else "true")
-    return (*((delete,) if branch.has_rows() else ()), *((insert,) if changes.survivors else ()))
+    return (*((delete,) if branch.has_rows() else ()), *((insert,) if changes.rows_to_insert else ()))
 
 
 def _multiset_statements(session: SparkSession, changes: Changes, work: Work, branch: str) -> tuple[Statement, ...]:
     found = []
-    if changes.leavers:
+    if changes.rows_to_delete:
         find_deleted_rows(session, changes, work, branch).createOrReplaceTempView("loader_places")
         delete = sql("materialise/delete_places").format(branch=branch, within=changes.within)
         found.append(Statement(delete, "delete.after"))
-    if changes.survivors:
+    if changes.rows_to_insert:
         copies = changes.frame.where("net > 0").withColumn("nth", sf.explode(sf.sequence(sf.lit(1), "net")))
         copies.createOrReplaceTempView("loader_changes")
         found.append(_insert(changes, work, branch, "true"))
@@ -70,7 +70,7 @@ def _delete_keys(changes: Changes, work: Work, branch: str) -> str:
 def _insert(changes: Changes, work: Work, branch: str, kept: str) -> Statement:
     layout = work.layout
     text = sql("materialise/insert_rows").format(
-        branch=branch, options=_options(changes), columns=layout.names, values=layout.values, kept=kept
+        branch=branch, options=_options(changes), columns=layout.column_list, values=layout.value_list, kept=kept
     )
     return Statement(text, "insert.after")
 
@@ -83,4 +83,4 @@ def _options(changes: Changes) -> str:
     """
     if changes.sorted:
         return "WITH ('use-table-distribution-and-ordering' = 'false')"
-    return "WITH ('distribution-mode' = 'none')" if changes.survivors >= _MANY_ROWS else ""
+    return "WITH ('distribution-mode' = 'none')" if changes.rows_to_insert >= _MANY_ROWS else ""

@@ -34,7 +34,7 @@ class WaitingForTable(RetryableError):
 
 def plan_merge(
     warehouse: Warehouse,
-    history: TableMetadata | None,
+    metadata: TableMetadata | None,
     chain: Chain,
     table: TableName,
     target: int,
@@ -52,13 +52,13 @@ def plan_merge(
     Raises:
         DataError: the table was never loaded, is not ours, was made by another rule, or cannot be brought there.
     """
-    applied = check_owner(history, table, chain.source, chain.generations) if history else None
+    applied = check_owner(metadata, table, chain.source, chain.generations) if metadata else None
     rule = warehouse.rule(table)
-    standing = _table_state(history, applied, chain, table, target, record, rule)
+    standing = _table_state(metadata, applied, chain, table, target, record, rule)
     if standing is None:
         return idle_result(table, None, "unchanged", target)
-    if history:
-        check_rule(history.properties, rule, table)
+    if metadata:
+        check_rule(metadata.properties, rule, table)
     if (behind := chain.find_drop_in_gap(table, standing.applied)) is not None:
         standing = replace(standing, applied=behind, state="gone")
     if standing.applied >= target:
@@ -69,7 +69,7 @@ def plan_merge(
     manifests = chain.covering_intervals(standing.applied, target)
     copies = partial(find_copy_source, warehouse, chain, record, table)
     try:
-        timeline = _timeline(chain, table, standing, target, manifests, copies, rule, history)
+        timeline = _timeline(chain, table, standing, target, manifests, copies, rule, metadata)
     except (UnsupportedError, GapError) as error:
         life = find_new_life(table, manifests, standing.applied, target)
         if life is not None and rule.mode != "mirror" and chain.find_origin(table, target).dropped:
@@ -79,13 +79,13 @@ def plan_merge(
         _LOG.warning("%s: %s; the table was dropped, renamed or made again since, and goes on there", table, error.what)
         later = replace(standing, applied=life - 1)
         manifests = tuple(one for one in manifests if one.stop_seqno >= life)
-        timeline = _timeline(chain, table, later, target, manifests, copies, rule, history)
-    merge = plan_stages(table, timeline, manifests, rule, new=history is None)
-    if history is None and merge.schema is None:  # without a row nothing tells its columns, and nothing is to be made
+        timeline = _timeline(chain, table, later, target, manifests, copies, rule, metadata)
+    merge = plan_stages(table, timeline, manifests, rule, new=metadata is None)
+    if metadata is None and merge.schema is None:  # without a row nothing tells its columns, and nothing is to be made
         if merge.target == target:
             return idle_result(table, None, "unchanged", target)
         return plan_merge(
-            warehouse, history, chain, table, target, record, settle=settle, since=merge.target + 1
+            warehouse, metadata, chain, table, target, record, settle=settle, since=merge.target + 1
         )  # over the statement before which it would be settled: there is no row to take
     same = not merge.stages and merge.keeps_columns and (merge.schema, merge.state) == (standing.schema, standing.state)
     settled = not settle or not _is_mentioned(chain, table, standing.applied, target)
@@ -100,14 +100,16 @@ def _timeline(
     manifests: Sequence[Manifest],
     copies: FindCopySource,
     rule: TableRule,
-    history: TableMetadata | None,
+    metadata: TableMetadata | None,
 ) -> Timeline:
     _check_captured(chain, manifests, table)
     events = collect_events(table, manifests, standing.applied, target, gone=standing.state == "gone")
-    check_initial_load(table, events, lambda: history.exact_at if history else 0)
+    check_initial_load(table, events, lambda: metadata.exact_at if metadata else 0)
     check_rows_staged(table, manifests, standing.applied, target)
     holds = partial(has_records, chain.store)
-    timeline = build_timeline(table, standing, target, manifests, events, copies, holds, apart=rule.on_drop == "keep")
+    timeline = build_timeline(
+        table, standing, target, manifests, events, copies, holds, stop_at_events=rule.on_drop == "keep"
+    )
     if timeline.target <= standing.applied:
         raise no_progress_error(table, target, f"its next step ends at seqno {timeline.target}")
     return timeline
@@ -122,22 +124,22 @@ def find_copy_source(
         UnsupportedError: it is not in the warehouse, no snapshot of it is of that place, or it cannot be brought there.
         WaitingForTable: it was not brought there yet.
     """
-    history = warehouse.history(table)
-    applied = history.applied_before(seqno) if history else None
+    metadata = warehouse.metadata(table)
+    applied = metadata.applied_before(seqno) if metadata else None
     try:
         since = applied.seqno if applied else chain.find_origin(table, seqno - 1).seqno
     except UnsupportedError as error:
         raise rows_unavailable_error(table, taker, error) from error
     if since is None:
         raise _never_read_error(table, taker)
-    newest = history.applied if history else None
+    newest = metadata.applied if metadata else None
     beyond = newest is not None and newest.seqno >= seqno
     low = complete_seqno(record, table, applied) if applied else since
     try:
         lacks = beyond and _has_changes(chain, table, low, seqno - 1, with_statements=applied is not None)
         if beyond and not lacks and applied is None:
             lacks = _took_rows(warehouse, chain, record, taker, table, low, seqno - 1)
-        ready = beyond or not isinstance(plan_merge(warehouse, history, chain, table, seqno - 1, record), Merge)
+        ready = beyond or not isinstance(plan_merge(warehouse, metadata, chain, table, seqno - 1, record), Merge)
     except (UnsupportedError, GapError) as error:
         raise rows_unavailable_error(table, taker, error) from error
     if lacks:
@@ -156,9 +158,9 @@ def find_copy_source(
         )
     if applied and applied.state == "gone":
         raise _never_read_error(table, taker)
-    if history is None or applied is None or applied.state == "fresh":
+    if metadata is None or applied is None or applied.state == "fresh":
         return None
-    return CopySource(table, recorded_schema(history, table, applied.schema_id), applied.snapshot)
+    return CopySource(table, recorded_schema(metadata, table, applied.schema_id), applied.snapshot)
 
 
 def _took_rows(
@@ -243,7 +245,7 @@ def no_progress_error(table: TableName, target: int, why: str) -> LoaderError:
 
 
 def _table_state(
-    history: TableMetadata | None,
+    metadata: TableMetadata | None,
     applied: Applied | None,
     chain: Chain,
     table: TableName,
@@ -252,14 +254,14 @@ def _table_state(
     rule: TableRule,
 ) -> TableState | None:
     """Return where a table stands; None for one that was dropped before it was ever loaded, and needs nothing."""
-    if history is not None and applied is not None:
+    if metadata is not None and applied is not None:
         state: Lifecycle = "gone" if applied.state == "gone" else "fresh" if applied.state == "fresh" else ""
-        return TableState(recorded_schema(history, table), complete_seqno(record, table, applied), state)
-    if history is not None and history.head is not None:
+        return TableState(recorded_schema(metadata, table), complete_seqno(record, table, applied), state)
+    if metadata is not None and metadata.head is not None:
         raise replaced_table_error(table)
     origin = chain.find_origin(table, target, every_life=rule.mode != "mirror")
     if origin.seqno is not None:
-        return TableState(recorded_schema(history, table) if history else None, origin.seqno, "gone")
+        return TableState(recorded_schema(metadata, table) if metadata else None, origin.seqno, "gone")
     if origin.dropped and rule.mode == "mirror":
         return None
     refused = None if origin.dropped else refusal_of(chain.store, chain.source, table)

@@ -33,16 +33,16 @@ class RunQuarantine:
         """The tables that are quarantined as the run begins."""
         return set(self._known)
 
-    def stopped(self, table: TableName, history: TableMetadata | None) -> TableResult | None:
+    def find_quarantined(self, table: TableName, metadata: TableMetadata | None) -> TableResult | None:
         """The report of a table that is not to be attempted; None for one that is."""
-        stands = known_applied(history)
+        stands = known_applied(metadata)
         self._stood[table] = stands.seqno if stands else None
         if table not in self._known:
             return None
         found = self._quarantines.still(table, self._stood[table])
         return _quarantined_result(found) if found else None
 
-    def judged(self, results: Sequence[TableResult]) -> list[TableResult]:
+    def quarantine_failures(self, results: Sequence[TableResult]) -> list[TableResult]:
         """The results of all tables: of those that failed, and that no retry can help, their quarantine.
 
         One that has moved since the run looked at it was overtaken by another run, and so is only failed: the files
@@ -77,7 +77,7 @@ class RunQuarantine:
 
     def _stands(self, table: TableName) -> Applied | None:
         try:
-            return known_applied(self._warehouse.history(table))
+            return known_applied(self._warehouse.metadata(table))
         except DataError:
             return None  # the warehouse can have no table of that name
 
@@ -102,10 +102,10 @@ def _blocked_by_quarantine(result: TableResult, stopped: set[str]) -> TableResul
     return result.model_copy(update={"error": waits.as_dict()})
 
 
-def known_applied(history: TableMetadata | None) -> Applied | None:
+def known_applied(metadata: TableMetadata | None) -> Applied | None:
     """The applied position of a table; None also where it is not known any more."""
     try:
-        return history.applied if history else None
+        return metadata.applied if metadata else None
     except DataError:
         return None
 

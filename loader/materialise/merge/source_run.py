@@ -69,7 +69,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     passed: dict[TableName, LoaderError] = {}
 
     def bring(table: TableName, target: int, *, last: bool = False) -> TableResult:
-        with warehouses.one() as mine:
+        with warehouses.borrow() as mine:
             merge = partial(merge_table, mine, chain, table, target, record, settle=target != stop)
             try:
                 return retries.call(merge)
@@ -105,7 +105,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     done = _waited(done, lambda table, last: bring(table, stop, last=last), stop, count, passed)
     earlier = {str(table): result for table, result in before.items()}
     done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
-    done = sorted(isolation.judged(done), key=lambda result: result.table)
+    done = sorted(isolation.quarantine_failures(done), key=lambda result: result.table)
     incomplete = any(result.status == "failed" for result in done)
     return MaterialiseResult(
         tables=tuple(done),
@@ -133,7 +133,7 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     biggest_first = sorted(manifests, key=lambda table: -sum(file.bytes for file in manifests[table].files))
 
     def load_one(table: TableName) -> TableResult:
-        with warehouses.one() as mine:
+        with warehouses.borrow() as mine:
             return retries.call(lambda: load_table(mine, store, manifests[table], lineage))
 
     done = _all(biggest_first, load_one, tables_at_once(spark))
@@ -157,16 +157,16 @@ def _survey(
     changed: bool,
 ) -> Merge | TableResult | None:
     """What a table needs, how it stands when it needs nothing, or None while it is neither loaded nor changed."""
-    history = warehouse.history(table)
-    stopped = isolation.stopped(table, history)
+    metadata = warehouse.metadata(table)
+    stopped = isolation.find_quarantined(table, metadata)
     if stopped:
         low = record.stop_seqno if record else 0
         # What it stopped at is of no more account once the table was dropped; it could not be loaded again then.
         if find_new_life(table, chain.intervals_between(low, stop), low, stop) is None:
             return stopped
-    if not changed and not stopped and (history is None or history.applied is None):
+    if not changed and not stopped and (metadata is None or metadata.applied is None):
         return None
-    return plan_merge(warehouse, history, chain, table, stop, record)
+    return plan_merge(warehouse, metadata, chain, table, stop, record)
 
 
 def _stepwise(
@@ -199,10 +199,10 @@ def _stepwise(
 
 def _is_there(warehouse: Warehouse, chain: Chain, isolation: RunQuarantine, target: int, table: TableName) -> bool:
     """Return whether a table is in the warehouse, or was made in the log up to `target`, and is not quarantined."""
-    history = warehouse.history(table)
-    if isolation.stopped(table, history):
+    metadata = warehouse.metadata(table)
+    if isolation.find_quarantined(table, metadata):
         return False
-    return history is not None or chain.find_origin(table, target).seqno is not None
+    return metadata is not None or chain.find_origin(table, target).seqno is not None
 
 
 def _later_life(
@@ -211,7 +211,7 @@ def _later_life(
     """Return the seqno up to which nothing of a table counts that failed; None if all of it does."""
     if warehouse.rule(table).mode != "mirror":
         return None
-    applied = known_applied(warehouse.history(table))
+    applied = known_applied(warehouse.metadata(table))
     low = applied.seqno if applied else record.stop_seqno if record else 0
     return find_new_life(table, chain.intervals_between(low, target), low, target)
 
@@ -302,10 +302,10 @@ def _known(chain: Chain, warehouse: Warehouse, isolation: RunQuarantine, record:
 
 def _reached(chain: Chain, warehouse: Warehouse, isolation: RunQuarantine, table: TableName, stop: int) -> int:
     """The seqno up to which a table has the log; `stop` for a table that is not brought on."""
-    history = warehouse.history(table)
-    if isolation.stopped(table, history):
+    metadata = warehouse.metadata(table)
+    if isolation.find_quarantined(table, metadata):
         return stop
-    applied = known_applied(history)
+    applied = known_applied(metadata)
     born = applied.seqno if applied else chain.find_origin(table, stop).seqno
     return stop if born is None else born
 

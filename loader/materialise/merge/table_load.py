@@ -91,8 +91,8 @@ def load_work(manifest: Manifest) -> Work:
         applied=0,
         target=manifest.start_seqno,
         position=manifest.start,
-        sources=(source,) if files else (),
-        names={},
+        file_groups=(source,) if files else (),
+        aliases={},
         logs=(log_origin(manifest),),
         rule=DEFAULT,
     )
@@ -101,16 +101,16 @@ def load_work(manifest: Manifest) -> Work:
 def _attempt(
     warehouse: Warehouse, store: Store, manifest: Manifest, work: Work, generations: Sequence[str]
 ) -> TableResult:
-    history = _create_table(warehouse, manifest, work)
-    applied = check_owner(history, work.name, manifest.source, generations)
-    check_rule(history.properties, work.rule, work.name)
+    metadata = _create_table(warehouse, manifest, work)
+    applied = check_owner(metadata, work.name, manifest.source, generations)
+    check_rule(metadata.properties, work.rule, work.name)
     if applied is not None and applied.seqno >= work.target:
         return idle_result(work.name, applied, "already", applied.seqno)
-    recorded = recorded_schema(history, work.name)
-    work = replace(work, names=assign_reload_aliases(recorded, work.schema))
+    recorded = recorded_schema(metadata, work.name)
+    work = replace(work, aliases=assign_reload_aliases(recorded, work.schema))
     verify_files(warehouse.session, store, work.files)
     finish = prepare_columns(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
-    with Branch(warehouse, work.name, history.head) as branch:
+    with Branch(warehouse, work.name, metadata.head) as branch:
         signed = _signature(manifest, work)
         misfits = _insert_rows(warehouse, store, branch, work, None if finish else signed)
         added = branch.commits()[0].count("added-records")
@@ -140,12 +140,12 @@ def _attempt(
 def _create_table(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableMetadata:
     """The table, made now if there was none; whose it is has still to be checked."""
     warehouse.create(work.schema, manifest.source, manifest.generation)
-    history = warehouse.history(work.name)
-    if history is None:
+    metadata = warehouse.metadata(work.name)
+    if metadata is None:
         raise LoaderError("the table was dropped while it was loaded", table=work.name)
-    if manifest.unlogged is not None and history.properties.get(SOURCE) == manifest.source:
-        warehouse.note_unlogged(history, work.name, manifest.unlogged)
-    return history
+    if manifest.unlogged is not None and metadata.properties.get(SOURCE) == manifest.source:
+        warehouse.note_unlogged(metadata, work.name, manifest.unlogged)
+    return metadata
 
 
 def _insert_rows(
@@ -157,8 +157,8 @@ def _insert_rows(
     insert = sql("materialise/load_rows").format(
         insert="INSERT INTO" if work.rule.mode == "history" else "INSERT OVERWRITE",
         branch=branch.target,
-        columns=work.layout.names,
-        values=work.layout.values,
+        columns=work.layout.column_list,
+        values=work.layout.value_list,
     )
     with branch.signed(signed):
         try:

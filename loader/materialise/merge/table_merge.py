@@ -97,8 +97,8 @@ def _attempt(
     settle: bool = False,
     since: int = 0,
 ) -> TableResult:
-    history = warehouse.history(table)
-    merge = plan_merge(warehouse, history, chain, table, target, record, settle=settle, since=since)
+    metadata = warehouse.metadata(table)
+    merge = plan_merge(warehouse, metadata, chain, table, target, record, settle=settle, since=since)
     if isinstance(merge, TableResult):
         return merge
     verify_files(warehouse.session, chain.store, merge.files)
@@ -107,18 +107,24 @@ def _attempt(
         for place, stage in enumerate(merge.stages):
             if isinstance(stage, Work):
                 changes[place] = collapse(warehouse.session, chain.store, stage)
-        applied = history.applied if history else None
-        if history and applied and not settle and merge.target == target and _is_noop(merge, changes, history, applied):
+        applied = metadata.applied if metadata else None
+        if (
+            metadata
+            and applied
+            and not settle
+            and merge.target == target
+            and _is_noop(merge, changes, metadata, applied)
+        ):
             return idle_result(table, applied, "unchanged", target)
-        return _merge(warehouse, chain, merge, changes, history)
+        return _merge(warehouse, chain, merge, changes, metadata)
     finally:
         for found in changes.values():
             found.release()
 
 
-def _is_noop(merge: Merge, changes: Mapping[int, Changes], history: TableMetadata, applied: Applied) -> bool:
+def _is_noop(merge: Merge, changes: Mapping[int, Changes], metadata: TableMetadata, applied: Applied) -> bool:
     """Whether the records come to no change, and nothing else is to be done."""
-    schema = recorded_schema(history, merge.name)
+    schema = recorded_schema(metadata, merge.name)
     same = merge.keeps_columns and (merge.schema, merge.state) == (schema, applied.state)
     return same and len(changes) == len(merge.stages) and not any(found.keys for found in changes.values())
 
@@ -126,12 +132,12 @@ def _is_noop(merge: Merge, changes: Mapping[int, Changes], history: TableMetadat
 def _merge(
     warehouse: Warehouse, chain: Chain, merge: Merge, changes: MutableMapping[int, Changes], known: TableMetadata | None
 ) -> TableResult:
-    history = known or _create_table(warehouse, chain, merge)
-    before = Layout(recorded_schema(history, merge.name), merge.rule)
+    metadata = known or _create_table(warehouse, chain, merge)
+    before = Layout(recorded_schema(metadata, merge.name), merge.rule)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
     finish = prepare_columns(warehouse, merge.name, before, layouts)
-    completing = partial(_complete, warehouse, chain, history)
-    with Branch(warehouse, merge.name, history.head) as branch:
+    completing = partial(_complete, warehouse, chain, metadata)
+    with Branch(warehouse, merge.name, metadata.head) as branch:
         signed = signature(
             seqno=merge.target,
             position=merge.position,
@@ -164,10 +170,10 @@ def _merge(
 
 
 def _complete(
-    warehouse: Warehouse, chain: Chain, history: TableMetadata, work: Work, changes: Changes, relation: str
+    warehouse: Warehouse, chain: Chain, metadata: TableMetadata, work: Work, changes: Changes, relation: str
 ) -> Changes:
-    unlogged = () if chain.identity.kind == "mysql" else recorded_unlogged(history, work.schema)
-    base = MergeBase(relation, history.exact_at, unlogged)
+    unlogged = () if chain.identity.kind == "mysql" else recorded_unlogged(metadata, work.schema)
+    base = MergeBase(relation, metadata.exact_at, unlogged)
     return complete_changes(warehouse.session, chain.store, work, changes, base)
 
 
@@ -176,7 +182,7 @@ def _create_table(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableMeta
     if merge.schema is None:
         raise AssertionError(f"nothing is known of table {merge.name}, and it is to be merged")
     warehouse.create(merge.schema, chain.source, chain.generation)
-    history = warehouse.history(merge.name)
-    if history is None:
+    metadata = warehouse.metadata(merge.name)
+    if metadata is None:
         raise LoaderError("the table was dropped while it was merged", table=merge.name)
-    return history
+    return metadata

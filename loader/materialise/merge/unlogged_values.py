@@ -30,14 +30,17 @@ def copy_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Co
     theirs = warehouse.rule(other)
     if (merge.rule.mode, theirs.mode) != ("mirror", "mirror"):
         raise _rename_rule_error(merge, other, "which only a mirror of a mirror can follow")
-    here, there = Layout(stage.schema, merge.rule, stage.names), Layout(stage.schema, theirs)
-    if there.unfit and (merge.rule.on_misfit, theirs.on_misfit) in _LOST:
+    here, there = Layout(stage.schema, merge.rule, stage.aliases), Layout(stage.schema, theirs)
+    if there.lenient_columns and (merge.rule.on_misfit, theirs.on_misfit) in _LOST:
         raise _rename_rule_error(
             merge, other, f"whose rule has on_misfit = {theirs.on_misfit!r}, and this one's has not"
         )
     meta = {name: theirs.meta.get(field) for field, name in merge.rule.meta.items() if name}
     columns = {here.name(column.name): identifier(column.name) for column in stage.schema.columns}
-    columns |= {name: identifier(there.texts[c]) if c in there.texts else "NULL" for c, name in here.texts.items()}
+    columns |= {
+        name: identifier(there.text_columns[c]) if c in there.text_columns else "NULL"
+        for c, name in here.text_columns.items()
+    }
     columns |= {name: identifier(their) if their else "NULL" for name, their in meta.items()}
     text = sql("materialise/copy_rows").format(
         branch=branch.target,
@@ -63,14 +66,14 @@ def fill_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Fi
     Raises:
         UnsupportedError: one does not fit, and has to.
     """
-    layout = Layout(stage.schema, merge.rule, stage.names)
+    layout = Layout(stage.schema, merge.rule, stage.aliases)
     values: dict[str, str] = {}
     for place, column in zip(places(stage.schema), stage.schema.columns, strict=True):
         text = stage.constants.get(column.name)
         if text is None:
             continue
         value, fits = _constant(warehouse, merge, column, text)
-        if not fits and place not in layout.unfit:
+        if not fits and place not in layout.lenient_columns:
             raise UnsupportedError(
                 f"the value that a new column has in all rows does not fit its type {spark_type(column)}",
                 why=text,
@@ -79,8 +82,8 @@ def fill_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Fi
                 column=column.name,
             )
         values[layout.name(column.name)] = value
-        if place in layout.texts:
-            values[layout.texts[place]] = "NULL" if fits else literal(text)
+        if place in layout.text_columns:
+            values[layout.text_columns[place]] = "NULL" if fits else literal(text)
     settings = ", ".join(f"{identifier(name)} = {value}" for name, value in values.items())
     return Statement(f"UPDATE {branch.target} SET {settings}", "stage.after")
 

@@ -1,1 +1,1 @@
-"""Planning a merge, from documents alone. Pure: imports neither pyspark nor a driver."""
+"""Plans merges from staged documents alone. Pure: imports neither pyspark nor a database driver."""

@@ -1,7 +1,7 @@
-"""Names that the columns of a table have in the warehouse while a merge is at work. Pure.
+"""Names of the columns of a warehouse table while a merge runs. Pure.
 
-Readers see a table's columns as they are, whatever a private branch holds. So columns that come get a name of their
-own before the merge, and theirs by the commit that publishes it.
+Iceberg's columns belong to the table, not to a branch, so readers see every new column at once. A new column therefore
+gets an alias before the merge. The commit that publishes the merge gives the column its own name.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from loader.model.table import TableSchema
 from loader.schema.evolution import ColumnOrigin
 
 ALIAS_PREFIX = "_loader_"
-"""Begins the name of a column that is not published yet."""
+"""The first characters of the name of a column that is not published yet."""
 
 Aliases = dict[str, str]
-"""By column its name in the table."""
+"""By column of the source, its name in the warehouse table during a merge."""
 
 
 def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
-    """The names of each epoch's columns; `new`: the table is made for the last epoch, and has its columns' names."""
+    """Return the aliases of the columns of each epoch.
+
+    Args:
+        epochs: the epochs of a table in log order.
+        new: the merge creates the table with the columns of the last epoch. These then need no aliases.
+    """
     found: list[Aliases] = []
     for number, epoch in enumerate(epochs):
         each = {}
@@ -42,7 +47,7 @@ def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
 
 
 def assign_reload_aliases(old: TableSchema, new: TableSchema) -> Aliases:
-    """The names of the columns of a table that is made anew with other columns, of which some may be there already."""
-    as_it_is = {column.name: ColumnOrigin(column.name) for column in old.columns}
-    epochs = (Epoch(old, as_it_is, 0, 0), Epoch(new, match_columns(old, new), 0, 0))
+    """Return the aliases of the columns of a table that is loaded again with the schema `new` instead of `old`."""
+    unchanged = {column.name: ColumnOrigin(column.name) for column in old.columns}
+    epochs = (Epoch(old, unchanged, 0, 0), Epoch(new, match_columns(old, new), 0, 0))
     return assign_aliases(epochs, new=False)[-1]

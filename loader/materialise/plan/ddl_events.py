@@ -1,4 +1,4 @@
-"""What befalls one table as a whole, read from the barriers of the intervals, in order. Pure."""
+"""DDL events of one table, read from the barriers of the intervals, in log order. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from loader.staging.documents import Barrier, Manifest
 
 @dataclass(frozen=True)
 class TableEvent:
-    """A change of the table as a whole, by the transaction with that seqno."""
+    """A change of the table as a whole, by the transaction with this seqno."""
 
     seqno: int
     position: str
@@ -25,33 +25,39 @@ class TableEvent:
 
 @dataclass(frozen=True)
 class TableAltered(TableEvent):
-    """Its columns or its key changed."""
+    """ALTER TABLE changed its columns or its key."""
 
     step: Step
 
 
 @dataclass(frozen=True)
 class TableEmptied(TableEvent):
-    """All its rows went."""
+    """TRUNCATE removed all its rows."""
 
 
 @dataclass(frozen=True)
 class TableRemoved(TableEvent):
-    """It was dropped, or got another name (`renamed`)."""
+    """The table was dropped, or renamed to another name (`renamed`)."""
 
     renamed: bool = False
 
 
 @dataclass(frozen=True)
 class TableCreated(TableEvent):
-    """A new, empty table; `surely` unless the statement does nothing where one is there already."""
+    """CREATE TABLE made an empty table. It is not `certain` with IF NOT EXISTS, which skips an existing table."""
 
-    surely: bool
+    certain: bool
 
 
 @dataclass(frozen=True)
 class RenamedFrom(TableEvent):
-    """Another table got its name, altered by the same statement on the way."""
+    """Another table was renamed to this table's name.
+
+    Attributes:
+        name: this table.
+        other: the other table, by its old name.
+        steps: what the same statement altered in the other table.
+    """
 
     name: TableName
     other: TableName
@@ -60,7 +66,12 @@ class RenamedFrom(TableEvent):
 
 @dataclass(frozen=True)
 class UnreadableStatement(TableEvent):
-    """What a statement did to the table is not known; `error` says why. `rows`: it can only have changed rows."""
+    """The effect of a statement on the table is unknown.
+
+    Attributes:
+        error: the reason.
+        rows: the statement can only have changed rows, not the table itself.
+    """
 
     error: UnsupportedError
     rows: bool = False
@@ -69,13 +80,18 @@ class UnreadableStatement(TableEvent):
 def collect_events(
     name: TableName, manifests: Sequence[Manifest], applied: int, target: int, *, gone: bool = False
 ) -> list[TableEvent]:
-    """What the barriers with `applied` < seqno <= `target` do to a table, in their order.
+    """Return the DDL events of a table in the barriers with `applied` < seqno <= `target`, in log order.
 
-    While the table does not exist, which is so at `applied` if it is `gone`, no statement changes rows of it.
+    Args:
+        name: the table.
+        manifests: the intervals with these barriers.
+        applied: a seqno.
+        target: a seqno.
+        gone: the table does not exist at `applied`. While it does not exist, no statement changes rows of it.
 
     Raises:
-        UnsupportedError: a statement that may concern the table and cannot be read, or that changed rows which the log
-            does not have.
+        UnsupportedError: a statement that may concern the table cannot be read, or it changed rows that are not in the
+            log.
     """
     found: list[TableEvent] = []
     for event in iter_events(name, manifests, applied, target):
@@ -89,7 +105,7 @@ def collect_events(
 
 
 def iter_events(name: TableName, manifests: Iterable[Manifest], applied: int, target: int) -> Iterator[TableEvent]:
-    """Do as events_of, with an event for each statement that it would refuse."""
+    """Yield the events that collect_events returns, and an UnreadableStatement where it raises an error."""
     for manifest in manifests:
         for barrier in manifest.barriers:
             concerned = not barrier.tables or str(name) in barrier.tables
@@ -107,18 +123,18 @@ def _read_events(name: TableName, barrier: Barrier) -> list[TableEvent]:
 
 
 def check_initial_load(name: TableName, events: Sequence[TableEvent], exact_at: Callable[[], int]) -> None:
-    """Refuse to go over a statement that altered the table while its initial load read it.
+    """Verify that no statement altered the table while its initial load read it.
 
-    A load begins anew when the definition of its table changes. It cannot see a definition that changes and is the same
-    again, nor names that are swapped among columns of one type: rows that were read after it would be altered twice.
+    A load starts again when the definition of its table changes. It cannot detect a definition that changes back, or
+    swapped names of columns of one type. The merge would then alter rows twice that the load read after the statement.
 
     Args:
-        name: of the table.
-        events: what the barriers after its applied position do to it, in their order.
-        exact_at: gives the seqno up to which its last initial load may have seen more than its position.
+        name: the table.
+        events: the DDL events after its applied position, in log order.
+        exact_at: returns the seqno up to which the last initial load may include later changes.
 
     Raises:
-        UnsupportedError: there is such a statement.
+        UnsupportedError: the table was altered during its initial load.
     """
     for event in events:
         if isinstance(event, TableAltered):
@@ -126,18 +142,18 @@ def check_initial_load(name: TableName, events: Sequence[TableEvent], exact_at: 
                 return
             raise UnsupportedError(
                 "the table was altered while its initial load read it",
-                why="its definition is the same as before, so the load did not notice: some rows were read before the"
+                why="its definition changed back, so the load did not notice: some rows were read before the"
                 " statement, and others after it",
                 hint=name.load_again,
                 table=name,
                 position=event.position,
             )
-        if not isinstance(event, TableCreated) or event.surely:
-            return  # none of the rows that the load read are left
+        if not isinstance(event, TableCreated) or event.certain:
+            return  # no row that the load read exists any more
 
 
 def read_barrier(barrier: Barrier) -> tuple[changes.TableChange, ...]:
-    """What the statement of a barrier does to tables, in order; of rows that it changes nothing is said."""
+    """Return the changes of tables by the statement of a barrier, in order. Changes of rows are not included."""
     if writes_rows(barrier):
         return ()
     database, mode = barrier.database, barrier.sql_mode
@@ -145,7 +161,7 @@ def read_barrier(barrier: Barrier) -> tuple[changes.TableChange, ...]:
 
 
 def writes_rows(barrier: Barrier) -> bool:
-    """Whether the barrier is a statement that changed rows or took them back."""
+    """Return whether the barrier is a statement that changed rows, or that rolled back logged rows."""
     return _writes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb)
 
 
@@ -155,22 +171,22 @@ def _writes(statement: str, database: str, sql_mode: int, mariadb: bool) -> bool
 
 
 def _unlogged_rows_error(name: TableName, barrier: Barrier) -> UnsupportedError:
-    """The error of a table whose rows a statement changed, or may have changed, without row events."""
-    undone = barrier.statement.lstrip()[:8].upper() == "ROLLBACK"
+    """Return the error for a table whose rows a statement changed, or may have changed, without row events."""
+    rolled_back = barrier.statement.lstrip()[:8].upper() == "ROLLBACK"
     reload = name.load_again
-    if undone:
+    if rolled_back:
         return UnsupportedError(
             "rows of the table were logged and then rolled back",
-            why=f"the log has {barrier.statement[:80]!r} behind them: the transaction also changed a table of an engine"
-            " without transactions, or a temporary table; the log does not tell which rows are left",
+            why=f"the log has {barrier.statement[:80]!r} after them: the transaction also changed a table of an engine"
+            " without transactions, or a temporary table; the log does not say which rows remain",
             hint=reload,
             table=name,
             position=barrier.position,
         )
     if barrier.statement.startswith("XA COMMIT"):
         return UnsupportedError(
-            "an XA transaction was committed whose rows are in no log file at hand",
-            why=f"{barrier.statement[:200]}: it was prepared before the oldest one, and may have changed any table",
+            "an XA transaction was committed whose rows are in no available log file",
+            why=f"{barrier.statement[:200]}: it was prepared before the oldest file, and may have changed any table",
             hint=reload,
             table=name,
             position=barrier.position,
@@ -187,24 +203,26 @@ def _unlogged_rows_error(name: TableName, barrier: Barrier) -> UnsupportedError:
 
 @dataclass
 class _StatementEvents:
-    """One statement, read for one table.
+    """The events of one statement for one table.
 
     Attributes:
-        was: the name that each table had before the statement, None where none is left.
+        old_names: by name after the statement, the name that the table had before it. It is None if the statement
+            leaves no table of that name.
+        steps: by old name, the ALTER TABLE steps of the statement.
     """
 
     name: TableName
     barrier: Barrier
     read: tuple[changes.TableChange, ...]
-    was: dict[TableName, TableName | None] = field(default_factory=dict)
+    old_names: dict[TableName, TableName | None] = field(default_factory=dict)
     steps: dict[TableName, list[Step]] = field(default_factory=dict)
 
     def events(self) -> Iterator[TableEvent]:
-        """See events_of."""
+        """Yield the events, in order."""
         at = (self.barrier.seqno, self.barrier.position)
         for change in self.read:
             yield from self._single(change)
-        before = self.was.get(self.name, self.name)
+        before = self.old_names.get(self.name, self.name)
         if before is None:
             yield TableRemoved(*at, renamed=True)
         elif before != self.name:
@@ -218,10 +236,10 @@ class _StatementEvents:
             if change.table in (None, self.name):
                 raise self._unreadable(change.why)
         elif isinstance(change, changes.Renamed):
-            self.was[change.new] = self.was.get(change.old, change.old)
-            self.was[change.old] = None
+            self.old_names[change.new] = self.old_names.get(change.old, change.old)
+            self.old_names[change.old] = None
         elif isinstance(change, changes.Altered):
-            before = self.was.get(change.table, change.table)
+            before = self.old_names.get(change.table, change.table)
             if before is not None and change.actions:
                 step = Step(change, bool(self.barrier.sql_mode & STRICT), self.barrier.position)
                 self.steps.setdefault(before, []).append(step)
@@ -234,11 +252,11 @@ class _StatementEvents:
     def _whole(self, change: changes.Created | changes.Dropped | changes.Truncated) -> TableEvent:
         at = (self.barrier.seqno, self.barrier.position)
         if isinstance(change, changes.Created):
-            return TableCreated(*at, surely=not change.if_not_exists)
+            return TableCreated(*at, certain=not change.if_not_exists)
         return TableRemoved(*at) if isinstance(change, changes.Dropped) else TableEmptied(*at)
 
     def _unreadable(self, why: str) -> UnsupportedError:
-        what = "made a table that is not covered" if why == changes.VERSIONED else "may change the table cannot be read"
+        what = "created an unsupported table" if why == changes.VERSIONED else "may change the table cannot be read"
         return UnsupportedError(
             f"a statement that {what}: {self.barrier.statement[:200]}",
             why=why,

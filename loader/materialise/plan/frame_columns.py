@@ -1,6 +1,6 @@
-"""Names of a table's columns in the frames of this package. Pure.
+"""Names of a table's columns in Spark data frames. Pure.
 
-They are `c0`, `c1`, ... by place, so that no name of the source can meet a name of the loader.
+The names are `c0`, `c1`, ... in column order. So no column name of the source can collide with a name of the loader.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from loader.model.table import TableSchema
 
 
 def places(schema: TableSchema) -> tuple[str, ...]:
-    """Return the names of the columns, in their order."""
+    """Return the frame names of all columns, in column order."""
     return tuple(f"c{place}" for place in range(len(schema.columns)))
 
 
 def key_places(schema: TableSchema) -> tuple[str, ...]:
-    """Return the names of the key's columns, in key order."""
+    """Return the frame names of the key columns, in key order."""
     names = [column.name for column in schema.columns]
     return tuple(f"c{names.index(name)}" for name in schema.key)

@@ -1,6 +1,6 @@
 """The extracted intervals, initial loads and published records of a source's log, as one run sees them.
 
-The log is that of a generation, behind as much as counts of those that it follows on.
+The log consists of the newest generation and of the older generations, each up to the seqno where the next one follows.
 """
 
 from __future__ import annotations
@@ -27,9 +27,14 @@ from loader.store.base import ObjectNotFound, Store
 
 
 class GenerationJoin(NamedTuple):
-    """Where one generation goes on from another: the older one, up to which seqno it counts, where the newer begins.
+    """The place where a generation continues an older one.
 
-    `gap`: why the log between was not read; empty where nothing lies between. `schemas`: see Generation.
+    Attributes:
+        older: the name of the older generation.
+        stop: the seqno up to which the older generation counts.
+        start: the seqno where the newer generation begins.
+        gap: why the log between them was not read; empty if no log lies between them.
+        schemas: see Generation.
     """
 
     older: str
@@ -40,10 +45,10 @@ class GenerationJoin(NamedTuple):
 
 
 class Chain:
-    """The intervals of a log, read where they are needed, and what has been read of them so far. Safe for threads.
+    """The intervals of a log, read on demand and cached. Safe for threads.
 
-    The run goes from an interval to the next by its stop. So the requests depend on how far tables have to go, and not
-    on how many intervals there are.
+    The stop of an interval is the start of the next one. So the number of store requests depends on how far tables have
+    to go, and not on the number of intervals.
     """
 
     def __init__(self, store: Store, source: str, generation: str) -> None:
@@ -61,20 +66,20 @@ class Chain:
             for new in lineage
             if new.follows
         )
-        # Of each generation the seqnos from which and up to which it counts.
         begins = (0, *(join.start for join in self.joins))
-        self._counts = tuple(zip(begins, (*(join.stop for join in self.joins), ENDLESS), strict=True))
+        # By generation, the range of seqnos for which it counts.
+        self._valid_ranges = tuple(zip(begins, (*(join.stop for join in self.joins), ENDLESS), strict=True))
         self._manifests: dict[int, Manifest | None] = {}
         self._captured: dict[int, Captured] = {}
         self._record: Published | None = None
-        self._asked = False
+        self._has_record = False
         self._lock = Lock()
 
     def manifest(self, start: int) -> Manifest | None:
-        """The manifest of the interval with that start seqno; None while it is not extracted.
+        """Return the manifest of the interval with this start seqno; None while it is not extracted.
 
         Raises:
-            StagedDataError: it is of another interval or source than its place says.
+            StagedDataError: the manifest belongs to another interval or source than its folder.
         """
         with self._lock:
             if start not in self._manifests:
@@ -87,33 +92,33 @@ class Chain:
             return self._manifests[start]
 
     def _generation_at(self, start: int) -> str:
-        """The generation that counts at a seqno; empty where none does."""
-        for name, (begin, stop) in zip(reversed(self.generations), reversed(self._counts), strict=True):
+        """Return the generation that counts at a seqno; empty if none does."""
+        for name, (begin, stop) in zip(reversed(self.generations), reversed(self._valid_ranges), strict=True):
             if start >= begin:
                 return name if start < stop else ""
         return ""
 
     def _next_start(self, seqno: int) -> int:
-        """Where the log goes on behind a seqno: at another one where a newer generation follows."""
+        """Return the start of the interval after a stop: another seqno if a newer generation follows there."""
         starts = {join.stop: join.start for join in self.joins}
         while seqno in starts:
             seqno = starts[seqno]
         return seqno
 
     def _start_holding(self, seqno: int) -> int | None:
-        """The start of the last interval that begins at or before a seqno."""
+        """Return the start of the last interval that begins at or before a seqno."""
         if self.manifest(seqno):
             return seqno
-        for name, (begin, stop) in zip(reversed(self.generations), reversed(self._counts), strict=True):
+        for name, (begin, stop) in zip(reversed(self.generations), reversed(self._valid_ranges), strict=True):
             if begin <= seqno and (found := next(self._plans.falling(name, min(seqno + 1, stop)), None)) is not None:
                 return found
         return None
 
     def _iter_starts(self, first: int, target: int) -> Iterator[int]:
-        """Starts of intervals from the one that holds a seqno on, up to a target: each one's stop is the next one.
+        """Yield the starts of intervals, from the interval that holds `first` up to `target`.
 
-        Where an interval has neither manifest nor plan, the one that is listed next comes next: it is for others to
-        say that one is missing.
+        An interval without manifest and plan is followed by the next interval in the store's list. The caller reports
+        the missing interval.
         """
         at = self._start_holding(self._next_start(first))
         at = self._next_listed_start(-1) if at is None else at
@@ -121,18 +126,18 @@ class Chain:
             yield at
             known = self.manifest(at) or self._plans.plan(self._generation_at(at), at)
             following = self._next_start(known.stop_seqno) if known else None
-            there = following is not None and (following >= target or self.manifest(following))
-            at = following if there else self._next_listed_start(at)
+            exists = following is not None and (following >= target or self.manifest(following))
+            at = following if exists else self._next_listed_start(at)
 
     def _next_listed_start(self, seqno: int) -> int | None:
-        for name, (_, stop) in zip(self.generations, self._counts, strict=True):
+        for name, (_, stop) in zip(self.generations, self._valid_ranges, strict=True):
             found = next(self._plans.rising(name, seqno), None)
             if found is not None and found < stop:
                 return found
         return None
 
     def interval_ending_at(self, through: int | None) -> Manifest | None:
-        """The interval that stops at `through`, or the last one; None when nothing was extracted yet.
+        """Return the interval that stops at a seqno, or the last one; None if nothing is extracted yet.
 
         Raises:
             GapError: no extracted interval stops there.
@@ -147,33 +152,38 @@ class Chain:
         if found is not None and found.stop_seqno == through:
             return found
         raise GapError(
-            "no extracted interval stops where the tables are to be brought",
+            "no extracted interval stops at the target of the merge",
             hint="extract that interval first",
             source=self.source,
             seqno=through,
         )
 
     def _newest_interval(self) -> Manifest | None:
-        """The last manifest that counts."""
+        """Return the last manifest that counts."""
         if found := self._plans.staged(self.generation):
             return self.manifest(found.start_seqno)
-        for join in reversed(self.joins):  # it goes on from the stop of the last one, or from its own start
+        for join in reversed(self.joins):  # a generation without manifests continues the older one
             if found := self._plans.stopping(join.older, join.stop):
                 return self.manifest(found.start_seqno)
         return None
 
     def covering_intervals(self, applied: int, target: int) -> tuple[Manifest, ...]:
-        """See `loader.materialise.plan.merge_plan.covering`."""
+        """Return the contiguous intervals from `applied` to `target`: see `merge_plan.find_covering_intervals`.
+
+        Raises:
+            GapError: an interval is missing.
+        """
         starts = list(self._iter_starts(applied, target)) if applied < target else []
         return find_covering_intervals(
             self.manifest, starts, applied, target, {join.start: join.stop for join in self.joins}
         )
 
     def check_joined(self, table: TableName, applied: int) -> None:
-        """Raise GapError when the log does not go on for a table from one generation to the next.
+        """Verify that the log is contiguous for a table where one generation continues another.
 
-        It was not read between them, or the table's initial load read more of the older one than the newer one goes on
-        from: what it read then may never have reached the server that is followed now.
+        Raises:
+            GapError: the log between two generations was not read. Or the table's initial load read more of the older
+                generation than the newer one continues from: the server that is followed now may lack these changes.
         """
         for join in self.joins:
             if join.gap and applied < join.start:
@@ -185,32 +195,32 @@ class Chain:
                 )
             if applied < join.start and max(applied, self._plans.exact_at(join.older, table)) > join.stop:
                 raise GapError(
-                    "the table was loaded from another server, at a position that this one does not go on from",
-                    why="transactions that were seen then may be missing here",
+                    "the table was loaded from another server, after the position where the current server continues",
+                    why="the current server may lack transactions that the load included",
                     hint=f"loader initial-load --table {table.argument}",
                     table=table,
                 )
 
     def find_drop_in_gap(self, table: TableName, applied: int) -> int | None:
-        """Where the log goes on for a table that the server had no more behind a part of the log that was not read.
+        """Return where the log continues for a table that was dropped during a gap in the log.
 
-        None for a table that has the log from behind the last such part on, or that was there.
+        Return None if the table's applied position is after the last gap, or if the table existed after the gap.
         """
         gaps = [join for join in self.joins if join.gap and applied < join.start]
         if not gaps:
             return None
-        there = SchemaStore(self.store, self.source).get(gaps[-1].schemas).tables
-        return None if str(table) in {one.table for one in there} else gaps[-1].start
+        existing = SchemaStore(self.store, self.source).get(gaps[-1].schemas).tables
+        return None if str(table) in {known.table for known in existing} else gaps[-1].start
 
     def intervals_between(self, low: int, target: int) -> Iterator[Manifest]:
-        """Manifests of all extracted intervals with a part in (low, target], whether or not they join up."""
+        """Yield the manifests of all extracted intervals with a part in (low, target], contiguous or not."""
         for start in self._iter_starts(low, target):
             manifest = self.manifest(start)
             if manifest is not None and manifest.stop_seqno > low:
                 yield manifest
 
     def captures(self, start: int, table: TableName) -> bool:
-        """Whether the interval with that start seqno was extracted with the table.
+        """Return whether the interval with this start seqno captured the table.
 
         Raises:
             DataError: the interval has no plan.
@@ -224,7 +234,7 @@ class Chain:
     def find_origin(self, table: TableName, target: int, *, every_life: bool = False) -> TableOrigin:
         """Return where the records of a table that was never loaded begin: see `loader.materialise.plan.lifetimes`.
 
-        The newest record says where the tables began that were made before it, unless the table is behind it.
+        The newest published record holds this for tables that were created before it, except tables behind the record.
         """
         record = self.newest_published()
         noted = record.made if record and record.stop_seqno <= target and str(table) not in record.behind else None
@@ -234,30 +244,29 @@ class Chain:
         return find_origin(table, newest_first, low, target, made=made, every_life=every_life)
 
     def creation_seqnos(self, target: int, others: Container[str]) -> dict[str, int] | None:
-        """Return what `Published.made` says at `target`, apart from the tables `others`.
+        """Return the value of `Published.made` for a record at `target`, without the tables `others`.
 
-        None where the newest record is beyond the target, so that nothing is told of what was before.
+        Return None if the newest record is beyond the target: the origins before the target are then unknown.
         """
         record = self.newest_published()
         if record is not None and record.stop_seqno > target:
             return None
         low = record.stop_seqno if record and record.made is not None else 0
-        named = {
-            name for manifest in self.intervals_between(low, target) for one in manifest.barriers for name in one.tables
-        }
+        intervals = self.intervals_between(low, target)
+        named = {name for manifest in intervals for barrier in manifest.barriers for name in barrier.tables}
         named |= set(record.made or ()) if record else set()
         found: dict[str, int] = {}
         for name in sorted(name for name in named if name not in others):
-            with suppress(UnsupportedError):  # a statement that cannot be read: the table stops at it
+            with suppress(UnsupportedError):  # an unreadable statement: the merge of the table stops there
                 origin = self.find_origin(TableName.parse(name), target)
                 if origin.dropped or origin.last is not None:
                     found[name] = 0 if origin.dropped else origin.last or 0
         return found
 
     def newest_commit_time(self, target: int) -> str:
-        """The newest time of commit up to `target`; empty where the newest record does not tell what was before it.
+        """Return the newest commit time up to `target`; empty if the newest record does not hold the times before it.
 
-        Clocks can go back, the log does not.
+        A server's clock can go back, so this is the maximum and not the last time.
         """
         record = self.newest_published()
         if record is not None and (record.made is None or record.stop_seqno > target):
@@ -266,7 +275,7 @@ class Chain:
         return max((record.committed_at if record else "", *(one.committed_at for one in since)))
 
     def rename_statements(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
-        """Seqno and captured tables of each statement in (low, target] that gives a table another's name, in order."""
+        """Yield the seqno and the captured tables of each rename in (low, target], in log order."""
         for manifest in self.intervals_between(low, target):
             for barrier in manifest.barriers:
                 changes = read_barrier(barrier) if low < barrier.seqno <= target else ()
@@ -274,9 +283,9 @@ class Chain:
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
     def unlogged_statements(self, low: int, target: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
-        """Seqno and tables of each statement in (low, target] that changed rows which the log does not have, in order.
+        """Yield the seqno and the tables of each statement in (low, target] that changed rows without row events.
 
-        A statement that may have changed any table names none.
+        The order is that of the log. There are no tables if the statement may have changed any table.
         """
         for manifest in self.intervals_between(low, target):
             for barrier in manifest.barriers:
@@ -284,15 +293,16 @@ class Chain:
                     yield barrier.seqno, tuple(map(TableName.parse, barrier.tables))
 
     def incomplete_tables(self, low: int, target: int) -> Iterator[tuple[int, TableName]]:
-        """Seqno and table of each first row in (low, target] that an interval left out, in their order."""
-        found = {(one.seqno, one.name) for manifest in self.intervals_between(low, target) for one in manifest.left_out}
-        yield from sorted(one for one in found if low < one[0] <= target)
+        """Yield the seqno of the first missing row and the table, for incomplete tables in (low, target], by seqno."""
+        intervals = self.intervals_between(low, target)
+        found = {(entry.seqno, entry.name) for manifest in intervals for entry in manifest.left_out}
+        yield from sorted((seqno, table) for seqno, table in found if low < seqno <= target)
 
     def newest_published(self) -> Published | None:
-        """The published record of the latest interval that has one."""
+        """Return the published record of the latest interval that has one."""
         with self._lock:
-            if not self._asked:
-                self._record, self._asked = self._read_published(), True
+            if not self._has_record:
+                self._record, self._has_record = self._read_published(), True
             return self._record
 
     def _read_published(self) -> Published | None:
@@ -302,7 +312,7 @@ class Chain:
             newest = self._plans.newest_published(join.older)
             if newest and newest[1].stop_seqno <= join.stop:
                 return newest[1]
-            # One of an interval that does not count any more is passed over.
+            # A record of an interval that no longer counts is skipped.
             below = self._plans.falling(join.older, join.stop) if newest else ()
             records = (self._plans.published(join.older, start) for start in below)
             if found := next(filter(None, records), None):
@@ -310,15 +320,15 @@ class Chain:
         return None
 
     def tables_with_load(self, known: set[TableName]) -> Iterator[TableName]:
-        """Tables other than the known ones that have a staged initial load."""
+        """Yield the tables with a staged initial load, without the known tables."""
         for generation in reversed(self.generations):
             yield from self._tables_with_load(generation, known)
 
     def publish(self, last: Manifest, record: Published) -> str:
-        """Write the published record of an interval, or complete the one that is there; its key.
+        """Write the published record of an interval, or complete the existing record. Return its key.
 
-        A record that a quarantined table is missing from gets it once the table has the interval. Nothing else of a
-        record changes, and of two that complete one at once either may win: what it lacks then is found again.
+        A record that lacks a quarantined table gets the table once the table has the interval. Nothing else in a record
+        changes. If two runs complete a record at the same time, one of them wins, and a later run adds what is missing.
         """
         key = published_key(self.source, last.generation, last.start_seqno)
         failpoint("published.before")
@@ -346,17 +356,17 @@ class Chain:
             try:
                 data = self.store.get(f"{folder}{start}/manifest.json")
             except ObjectNotFound:
-                continue  # being read from the server at the moment, or given up
+                continue  # the load is running, or was given up
             manifest = Manifest.read(data, f"{folder}{start}/manifest.json")
             yield from (manifest.schema_of(schema_id).name for schema_id in manifest.schemas)
             return
 
 
 def read_load_manifest(store: Store, key: str, source: str, generations: Sequence[str]) -> Manifest:
-    """The manifest of an initial load of this source and one of these generations.
+    """Return the manifest of an initial load of this source and one of these generations.
 
     Raises:
-        StagedDataError: missing, unreadable, or of another source or generation.
+        StagedDataError: the manifest is missing, unreadable, or of another source or generation.
     """
     try:
         manifest = Manifest.read(store.get(key), key)
@@ -373,8 +383,8 @@ def _check_place(manifest: Manifest, key: str, source: str, generation: str, sta
     found = (manifest.source, manifest.generation, manifest.start_seqno)
     if found != (source, generation, start):
         raise StagedDataError(
-            "a manifest is not that of its folder",
+            "a manifest does not belong to its folder",
             why=f"it is of source {found[0]}, generation {found[1]}, starting at {found[2]}",
-            hint="restore the object that was there",
+            hint="restore the original object",
             key=key,
         )

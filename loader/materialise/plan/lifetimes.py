@@ -1,4 +1,4 @@
-"""When the statements of the log make and drop a table that was never loaded. Pure."""
+"""The statements that create and drop a table which was never loaded. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from loader.staging.documents import Manifest
 
 @dataclass(frozen=True)
 class TableOrigin:
-    """Where the log begins to hold a whole table.
+    """The place from which on the log holds a table completely.
 
     Attributes:
-        seqno: right before the statement that made the table; None if it may be older than the log.
-        dropped: the table does not exist any more at the end of the log.
-        last: as `seqno`, of the last life alone.
+        seqno: right before the statement that created the table; None if the table may be older than the log.
+        dropped: the table no longer exists at the end of the log.
+        last: like `seqno`, for the last life only.
     """
 
     seqno: int | None
@@ -44,22 +44,22 @@ def find_origin(
 ) -> TableOrigin:
     """Return where the records of a table begin.
 
-    A life begins with CREATE TABLE, or with a RENAME to the table's name, and ends with DROP TABLE or a RENAME.
-    `CREATE TABLE IF NOT EXISTS` begins one only if the log shows that the table was dropped before.
+    A life begins with CREATE TABLE, or with a RENAME to the table's name. It ends with DROP TABLE or a RENAME.
+    `CREATE TABLE IF NOT EXISTS` begins a life only if the log shows that the table was dropped before.
 
     Args:
-        table: to look for.
-        newest_first: the intervals with a part in (`after`, `target`].
-        after: a seqno; statements and records up to it do not count.
-        target: a seqno; later statements do not count.
-        made: the seqno right before the statement that made the table as it is at `after`; 0 if there is no table then,
-            None if that is not known.
+        table: the table to look for.
+        newest_first: the intervals with a part in (`after`, `target`], newest first.
+        after: a seqno. Statements and records up to it do not count.
+        target: a seqno. Later statements do not count.
+        made: the seqno right before the statement that created the table which exists at `after`. It is 0 if no table
+            exists then, and None if that is unknown.
         every_life: begin with the first life that the log holds. There is no origin if the log also holds records of
-            an earlier life that began before the log. Otherwise begin with the last life, or with an earlier one if
-            that ended with a RENAME, since another table takes its rows.
+            an earlier life that began before the log. Otherwise begin with the last life, or with an earlier life that
+            ended with a RENAME, since another table takes its rows.
 
     Raises:
-        UnsupportedError: a statement since then whose effect on the table is not known.
+        UnsupportedError: the effect of a later statement on the table is unknown.
     """
     lives = _LifeScan()
     for manifest in newest_first:
@@ -75,18 +75,19 @@ def find_origin(
 
 @dataclass
 class _LifeScan:
-    """The lives of a table, looked at from the newest statement back to the oldest.
+    """A scan over the lives of a table, from the newest statement back to the oldest.
 
     Attributes:
-        begin, last, needed: right before the statement that began the oldest life found so far, the newest one, and
-            the oldest one that counts.
-        counts: the life that is looked at counts: it is the newest one, or another table takes its rows.
-        maybe: right before a CREATE TABLE IF NOT EXISTS that may have begun that life.
-        ends: the seqno at which that life ended; 0 once its beginning was found.
-        orphans: there are records of a life whose beginning was not found.
-        dropped: the newest statement ended a life; None before there is one.
-        doubt: why it is not known what a statement did to that life.
-        doubted: the doubt is about a life that existed, so that nothing older can be told.
+        begin: the seqno right before the statement that began the oldest life found so far.
+        last: the same for the newest life.
+        needed: the same for the oldest life that counts.
+        counts: the current life counts. It is the newest life, or another table takes its rows.
+        maybe: the seqno right before a CREATE TABLE IF NOT EXISTS that may have begun the current life.
+        ends: the seqno at which the current life ended; 0 once its beginning was found.
+        orphans: the log holds records of a life whose beginning was not found.
+        dropped: the newest statement ended a life; None until a statement was found.
+        doubt: why the effect of a statement on the current life is unknown.
+        doubted: the doubt concerns a life that existed. So older statements decide nothing.
     """
 
     begin: int | None = None
@@ -113,9 +114,9 @@ class _LifeScan:
             return
         if self.dropped is None and isinstance(event, TableRemoved | RenamedFrom | TableCreated):
             self.dropped = isinstance(event, TableRemoved)
-        if isinstance(event, RenamedFrom) or (isinstance(event, TableCreated) and event.surely):
+        if isinstance(event, RenamedFrom) or (isinstance(event, TableCreated) and event.certain):
             self._begun(event.seqno - 1)
-            # The statement that gave the table another one's rows also gave its own away, if it existed.
+            # RENAME TABLE gave the rows of another table to this one. It also gave away this table's rows, if any.
             self.ends, self.counts = 0, isinstance(event, RenamedFrom)
         elif isinstance(event, TableCreated):
             self.maybe = event.seqno - 1
@@ -125,7 +126,7 @@ class _LifeScan:
             self.ends, self.counts = event.seqno, event.renamed or self.needed is None
 
     def close(self, made: int | None) -> None:
-        """Take into account what is known of the table before the oldest statement: see `origin_of`."""
+        """Take into account what is known of the table before the oldest statement: see `find_origin`."""
         if made == 0:
             self.doubt = None
             self.dropped = True if self.dropped is None else self.dropped
@@ -138,7 +139,7 @@ class _LifeScan:
         """Return where the records begin.
 
         Raises:
-            UnsupportedError: the doubt, if it is about rows that are still in the table.
+            UnsupportedError: the doubt, if it concerns rows that are still in the table.
         """
         if self.doubt and (every_life or not (self.dropped or self.needed is not None)):
             raise self.doubt
@@ -155,10 +156,10 @@ class _LifeScan:
 
 
 def find_new_life(table: TableName, manifests: Iterable[Manifest], after: int, target: int) -> int | None:
-    """Return the seqno of the last statement that ended or began a life of a table, beyond `after` + 1 up to `target`.
+    """Return the seqno of the last statement in (`after` + 1, `target`] that ended or began a life of a table.
 
-    Nothing is left then of the rows that the table had before. None: there is no such statement, or rows were left out
-    that can still be staged.
+    The rows that the table had before that statement are gone. Return None if there is no such statement, or if rows
+    of the table can still be staged that an interval lacks.
     """
     manifests = tuple(manifests)
     left_out = (one for manifest in manifests for one in manifest.left_out if one.name == table)
@@ -168,7 +169,7 @@ def find_new_life(table: TableName, manifests: Iterable[Manifest], after: int, t
     ends = [
         one
         for one in events
-        if isinstance(one, TableRemoved | RenamedFrom) or (isinstance(one, TableCreated) and one.surely)
+        if isinstance(one, TableRemoved | RenamedFrom) or (isinstance(one, TableCreated) and one.certain)
     ]
     return ends[-1].seqno if ends else None
 

@@ -1,4 +1,4 @@
-"""Which staged intervals a table still needs, and what is to be done to it, step by step. Pure."""
+"""The plan of a merge: the staged intervals that a table needs, and the stages that apply them. Pure."""
 
 from __future__ import annotations
 
@@ -22,34 +22,38 @@ from loader.typemap import form
 
 @dataclass(frozen=True)
 class RecordRange:
-    """The records of a source with `after` < seqno <= `through`, and where each column of the table is in them."""
+    """The records with `after_seqno` < seqno <= `last_seqno`.
 
-    after: int
-    through: int
+    Attributes:
+        origins: by column of the table, where the records hold its value.
+    """
+
+    after_seqno: int
+    last_seqno: int
     origins: Mapping[str, Origin]
 
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Files of one schema, and which of their records count."""
+    """Files of one schema, and the ranges of their records that count."""
 
     schema: TableSchema
     files: tuple[StagedFile, ...]
-    windows: tuple[RecordRange, ...]
+    ranges: tuple[RecordRange, ...]
 
 
 @dataclass(frozen=True)
 class Work:
-    """Records that are collapsed together: they have one key, and their columns become those of `schema`.
+    """Staged records that are collapsed together. They have one key, and they are converted to the columns of `schema`.
 
     Attributes:
-        applied, target: records up to `applied` are in the table, those after `target` do not count; files may hold
-            some of both.
-        position: of `target`.
-        names: by column its name in the table meanwhile.
-        logs: to turn seqnos into positions: of each log that files come from the seqno where its part begins, a
-            position in it, and the shift of its generation.
-        rule: what becomes of the rows.
+        applied, target: seqnos. Records up to `applied` are in the table, and records after `target` do not count. The
+            files may hold records of both kinds.
+        position: the position of `target`.
+        aliases: by column, its name in the table during the merge.
+        logs: what converts seqnos to positions. For each log of the files: the seqno where its part begins, a position
+            in it, and the shift of its generation.
+        rule: the table's rule.
     """
 
     name: TableName
@@ -57,29 +61,29 @@ class Work:
     applied: int
     target: int
     position: str
-    sources: tuple[FileGroup, ...]
-    names: Mapping[str, str]
+    file_groups: tuple[FileGroup, ...]
+    aliases: Mapping[str, str]
     logs: tuple[tuple[int, Position, int], ...]
     rule: TableRule
 
     @property
     def layout(self) -> Layout:
         """The columns of the warehouse's table."""
-        return Layout(self.schema, self.rule, self.names)
+        return Layout(self.schema, self.rule, self.aliases)
 
     @property
     def files(self) -> tuple[StagedFile, ...]:
-        """Of all sources."""
-        return tuple(file for source in self.sources for file in source.files)
+        """The files of all groups."""
+        return tuple(file for group in self.file_groups for file in group.files)
 
     @property
     def rows(self) -> int:
-        """Records in all files."""
+        """The number of records in all files."""
         return sum(file.rows for file in self.files)
 
     @property
     def ops(self) -> dict[str, int]:
-        """Records in all files, by op."""
+        """The number of records in all files, by op."""
         return {
             "I": sum(file.inserts for file in self.files),
             "U": sum(file.updates for file in self.files),
@@ -87,42 +91,54 @@ class Work:
         }
 
     def position_of(self, seqno: int) -> Position:
-        """The end of the transaction with that seqno."""
+        """Return the end of the transaction with this seqno."""
         return _position(self.logs, seqno)
 
 
 @dataclass(frozen=True)
 class EmptyTable:
-    """The table loses its rows."""
+    """Delete all rows of the table."""
 
 
 @dataclass(frozen=True)
 class CopyRows:
-    """The table takes the rows that another one, of this schema, had in a snapshot; `names`: of its columns here."""
+    """Copy the rows that another table, with this schema, had in a snapshot.
+
+    Attributes:
+        aliases: by column, its name in this table during the merge.
+    """
 
     schema: TableSchema
     snapshot: int
-    names: Mapping[str, str]
+    aliases: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class FillColumns:
-    """Columns of all rows of this schema get a constant as staged text; `names`: of the columns in the table."""
+    """Set columns to a constant in all rows.
+
+    Attributes:
+        schema: the columns of the table.
+        aliases: by column, its name in the table during the merge.
+        constants: by column, the constant as staged text.
+    """
 
     schema: TableSchema
-    names: Mapping[str, str]
+    aliases: Mapping[str, str]
     constants: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class CheckRows:
-    """What no row may have, since the server changed it without a word: columns by their names in the table.
+    """Verify that no row has a value that the server changed without logging it.
+
+    Columns are given by their names in the table.
 
     Attributes:
-        longest: a text of more characters than this that ends with a space: when the column became shorter, the server
-            cut such spaces off.
-        numbered: 0 or NULL: when the column became AUTO_INCREMENT, the server put a number in its place.
-        dated: NULL: when a TIMESTAMP became NOT NULL, the server put the time of the statement in its place.
+        longest: by column, a number of characters. When the column became shorter, the server removed trailing spaces.
+            So no longer text may end with a space.
+        numbered: columns that became AUTO_INCREMENT. The server replaced 0 and NULL by numbers.
+        dated: TIMESTAMP columns that became NOT NULL. The server replaced NULL by the time of the statement.
     """
 
     longest: Mapping[str, int]
@@ -135,16 +151,17 @@ Stage = EmptyTable | CopyRows | FillColumns | CheckRows | Work
 
 @dataclass(frozen=True)
 class Merge:
-    """What brings a table to `target`: stages in order, between a change of its columns before and one after.
+    """The stages that bring a table to `target`, in order. Columns change before the first and after the last stage.
 
     Attributes:
-        schema: of the table afterwards; None where nothing told it yet.
-        names: by column its name in the table until the merge is published.
+        schema: the schema of the table after the merge; None while it is unknown.
+        aliases: by column, its name in the table until the merge is published.
+        state: the lifecycle of the table after the merge.
     """
 
     name: TableName
     schema: TableSchema | None
-    names: Mapping[str, str]
+    aliases: Mapping[str, str]
     stages: tuple[Stage, ...]
     state: Lifecycle
     target: int
@@ -153,13 +170,13 @@ class Merge:
 
     @property
     def layout(self) -> Layout | None:
-        """The columns of the warehouse's table afterwards, by their names until the merge is published."""
-        return Layout(self.schema, self.rule, self.names) if self.schema else None
+        """The columns of the warehouse table after the merge, by their aliases."""
+        return Layout(self.schema, self.rule, self.aliases) if self.schema else None
 
     @property
     def keeps_columns(self) -> bool:
-        """Whether each column of the table afterwards is the one that has its name now."""
-        return all(column == meanwhile for column, meanwhile in self.names.items())
+        """Whether no column is added or renamed."""
+        return all(column == alias for column, alias in self.aliases.items())
 
     @property
     def works(self) -> tuple[Work, ...]:
@@ -168,7 +185,7 @@ class Merge:
 
     @property
     def files(self) -> tuple[StagedFile, ...]:
-        """All files that are read."""
+        """All files that the merge reads."""
         return tuple(file for work in self.works for file in work.files)
 
 
@@ -179,7 +196,7 @@ def _position(logs: Sequence[tuple[int, Position, int]], seqno: int) -> Position
 
 
 def log_origin(manifest: Manifest) -> tuple[int, Position, int]:
-    """See Work.logs."""
+    """Return the entry of a manifest for Work.logs."""
     origin = Position.parse(manifest.start)
     return manifest.start_seqno, origin, manifest.start_seqno // SEQNO_UNIT - origin.lognum
 
@@ -191,14 +208,17 @@ def find_covering_intervals(
     target: int,
     joins: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Manifest, ...]:
-    """The unbroken run of intervals that takes a table from `applied` to `target`, the stop of one of them.
+    """Return the contiguous intervals from `applied` to `target`, which is the stop of an interval.
 
-    `manifest_at` reads the manifest of the interval with that start, None when it is not extracted; `starts` are those
-    of all intervals, ascending. `joins`: by the seqno at which a generation that follows on another one starts, the
-    seqno up to which that other one counts.
+    Args:
+        manifest_at: reads the manifest of the interval with a start seqno. It returns None if it is not extracted.
+        starts: the start seqnos of all intervals, ascending.
+        applied: the applied position of a table, as seqno.
+        target: the seqno that the table must reach.
+        joins: by start seqno of a generation, the seqno up to which the generation before it counts.
 
     Raises:
-        GapError: naming the hole.
+        GapError: an interval is missing.
     """
     run: list[Manifest] = []
     at = applied
@@ -206,7 +226,7 @@ def find_covering_intervals(
     place = bisect_right(begins, applied) - 1
     while at < target:
         manifest = manifest_at(starts[place]) if 0 <= place < len(starts) else None
-        # Only the first interval may begin before the place that is to be continued: its early records are filtered.
+        # Only the first interval may begin before `applied`: its early records are filtered.
         fits = manifest is not None and manifest.stop_seqno > at and (begins[place] == at or not run)
         if manifest is None or not fits:
             raise _gap_error(at, begins, target)
@@ -217,8 +237,8 @@ def find_covering_intervals(
 
 
 def _predecessor_stop(start: int, joins: Mapping[int, int]) -> int:
-    """Return the seqno that an interval goes on from: the stop of the newest log before it that has intervals."""
-    while start in joins:  # also where a generation has no interval, and its own start is where it stops
+    """Return the seqno that precedes an interval: the stop of the newest generation before it that has intervals."""
+    while start in joins:  # a generation without intervals stops at its own start
         start = joins[start]
     return start
 
@@ -226,8 +246,8 @@ def _predecessor_stop(start: int, joins: Mapping[int, int]) -> int:
 def _gap_error(at: int, starts: Sequence[int], target: int) -> GapError:
     after = [start for start in starts if start > at]
     return GapError(
-        "an interval is missing between what the table has and what is to be applied",
-        why=f"nothing extracted covers [{at}, {after[0] if after else target}) of the log",
+        "an interval is missing between the applied position of the table and the target of the merge",
+        why=f"no extracted interval covers [{at}, {after[0] if after else target}) of the log",
         hint="extract the missing interval while the server still has its log, else load the table again",
         seqno=at,
     )
@@ -236,128 +256,141 @@ def _gap_error(at: int, starts: Sequence[int], target: int) -> GapError:
 def plan_stages(
     name: TableName, timeline: Timeline, manifests: Sequence[Manifest], rule: TableRule, *, new: bool
 ) -> Merge:
-    """The stages that a timeline means; `new`: the table is not in the warehouse."""
-    names = assign_aliases(timeline.epochs, new=new)
+    """Return the merge that a timeline requires.
+
+    Args:
+        name: the table.
+        timeline: its epochs up to the target.
+        manifests: the intervals of the timeline.
+        rule: the table's rule.
+        new: the table is not in the warehouse.
+    """
+    aliases = assign_aliases(timeline.epochs, new=new)
     logs = tuple(map(log_origin, manifests))
-    position = str(_position(logs, timeline.target))
     stages: list[Stage] = []
-    emptied = timeline.rows
-    # Only a mirror forgets rows that came and went; at: the epoch whose columns the table's rows have.
-    at = emptied if rule.mode == "mirror" or timeline.copied else 0
-    if timeline.copied:
-        stages.append(_copy_stage(timeline, names[at]))
-    elif at:
+    emptied = timeline.first_epoch
+    # Only a mirror drops the records of rows that were deleted again. A history and soft_delete apply them first.
+    current = emptied if rule.mode == "mirror" or timeline.copy_source else 0  # the epoch whose columns the rows have
+    if timeline.copy_source:
+        stages.append(_copy_stage(timeline, aliases[current]))
+    elif current:
         stages.append(EmptyTable())
-    there = not new or bool(timeline.copied)  # rows, before the next stage
-    for group in _group_epochs(timeline.epochs, names, (at, emptied)):
-        if at < emptied <= group[0]:
+    has_rows = not new or bool(timeline.copy_source)
+    for group in _group_epochs(timeline.epochs, aliases, (current, emptied)):
+        if current < emptied <= group[0]:
             stages.append(EmptyTable())
             emptied = 0
-        first = timeline.epochs[group[0]]
-        if there and group[0] > at:
-            stages += _check_stages(first, names[group[0] - 1])
-        if not any(timeline.epochs[place].files for place in group):
+        first, last = group[0], group[-1]
+        if has_rows and first > current:
+            stages += _check_stages(timeline.epochs[first], aliases[first - 1])
+        if not any(timeline.epochs[number].files for number in group):
             continue
-        last = group[-1]
-        if there and last > at:
-            stages += _fill_stages(timeline.epochs[at : last + 1], names[last])
-        epochs = timeline.epochs[group[0] : last + 1]
-        stages.append(_work_stage(name, epochs, names[last], position, logs, rule))
-        at, there = last, True
-    if at < emptied:
+        if has_rows and last > current:
+            stages += _fill_stages(timeline.epochs[current : last + 1], aliases[last])
+        stages.append(_work_stage(name, timeline.epochs[first : last + 1], aliases[last], logs, rule))
+        current, has_rows = last, True
+    if current < emptied:
         stages.append(EmptyTable())
-    if there and at < len(timeline.epochs) - 1:
-        stages += _fill_stages(timeline.epochs[at:], names[-1])
-    schema = timeline.epochs[-1].schema if timeline.epochs else None
+    if has_rows and current < len(timeline.epochs) - 1:
+        stages += _fill_stages(timeline.epochs[current:], aliases[-1])
     return Merge(
         name=name,
-        schema=schema,
-        names=names[-1] if names else {},
+        schema=timeline.epochs[-1].schema if timeline.epochs else None,
+        aliases=aliases[-1] if aliases else {},
         stages=tuple(stages),
         state=timeline.state,
         target=timeline.target,
-        position=position,
+        position=str(_position(logs, timeline.target)),
         rule=rule,
     )
 
 
-def _group_epochs(epochs: Sequence[Epoch], names: Sequence[Aliases], starts: tuple[int, int]) -> list[range]:
-    """The epochs that count, in runs in which keys can be compared and no value may have to be looked at.
+def _group_epochs(epochs: Sequence[Epoch], aliases: Sequence[Aliases], starts: tuple[int, int]) -> list[range]:
+    """Return the epochs that count, in groups of which the records can be collapsed together.
 
-    Those before the first of `starts` do not; with the second a run begins.
+    Inside a group, keys are comparable and no row of the table has to be checked. Epochs before the first of `starts`
+    do not count. A group begins at the second of `starts`.
     """
     cuts = [
-        place
-        for place in range(starts[0] + 1, len(epochs))
-        if place == starts[1]
-        or _check_stages(epochs[place], names[place - 1])
-        or not _has_same_key(epochs[place - 1], epochs[place])
+        number
+        for number in range(starts[0] + 1, len(epochs))
+        if number == starts[1]
+        or _check_stages(epochs[number], aliases[number - 1])
+        or not _has_same_key(epochs[number - 1], epochs[number])
     ]
     return [range(first, end) for first, end in pairwise([starts[0], *cuts, len(epochs)]) if first < end]
 
 
 def _has_same_key(before: Epoch, after: Epoch) -> bool:
-    """Whether equal staged texts are equal keys in both."""
+    """Return whether keys with equal staged texts are equal in both epochs."""
     old = [before.schema.column(name) for name in before.schema.key]
     origins = [after.origins[name] for name in after.schema.key]
     kept = [origin.old if isinstance(origin, ColumnOrigin) else None for origin in origins]
     new = [after.schema.column(name) for name in after.schema.key]
     same = kept == [column.name for column in old]
-    return same and all(
-        form(a) is form(b) and _text_format(a) == _text_format(b) for a, b in zip(old, new, strict=True)
-    )
+    pairs = zip(old, new, strict=True) if same else ()
+    return same and all(form(a) is form(b) and _text_format(a) == _text_format(b) for a, b in pairs)
 
 
 def _text_format(column: Column) -> tuple[str, int]:
-    """Two columns with the same of this, and of the same form, have the same text for a value."""
+    """Return what decides the staged text of a value, among columns of the same form."""
     exact = column.type in {"float", "double", "decimal", "datetime", "timestamp", "time"}
     return (column.type, column.scale or column.size * (column.type != "decimal")) if exact else ("", 0)
 
 
-def _fill_stages(epochs: Sequence[Epoch], names: Aliases) -> list[Stage]:
-    """For rows of the first epoch, what columns that were added until the last one have in them."""
+def _fill_stages(epochs: Sequence[Epoch], aliases: Aliases) -> list[Stage]:
+    """Return the stage that sets, in rows of the first epoch, the columns that were added up to the last epoch."""
     constants = {
         name: origin.text
         for name, origin in compose_origins(epochs).items()
         if isinstance(origin, ConstantOrigin) and origin.text is not None
     }
-    return [FillColumns(epochs[-1].schema, names, constants)] if constants else []
+    return [FillColumns(epochs[-1].schema, aliases, constants)] if constants else []
 
 
-def _check_stages(epoch: Epoch, before: Aliases) -> list[Stage]:
-    """What must be true of rows of the epoch before, so that they did not change."""
+def _check_stages(epoch: Epoch, previous: Aliases) -> list[Stage]:
+    """Return the stage that verifies that the statement before the epoch changed no value of existing rows."""
     kept = [origin for origin in epoch.origins.values() if isinstance(origin, ColumnOrigin)]
-    longest = {before[origin.old]: origin.longest for origin in kept if origin.longest is not None}
-    numbered = tuple(before[origin.old] for origin in kept if origin.numbered)
-    dated = tuple(before[origin.old] for origin in kept if origin.dated)
+    longest = {previous[origin.old]: origin.longest for origin in kept if origin.longest is not None}
+    numbered = tuple(previous[origin.old] for origin in kept if origin.numbered)
+    dated = tuple(previous[origin.old] for origin in kept if origin.dated)
     return [CheckRows(longest, numbered, dated)] if longest or numbered or dated else []
 
 
-def _copy_stage(timeline: Timeline, names: Aliases) -> Stage:
-    copied = timeline.copied
-    if copied is None or copied.snapshot is None:
+def _copy_stage(timeline: Timeline, aliases: Aliases) -> Stage:
+    source = timeline.copy_source
+    if source is None or source.snapshot is None:
         return EmptyTable()
-    return CopyRows(copied.schema, copied.snapshot, names)
+    return CopyRows(source.schema, source.snapshot, aliases)
 
 
 def _work_stage(
     name: TableName,
     epochs: Sequence[Epoch],
-    names: Aliases,
-    position: str,
+    aliases: Aliases,
     logs: tuple[tuple[int, Position, int], ...],
     rule: TableRule,
 ) -> Work:
     last = epochs[-1]
-    windows: dict[str, list[RecordRange]] = {}
-    for place, epoch in enumerate(epochs):
+    ranges: dict[str, list[RecordRange]] = {}
+    for number, epoch in enumerate(epochs):
         if epoch.files:
-            window = RecordRange(epoch.after, epoch.through, compose_origins(epochs[place:]))
-            windows.setdefault(epoch.schema.schema_id, []).append(window)
-    sources = []
-    for schema_id, found in windows.items():
+            counted = RecordRange(epoch.after_seqno, epoch.last_seqno, compose_origins(epochs[number:]))
+            ranges.setdefault(epoch.schema.schema_id, []).append(counted)
+    groups = []
+    for schema_id, its_ranges in ranges.items():
         files = {file.key: file for epoch in epochs for file in epoch.files if file.schema_id == schema_id}
         schema = next(epoch.schema for epoch in epochs if epoch.schema.schema_id == schema_id)
-        sources.append(FileGroup(schema, tuple(files.values()), tuple(found)))
-    applied = min(window.after for source in sources for window in source.windows)
-    return Work(name, last.schema, applied, last.through, position, tuple(sources), names, logs, rule)
+        groups.append(FileGroup(schema, tuple(files.values()), tuple(its_ranges)))
+    applied = min(counted.after_seqno for group in groups for counted in group.ranges)
+    return Work(
+        name=name,
+        schema=last.schema,
+        applied=applied,
+        target=last.last_seqno,
+        position=str(_position(logs, last.last_seqno)),
+        file_groups=tuple(groups),
+        aliases=aliases,
+        logs=logs,
+        rule=rule,
+    )

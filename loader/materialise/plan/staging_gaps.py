@@ -1,4 +1,4 @@
-"""Where an interval left rows of a table out, since they could not be staged: nothing is applied over that place."""
+"""Stops a merge before rows that an interval could not stage. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from loader.model.table import TableName
 from loader.staging.documents import LeftOut, Manifest
 
 
-def check_rows_staged(name: TableName, manifests: Sequence[Manifest], after: int, through: int) -> None:
-    """Raise where rows of a table with `after` < seqno <= `through` are not staged.
+def check_rows_staged(name: TableName, manifests: Sequence[Manifest], after_seqno: int, last_seqno: int) -> None:
+    """Verify that all rows of a table with `after_seqno` < seqno <= `last_seqno` are staged.
 
     Raises:
-        UnsupportedError: which ones, why, and how they come to be.
+        UnsupportedError: the table is incomplete: an interval lacks rows of it.
     """
     for manifest in manifests:
-        for one in manifest.left_out:
-            if one.name == name and after < one.seqno <= through:
-                raise _missing_rows_error(manifest, one)
+        for entry in manifest.left_out:
+            if entry.name == name and after_seqno < entry.seqno <= last_seqno:
+                raise _missing_rows_error(manifest, entry)
 
 
 def _missing_rows_error(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:

@@ -1,4 +1,4 @@
-"""The columns of a warehouse's table: the source's in their order, texts of values that do not fit, the loader's."""
+"""The columns of a warehouse table: source columns, text columns for misfits, and the loader's own columns."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _META = {
     "op_column": ("string", "_op"),
     "row_offset_column": ("bigint", "_row_offset"),
 }
-"""Type of each of the loader's columns, and its value in SQL from the frames of this package."""
+"""By rule field, the type of a loader column and its value in SQL over the frames of `collapse`."""
 
 
 class TableColumn(NamedTuple):
-    """A column: its name, its Spark type, and its value in SQL over rows of `loader.materialise.collapse.casts.row`."""
+    """A column: its name, its Spark type, and its value in SQL over the columns of `collapse.casts.row_columns`."""
 
     name: str
     type: str
@@ -33,43 +33,47 @@ class TableColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table of this schema looks in the warehouse by this rule; `called`: names that columns have meanwhile."""
+    """The columns of the warehouse table for a schema and a rule.
+
+    Attributes:
+        aliases: by source column, its name in the table during a merge. Without an alias a column has its own name.
+    """
 
     schema: TableSchema
     rule: TableRule
-    called: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[TableColumn, ...]:
-        """All columns, in their order."""
+        """All columns, in table order."""
         meta = (TableColumn(name, *_META[field]) for field, name in self.rule.meta.items() if name)
         return (*self.image, *meta)
 
     @property
     def image(self) -> tuple[TableColumn, ...]:
-        """The columns that say what the source's row is: all but the loader's."""
+        """The columns that describe the source row: all columns except the loader's own."""
         table = self.schema.name
         found = [
             TableColumn(self.name(column.name), spark_type(column, table), place)
             for place, column in zip(places(self.schema), self.schema.columns, strict=True)
         ]
-        return (*found, *(TableColumn(name, "string", f"text_{place}") for place, name in self.texts.items()))
+        return (*found, *(TableColumn(name, "string", f"text_{place}") for place, name in self.text_columns.items()))
 
     def name(self, column: str) -> str:
-        """What a column of the source is called in the table."""
-        return self.called.get(column, column)
+        """Return the name of a source column in the table."""
+        return self.aliases.get(column, column)
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What the key's columns are called in the table."""
+        """The names of the key columns in the table."""
         return tuple(map(self.name, self.schema.key))
 
     @property
-    def unfit(self) -> dict[str, str]:
-        """Names of columns whose values need not fit, by place; none by a rule of `error`, and never one of the key.
+    def lenient_columns(self) -> dict[str, str]:
+        """Columns that may hold misfits, by frame name. There are none with `on_misfit = "error"`, and none in the key.
 
-        These are dates and times, of which the server has some that are none. Every number of a column's type fits:
-        one that does not is damage.
+        These are date and time columns, since a server can store invalid dates such as `0000-00-00`. A number that
+        does not fit its column's type is damage.
         """
         if self.rule.on_misfit == "error":
             return {}
@@ -79,42 +83,42 @@ class Layout:
         return {place: column.name for place, column in named if place not in key and spark_type(column) in may}
 
     @property
-    def texts(self) -> dict[str, str]:
-        """Names of the columns for texts that do not fit, by the place of the column that they did not fit."""
+    def text_columns(self) -> dict[str, str]:
+        """Names of the text columns for misfits, by the frame name of the column that the values do not fit."""
         return (
-            {place: f"{self.name(name)}__text" for place, name in self.unfit.items()}
+            {place: f"{self.name(name)}__text" for place, name in self.lenient_columns.items()}
             if self.rule.on_misfit == "text"
             else {}
         )
 
     @property
-    def names(self) -> str:
-        """The columns' names in SQL."""
+    def column_list(self) -> str:
+        """The column names as a SQL list."""
         return ", ".join(identifier(column.name) for column in self.columns)
 
     @property
-    def values(self) -> str:
-        """The columns' values in SQL."""
+    def value_list(self) -> str:
+        """The column values as a SQL list."""
         return ", ".join(column.value for column in self.columns)
 
     def check(self) -> None:
-        """Refuse what a table of the warehouse cannot be made for.
+        """Verify that the warehouse can hold a table with these columns.
 
         Raises:
-            UnsupportedError: naming the table and, where one is to blame, the column.
+            UnsupportedError: a column name is reserved, or the rule needs a key.
         """
         own = {column.name.lower() for column in self.columns[len(self.schema.columns) :]} | RESERVED
         for column in self.schema.columns:
             if column.name.lower() in own:
                 raise UnsupportedError(
-                    "the name of this column is taken by the warehouse",
+                    "the column name is reserved by the warehouse or the loader",
                     hint="give the loader's column another name by a rule, rename this one, or exclude the table",
                     table=self.schema.name,
                     column=column.name,
                 )
         if not self.schema.key and self.rule.mode == "soft_delete":
             raise UnsupportedError(
-                "a table without a key cannot keep its deleted rows apart",
+                "a table without a key cannot have mode soft_delete",
                 hint="give it a primary key, or a rule with mode mirror or history",
                 table=self.schema.name,
             )

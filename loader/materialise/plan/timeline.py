@@ -1,7 +1,7 @@
-"""What happened to one table, in order: its schemas between the statements that change it as a whole. Pure.
+"""The timeline of one table: its schemas, and the DDL statements between them, in log order. Pure.
 
-A stretch of log in which a table has one schema is an epoch. The table maps of its records tell the schema of an epoch;
-the statements between two epochs tell where the values of rows that were there before come from.
+An epoch is a range of the log in which a table has one schema. The table maps of its records give the schema of an
+epoch. The statements between two epochs say where existing rows get the values of the new columns from.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from loader.staging.documents import Manifest, StagedFile
 from loader.typemap import spark_type, widened_type
 
 Lifecycle = Literal["", "fresh", "gone"]
-"""`fresh`: the table was made and no row told its columns yet. `gone`: it was dropped or renamed away."""
+"""`fresh`: the table was created, and no row has shown its columns yet. `gone`: it was dropped or renamed away."""
 
 
 @dataclass(frozen=True)
 class TableState:
-    """Where a table stands: its schema and applied position, and its state. A new table has no schema yet."""
+    """The schema, applied position and lifecycle of a table. A new table has no schema yet."""
 
     schema: TableSchema | None
     applied: int
@@ -39,7 +39,7 @@ class TableState:
 
 @dataclass(frozen=True)
 class CopySource:
-    """The rows of another table as it was when it was renamed, in a snapshot; None: it had none."""
+    """The rows that a renamed table had, in a snapshot under its old name. Without a snapshot it had no rows."""
 
     name: TableName
     schema: TableSchema
@@ -48,68 +48,77 @@ class CopySource:
 
 @dataclass(frozen=True)
 class Epoch:
-    """A table between two changes of it: records with `after` < seqno <= `through` have this schema.
+    """A range of the log: records with `after_seqno` < seqno <= `last_seqno` have this schema.
 
-    `origins`: where rows of the epoch before have the value of each column.
+    Attributes:
+        origins: by column, where rows of the previous epoch get its value from.
     """
 
     schema: TableSchema
     origins: Mapping[str, Origin]
-    after: int
-    through: int
+    after_seqno: int
+    last_seqno: int
     files: tuple[StagedFile, ...] = ()
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """All epochs of a table from where it stands to `target`.
+    """All epochs of a table from its applied position to `target`.
 
     Attributes:
-        epochs: the first one is the standing table's own, if it has a schema.
-        rows: of epochs from this one on count; those before it are gone, with the rows that the table has.
-        copied: the rows that stand in for those of the table, in the schema of the epoch `rows`.
-        state: of the table afterwards.
+        epochs: in log order. The first epoch has the table's current schema, if the table has one.
+        first_epoch: index of the first epoch whose records count. If it is not 0, a statement removed all earlier rows.
+        copy_source: the rows that replace those of the table, in the schema of the epoch `first_epoch`.
+        state: the lifecycle of the table at `target`.
+        target: a seqno.
     """
 
     epochs: tuple[Epoch, ...]
-    rows: int
-    copied: CopySource | None
+    first_epoch: int
+    copy_source: CopySource | None
     state: Lifecycle
     target: int
 
 
 FindCopySource = Callable[[TableName, int], CopySource | None]
+"""Returns the rows that a table had right before a seqno."""
 HasRecords = Callable[[StagedFile, int, int], bool]
+"""Returns whether a file has records after one seqno and up to another."""
 
 
 class _TimelineBuilder:
-    """The table as it becomes while its events are passed by."""
+    """The timeline up to the last event that was applied.
 
-    def __init__(self, standing: TableState) -> None:
-        self.state: Lifecycle = standing.state
-        self._began = standing.state
-        self.low = standing.applied
+    Attributes:
+        low: the seqno up to which records are in an epoch.
+        steps: ALTER TABLE steps since the last epoch.
+    """
+
+    def __init__(self, state: TableState) -> None:
+        self.state: Lifecycle = state.state
+        self._initial_state = state.state
+        self.low = state.applied
         self.steps: list[Step] = []
         self.epochs: list[Epoch] = []
-        self.rows = 0
-        self.copied: CopySource | None = None
-        if standing.schema is not None:
-            origins = {column.name: ColumnOrigin(column.name) for column in standing.schema.columns}
-            self.epochs.append(Epoch(standing.schema, origins, standing.applied, standing.applied))
+        self.first_epoch = 0
+        self.copy_source: CopySource | None = None
+        if state.schema is not None:
+            origins = {column.name: ColumnOrigin(column.name) for column in state.schema.columns}
+            self.epochs.append(Epoch(state.schema, origins, state.applied, state.applied))
 
     @property
-    def moved(self) -> bool:
-        """Whether anything happened yet."""
-        return bool(self.steps or self.epochs[1:] or self.rows or self.state != self._began)
+    def has_changes(self) -> bool:
+        """Whether records or events were added."""
+        return bool(self.steps or self.epochs[1:] or self.first_epoch or self.state != self._initial_state)
 
     @property
     def schema(self) -> TableSchema | None:
-        """Of the last epoch."""
+        """The schema of the last epoch."""
         return self.epochs[-1].schema if self.epochs else None
 
     def empty(self) -> None:
-        """Forget all rows so far."""
-        self.rows, self.copied = len(self.epochs), None
+        """Discard all rows so far."""
+        self.first_epoch, self.copy_source = len(self.epochs), None
 
     def append(self, evolution: Evolution, through: int, files: tuple[StagedFile, ...]) -> None:
         self.epochs.append(Epoch(evolution.schema, evolution.origins, self.low, through, files))
@@ -118,46 +127,49 @@ class _TimelineBuilder:
 
 def build_timeline(
     name: TableName,
-    standing: TableState,
+    state: TableState,
     target: int,
     manifests: Sequence[Manifest],
     events: Iterable[TableEvent],
-    copy_of: FindCopySource,
-    holds: HasRecords,
+    find_copy_source: FindCopySource,
+    has_records: HasRecords,
     *,
-    apart: bool = False,
-    over_renames: bool = False,
+    stop_at_events: bool = False,
+    pass_renames: bool = False,
 ) -> Timeline:
-    """The timeline from where a table stands to `target`, or to right before it gets another name, or another its own.
+    """Return the timeline of a table from its applied position to `target`.
+
+    The timeline ends earlier, right before a statement that renames this table or gives its name to another table.
 
     Args:
-        name: of the table.
-        standing: where it stands.
-        target: of the merge.
-        manifests: the unbroken run of intervals from `standing.applied` to `target`.
-        events: what befell the table there, in order.
-        copy_of: a table as it was just before a seqno.
-        holds: whether a file has records that are newer than a seqno, up to another one.
-        apart: it also ends before each event, so that what comes and goes between two of them is seen.
-        over_renames: it goes on where the table gets another name, as no other table will take its rows.
+        name: the table.
+        state: its state at its applied position.
+        target: the seqno that the merge must reach.
+        manifests: the contiguous intervals from `state.applied` to `target`.
+        events: the DDL events of the table in these intervals, in log order.
+        find_copy_source: see FindCopySource.
+        has_records: see HasRecords.
+        stop_at_events: end the timeline before each event. A column that is added and later dropped is then seen.
+        pass_renames: continue where the table is renamed, since no other table takes its rows.
 
     Raises:
-        UnsupportedError: rows or columns whose values the log does not tell.
+        UnsupportedError: the log does not hold the values of rows or columns.
     """
-    files = _table_files(name, manifests, standing.applied)
-    fold = _TimelineBuilder(standing)
+    files = _table_files(name, manifests, state.applied)
+    builder = _TimelineBuilder(state)
     for event in events:
         before = event.seqno - 1  # rows of CREATE TABLE ... SELECT have the seqno of the statement
-        _add_records(fold, name, files, before, manifests, holds)
-        # Another table's rows are taken as they were right before; so each is brought there first, on its own.
-        # A statement may be several events, of which only the first one can be stopped at.
-        alone = apart and fold.schema is not None and before > standing.applied
-        if fold.moved and (isinstance(event, RenamedFrom) or (_gives_rows_away(event) and not over_renames) or alone):
-            return _finish(fold, before)
-        fold.low = before
-        _apply_event(fold, event, copy_of)
-    _add_records(fold, name, files, target, manifests, holds)
-    return _finish(fold, target)
+        _add_records(builder, name, files, before, manifests, has_records)
+        # RENAME TABLE takes another table's rows as they were right before it. So each table is merged up to there
+        # first. A statement can give several events. The timeline can end only before the first of them.
+        separate = stop_at_events and builder.schema is not None and before > state.applied
+        renamed = isinstance(event, RenamedFrom) or (_gives_rows_away(event) and not pass_renames)
+        if builder.has_changes and (renamed or separate):
+            return _finish(builder, before)
+        builder.low = before
+        _apply_event(builder, event, find_copy_source)
+    _add_records(builder, name, files, target, manifests, has_records)
+    return _finish(builder, target)
 
 
 def _gives_rows_away(event: TableEvent) -> bool:
@@ -165,104 +177,113 @@ def _gives_rows_away(event: TableEvent) -> bool:
     return isinstance(event, TableRemoved) and event.renamed
 
 
-def _finish(fold: _TimelineBuilder, target: int) -> Timeline:
-    _close(fold, target)
-    return Timeline(tuple(fold.epochs), fold.rows, fold.copied, fold.state, target)
+def _finish(builder: _TimelineBuilder, target: int) -> Timeline:
+    _close(builder, target)
+    return Timeline(tuple(builder.epochs), builder.first_epoch, builder.copy_source, builder.state, target)
 
 
-def _apply_event(fold: _TimelineBuilder, event: TableEvent, copy_of: FindCopySource) -> None:
-    """One event, which comes after all records so far."""
+def _apply_event(builder: _TimelineBuilder, event: TableEvent, find_copy_source: FindCopySource) -> None:
+    """Add an event that comes after all records so far."""
     if isinstance(event, TableAltered):
-        fold.steps.append(event.step)
+        builder.steps.append(event.step)
     elif isinstance(event, TableEmptied):
-        _close(fold, event.seqno)
-        fold.empty()
+        _close(builder, event.seqno)
+        builder.empty()
     elif isinstance(event, TableRemoved):
-        _close(fold, event.seqno)
-        fold.state = "gone"
+        _close(builder, event.seqno)
+        builder.state = "gone"
     elif isinstance(event, TableCreated):
-        if event.surely or fold.state == "gone":
-            fold.empty()
-            fold.state, fold.steps = "fresh", []
+        if event.certain or builder.state == "gone":
+            builder.empty()
+            builder.state, builder.steps = "fresh", []
     elif isinstance(event, RenamedFrom):
-        _take_rows(fold, event, copy_of(event.other, event.seqno))
+        _take_rows(builder, event, find_copy_source(event.other, event.seqno))
 
 
-def _close(fold: _TimelineBuilder, seqno: int) -> None:
-    """Bring the schema up to date, where statements changed it and no record since tells it."""
-    if fold.steps and fold.state == "" and fold.schema is not None:
-        fold.append(evolve(fold.schema, fold.steps, None), seqno, ())
-    fold.steps = []
+def _close(builder: _TimelineBuilder, seqno: int) -> None:
+    """Derive the schema from the statements since the last epoch, if no record after them shows it."""
+    if builder.steps and builder.state == "" and builder.schema is not None:
+        builder.append(evolve(builder.schema, builder.steps, None), seqno, ())
+    builder.steps = []
 
 
-def _take_rows(fold: _TimelineBuilder, event: RenamedFrom, copied: CopySource | None) -> None:
-    """Take over another table's rows and columns."""
-    fold.empty()
+def _take_rows(builder: _TimelineBuilder, event: RenamedFrom, copied: CopySource | None) -> None:
+    """Replace the rows and columns by those of the renamed table."""
+    builder.empty()
     if copied is None:
-        fold.state, fold.steps = "fresh", []
+        builder.state, builder.steps = "fresh", []
         return
     taken = replace(copied.schema, name=event.name)
-    fold.append(Evolution(taken, match_columns(fold.schema, taken)), event.seqno, ())
-    fold.steps = list(event.steps)
-    fold.state, fold.copied = "", copied
+    builder.append(Evolution(taken, match_columns(builder.schema, taken)), event.seqno, ())
+    builder.steps = list(event.steps)
+    builder.state, builder.copy_source = "", copied
 
 
 def _add_records(
-    fold: _TimelineBuilder,
+    builder: _TimelineBuilder,
     name: TableName,
     files: Sequence[StagedFile],
-    through: int,
+    last_seqno: int,
     manifests: Sequence[Manifest],
-    holds: HasRecords,
+    has_records: HasRecords,
 ) -> None:
-    """The records after the last event up to `through`, which have one schema."""
-    if through <= fold.low:
-        return  # no position lies there: a file that begins before it and ends after it has no record in it
-    here = [file for file in files if file.min_seqno <= through and file.max_seqno > fold.low]
-    inside = [f for f in here if fold.low < f.min_seqno <= through or fold.low < f.max_seqno <= through]
-    if fold.state == "fresh" and not inside:  # a record would tell the columns of the table, so a guess will not do
-        inside = here = [file for file in here if holds(file, fold.low, through)]
-    ids = dict.fromkeys(file.schema_id for file in inside or here)
+    """Add an epoch for the records after the last event up to `last_seqno`, which have one schema."""
+    low = builder.low
+    if last_seqno <= low:
+        return  # the range is empty: a file that begins before it and ends after it has no record in it
+    overlapping = [file for file in files if file.min_seqno <= last_seqno and file.max_seqno > low]
+    certain = [f for f in overlapping if low < f.min_seqno <= last_seqno or low < f.max_seqno <= last_seqno]
+    if builder.state == "fresh" and not certain:  # a record decides the columns of the table: look into the files
+        certain = overlapping = [file for file in overlapping if has_records(file, low, last_seqno)]
+    ids = dict.fromkeys(file.schema_id for file in certain or overlapping)
     schemas = [_staged_schema(manifests, schema_id) for schema_id in ids]
-    evolution = _evolve_to_staged(fold, name, schemas) if inside else _evolve_if_possible(fold, schemas)
+    evolution = _evolve_to_staged(builder, name, schemas) if certain else _evolve_if_possible(builder, schemas)
     if evolution is not None:
         chosen = evolution.schema.schema_id
-        fold.append(evolution, through, tuple(file for file in here if file.schema_id == chosen))
-        fold.state = ""
+        builder.append(evolution, last_seqno, tuple(file for file in overlapping if file.schema_id == chosen))
+        builder.state = ""
 
 
-def _evolve_to_staged(fold: _TimelineBuilder, name: TableName, schemas: Sequence[TableSchema]) -> Evolution:
-    """To the schema of records that are known to be in the stretch."""
-    if fold.state == "gone" or len(schemas) > 1:
-        gone = "rows were changed of a table that was dropped or renamed away"
+def _evolve_to_staged(builder: _TimelineBuilder, name: TableName, schemas: Sequence[TableSchema]) -> Evolution:
+    """Return the evolution to the schema of records that are certainly in the range.
+
+    Raises:
+        UnsupportedError: the statements in the log do not lead to that schema.
+    """
+    if builder.state == "gone" or len(schemas) > 1:
+        gone = "the log has changes of rows in a table that was dropped or renamed away"
         raise UnsupportedError(
-            gone if fold.state == "gone" else "the table has records of two schemas with no statement between them",
-            why="a statement is not in the log, as when a session sets sql_log_bin=0",
+            gone if builder.state == "gone" else "the table has records of two schemas with no statement between them",
+            why="a statement is missing in the log, for example because a session set sql_log_bin=0",
             hint=name.load_again,
             table=name,
         )
-    if fold.state == "fresh" or fold.schema is None:
-        return Evolution(schemas[0], match_columns(fold.schema, schemas[0]))
-    return evolve(fold.schema, fold.steps, schemas[0])
+    if builder.state == "fresh" or builder.schema is None:
+        return Evolution(schemas[0], match_columns(builder.schema, schemas[0]))
+    return evolve(builder.schema, builder.steps, schemas[0])
 
 
-def _evolve_if_possible(fold: _TimelineBuilder, schemas: Sequence[TableSchema]) -> Evolution | None:
-    """To the one schema that fits, of files that begin before the stretch and end after it.
+def _evolve_if_possible(builder: _TimelineBuilder, schemas: Sequence[TableSchema]) -> Evolution | None:
+    """Return the evolution to the schema that fits, among files that begin before the range and end after it.
 
-    None: they have no records here. Should they have some all the same, reading them fails.
+    Return None if no schema fits: then these files have no records in the range. If a file has some nevertheless,
+    reading it fails.
     """
-    if fold.state == "gone":
+    if builder.state == "gone":
         return None
     for schema in schemas:
         try:
-            return _evolve_to_staged(fold, schema.name, [schema])
+            return _evolve_to_staged(builder, schema.name, [schema])
         except UnsupportedError:
             continue
     return None
 
 
 def match_columns(old: TableSchema | None, new: TableSchema) -> dict[str, Origin]:
-    """Origins of the columns of a table that was made anew: a column of the same name stays one if its type can."""
+    """Return the origins of the columns of a re-created table.
+
+    A column keeps the old column of its name if Iceberg can widen one of the two types to the other.
+    """
     before = {column.name: column for column in old.columns} if old else {}
     return {
         column.name: ColumnOrigin(column.name)
@@ -273,7 +294,7 @@ def match_columns(old: TableSchema | None, new: TableSchema) -> dict[str, Origin
 
 
 def compose_origins(epochs: Sequence[Epoch]) -> dict[str, Origin]:
-    """Where rows of the first of these epochs have the values of the columns of the last one."""
+    """Return, by column of the last epoch, where rows of the first epoch get its value from."""
     origins: dict[str, Origin] = {column.name: ColumnOrigin(column.name) for column in epochs[-1].schema.columns}
     for epoch in reversed(epochs[1:]):
         origins = {

@@ -27,18 +27,18 @@ from loader.staging.documents import Manifest
 
 
 def plan_forward(
-    warehouse: Warehouse, chain: Chain, table: TableName, history: TableMetadata, applied: Applied, since: int
+    warehouse: Warehouse, chain: Chain, table: TableName, metadata: TableMetadata, applied: Applied, since: int
 ) -> tuple[Applied, Merge]:
     """The snapshot of a table that stands at `since`, and what brings it from there to where the table stands.
 
     Raises:
         UnsupportedError: there is no such snapshot, or the log alone does not lead from there to the table.
     """
-    stood = list(history.stood())
+    stood = list(metadata.applied_positions())
     root = next((one for one in stood if one.seqno <= since), None)
     if root is None:
         raise _no_snapshot_error(table, since, _replay_hint(chain, table, stood[-1]))
-    rule, schema = warehouse.rule(table), recorded_schema(history, table)
+    rule, schema = warehouse.rule(table), recorded_schema(metadata, table)
     if root.seqno == applied.seqno:
         return root, Merge(table, schema, {}, (), "", applied.seqno, applied.position, rule)
     later = list(takewhile(lambda one: one is not root, stood))
@@ -57,7 +57,7 @@ def plan_forward(
     after = _replay_hint(chain, table, next(one for one in reversed(later) if one.seqno >= last))
     if not _keeps_table(events, rule):
         raise _inexact_error(table, "the table was made, dropped, renamed or emptied since", after)
-    then = TableState(recorded_schema(history, table, root.schema_id), root.seqno)
+    then = TableState(recorded_schema(metadata, table, root.schema_id), root.seqno)
     copies = partial(find_copy_source, warehouse, chain, chain.newest_published(), table)
     timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, partial(has_records, chain.store))
     passed = rule.on_drop == "keep" and events  # columns that came and went are kept, and would not be again
@@ -68,7 +68,7 @@ def plan_forward(
 
 def _is_noop(event: TableEvent) -> bool:
     """Whether a statement does nothing to a table that is there."""
-    return isinstance(event, TableCreated) and not event.surely
+    return isinstance(event, TableCreated) and not event.certain
 
 
 def _earliest_seqnos(

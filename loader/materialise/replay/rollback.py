@@ -36,7 +36,7 @@ def roll_table(
     warehouse: Warehouse,
     chain: Chain,
     table: TableName,
-    history: TableMetadata,
+    metadata: TableMetadata,
     applied: Applied,
     since: int,
     *,
@@ -50,13 +50,13 @@ def roll_table(
         UnsupportedError: there is no such snapshot, or the log alone does not lead from there to the table.
         BranchLostError: the table changed meanwhile; nothing was published.
     """
-    root, merge = plan_forward(warehouse, chain, table, history, applied, since)
+    root, merge = plan_forward(warehouse, chain, table, metadata, applied, since)
     name = replay_branch_name(since)
     # By a replay before, when the table was as it is.
-    shown = find_finished_branch(warehouse, table, history.head, name, applied, root.snapshot)
-    with shown or Branch(warehouse, table, history.head, name, at=root.snapshot) as branch:
+    shown = find_finished_branch(warehouse, table, metadata.head, name, applied, root.snapshot)
+    with shown or Branch(warehouse, table, metadata.head, name, at=root.snapshot) as branch:
         steps = len(shown.commits()) if shown else _roll_forward(warehouse, chain, merge, branch, applied)
-        found = _diff_with_main(warehouse, table, history, branch)
+        found = _diff_with_main(warehouse, table, metadata, branch)
         if found.rows and publish:
             branch.publish(steps)
     if not found.rows:
@@ -94,10 +94,10 @@ def _refuse_partial(work: Work, _changes: Changes, _relation: str) -> Changes:
     raise partial_replay_error(work.name)
 
 
-def _diff_with_main(warehouse: Warehouse, table: TableName, history: TableMetadata, branch: Branch) -> MultisetDiff:
+def _diff_with_main(warehouse: Warehouse, table: TableName, metadata: TableMetadata, branch: Branch) -> MultisetDiff:
     """The loader's own columns count in a history alone: of equal rows a merge deletes any."""
-    layout = Layout(recorded_schema(history, table), warehouse.rule(table))
+    layout = Layout(recorded_schema(metadata, table), warehouse.rule(table))
     columns = layout.columns if layout.rule.mode == "history" else layout.image
     # Main as it was looked at: what somebody else makes of it meanwhile is no difference.
-    there = warehouse.session.read.option("versionAsOf", str(history.head)).table(warehouse.name(table))
+    there = warehouse.session.read.option("versionAsOf", str(metadata.head)).table(warehouse.name(table))
     return diff_multisets(there, warehouse.session.table(branch.target), columns)

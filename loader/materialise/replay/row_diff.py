@@ -103,7 +103,7 @@ def _fixing_changes(
         kept = frame.select(*filled, *others, sf.coalesce("_op", sf.lit("D")).alias("_op"))
     within = "true" if whole else changes.within
     return replace(
-        changes, frame=kept.dropDuplicates(list(keys)), keys=rows, survivors=rows, within=within, sorted=False
+        changes, frame=kept.dropDuplicates(list(keys)), keys=rows, rows_to_insert=rows, within=within, sorted=False
     )
 
 

@@ -66,15 +66,15 @@ def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: in
 
 
 def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
-    history = warehouse.history(table)
-    applied = check_owner(history, table, chain.source, chain.generations) if history else None
-    if history is None or applied is None:
+    metadata = warehouse.metadata(table)
+    applied = check_owner(metadata, table, chain.source, chain.generations) if metadata else None
+    if metadata is None or applied is None:
         raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
     rule = warehouse.rule(table)
-    check_rule(history.properties, rule, table)
-    if rule.mode == "history" or not recorded_schema(history, table).key:
-        return roll_table(warehouse, chain, table, history, applied, since, publish=publish)
-    work, whole = _plan_work(warehouse, chain, table, since, history, applied)
+    check_rule(metadata.properties, rule, table)
+    if rule.mode == "history" or not recorded_schema(metadata, table).key:
+        return roll_table(warehouse, chain, table, metadata, applied, since, publish=publish)
+    work, whole = _plan_work(warehouse, chain, table, since, metadata, applied)
     if work is None:
         return _same_result(table, applied)
     verify_files(warehouse.session, chain.store, work.files)
@@ -84,7 +84,7 @@ def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *
             raise partial_replay_error(table)
         found = diff_rows(warehouse, changes, work, whole=whole)
         try:
-            return _correct(warehouse, work, found, history, applied, since, publish=publish)
+            return _correct(warehouse, work, found, metadata, applied, since, publish=publish)
         finally:
             found.release()
     finally:
@@ -92,10 +92,10 @@ def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *
 
 
 def _plan_work(
-    warehouse: Warehouse, chain: Chain, table: TableName, since: int, history: TableMetadata, applied: Applied
+    warehouse: Warehouse, chain: Chain, table: TableName, since: int, metadata: TableMetadata, applied: Applied
 ) -> tuple[Work | None, bool]:
     """The records since then as one work in the columns that the table has; and whether all rows are among them."""
-    rule, schema = warehouse.rule(table), recorded_schema(history, table)
+    rule, schema = warehouse.rule(table), recorded_schema(metadata, table)
     if since >= applied.seqno:
         return None, False
     manifests = chain.covering_intervals(since, applied.seqno)
@@ -105,15 +105,15 @@ def _plan_work(
     then = TableState(schema, since, "fresh")
     copies = partial(find_copy_source, warehouse, chain, chain.newest_published(), table)
     holds = partial(has_records, chain.store)
-    timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, holds, over_renames=True)
-    if timeline.rows and rule.mode == "soft_delete":
+    timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, holds, pass_renames=True)
+    if timeline.first_epoch and rule.mode == "soft_delete":
         raise UnsupportedError(
             "the table was emptied since, and keeps its deleted rows",
             hint="replay from a position after that",
             table=table,
         )
     merge = plan_stages(table, timeline, manifests, rule, new=True)
-    if len(merge.works) > 1 or timeline.copied or timeline.target != applied.seqno:
+    if len(merge.works) > 1 or timeline.copy_source or timeline.target != applied.seqno:
         raise UnsupportedError(
             "the table's key changed since, or it got its name from another table",
             hint="replay from a position after that",
@@ -121,7 +121,9 @@ def _plan_work(
         )
     if not merge.works:
         return None, False
-    return replace(_in_table_columns(merge, schema), target=applied.seqno, position=applied.position), timeline.rows > 0
+    return replace(
+        _in_table_columns(merge, schema), target=applied.seqno, position=applied.position
+    ), timeline.first_epoch > 0
 
 
 def _in_table_columns(merge: Merge, schema: TableSchema) -> Work:
@@ -139,14 +141,14 @@ def _in_table_columns(merge: Merge, schema: TableSchema) -> Work:
             hint=f"replay when it has a newer one, or load it again: {merge.name.load_again}",
             table=merge.name,
         )
-    return replace(work, names={})
+    return replace(work, aliases={})
 
 
 def _correct(
     warehouse: Warehouse,
     work: Work,
     found: RowDiff,
-    history: TableMetadata,
+    metadata: TableMetadata,
     applied: Applied,
     since: int,
     *,
@@ -156,8 +158,8 @@ def _correct(
         return _same_result(work.name, applied)
     name = replay_branch_name(since)
     # By a replay before, with what differs still.
-    shown = find_finished_branch(warehouse, work.name, history.head, name, applied)
-    with shown or Branch(warehouse, work.name, history.head, name) as branch:
+    shown = find_finished_branch(warehouse, work.name, metadata.head, name, applied)
+    with shown or Branch(warehouse, work.name, metadata.head, name) as branch:
         if shown:
             steps = len(shown.commits())
         else:

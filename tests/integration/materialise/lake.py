@@ -84,11 +84,11 @@ class Lake:
         rows = frame.select(*columns or frame.columns).collect()
         return Counter(tuple(_plain(value) for value in row) for row in rows)
 
-    def history(self, schema: TableSchema | TableName) -> TableMetadata:
+    def metadata(self, schema: TableSchema | TableName) -> TableMetadata:
         name = schema if isinstance(schema, TableName) else schema.name
-        history = self.warehouse.history(name)
-        assert history is not None
-        return history
+        metadata = self.warehouse.metadata(name)
+        assert metadata is not None
+        return metadata
 
     def sql(self, statement: str) -> list[Any]:
         return self.warehouse.session.sql(statement).collect()

@@ -155,7 +155,7 @@ def failed(lake: Lake, result, status: str) -> TableResult:
 @pytest.mark.parametrize("day", ["0000-00-00", "2024-00-15", "2023-02-29"])
 def test_a_value_that_does_not_fit_stops_the_table(lake: Lake, day: str) -> None:
     lake.one(lake.loaded(lake.staging.load(DATED, [(1, "2024-01-01")], P0)))
-    head = lake.history(DATED).head
+    head = lake.metadata(DATED).head
     changes = [
         Change("U", number(1, 1100), 1, (1, "2024-01-02")),
         Change("I", number(1, 1200), 1, (2, day)),
@@ -172,8 +172,8 @@ def test_a_value_that_does_not_fit_stops_the_table(lake: Lake, day: str) -> None
     }
     assert day in error["why"]
     assert error["what"].startswith("2 values")
-    assert lake.history(DATED).head == head
-    assert list(lake.history(DATED).branches) == ["main"]
+    assert lake.metadata(DATED).head == head
+    assert list(lake.metadata(DATED).branches) == ["main"]
 
 
 def test_a_bad_value_that_is_gone_again_stops_nothing(lake: Lake) -> None:
@@ -192,7 +192,7 @@ def test_a_bad_value_in_an_initial_load_leaves_an_empty_table_that_heals(lake: L
     key = lake.staging.load(DATED, [(1, "2024-01-01"), (2, "0000-00-00")], P0)
     error = failed(lake, lake.loaded(key), "failed").error
     assert (error["where"]["column"], error["where"]["position"]) == ("day", P0)
-    assert lake.history(DATED).applied is None
+    assert lake.metadata(DATED).applied is None
     assert lake.one(lake.loaded(lake.staging.load(DATED, [(1, "2024-01-01")], position(1, 1001)))).status == "applied"
     assert len(lake.rows(DATED)) == 1
 

@@ -67,14 +67,14 @@ def test_a_merge_killed_anywhere_heals(new_lake: NewLake, kind: str, point: str)
     through = point in {"publish.after", "published.before", "published.after"}
     before = lake.rows(SCHEMA)
     assert before == fold(SCHEMA, ROWS, 0, FIRST + SECOND if through else [])
-    head = lake.history(SCHEMA).head
+    head = lake.metadata(SCHEMA).head
     again = lake.merged()
     assert lake.one(again).status == ("already" if through else "applied")
-    assert (lake.history(SCHEMA).head == head) is through
+    assert (lake.metadata(SCHEMA).head == head) is through
     assert lake.rows(SCHEMA) == fold(SCHEMA, ROWS, 0, FIRST + SECOND)
     assert again.published
     assert lake.staging.store.get(again.published)
-    assert lake.merged().tables[0].snapshot == lake.history(SCHEMA).head
+    assert lake.merged().tables[0].snapshot == lake.metadata(SCHEMA).head
 
 
 @pytest.mark.parametrize("point", ["branch.after", "insert.after", "publish.after"])
@@ -87,7 +87,7 @@ def test_a_load_killed_anywhere_heals(lake: Lake, point: str) -> None:
     assert lake.rows(SCHEMA) == {(row[0],): row for row in ROWS}
     assert lake.one(lake.merged()).status == "applied"
     assert lake.rows(SCHEMA) == fold(SCHEMA, ROWS, 0, FIRST + SECOND)
-    assert list(lake.history(SCHEMA).branches) == ["main"]
+    assert list(lake.metadata(SCHEMA).branches) == ["main"]
 
 
 def test_a_job_of_spark_submit_killed_in_the_middle_heals(lake: Lake, settings: SparkSettings) -> None:

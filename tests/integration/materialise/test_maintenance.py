@@ -94,10 +94,10 @@ def orphan(lake: Lake, name: str, days: float) -> Path:
 
 
 def test_what_is_needed_is_done_once(busy: Lake) -> None:
-    applied = busy.history(ORDERS).applied
-    first, *_ = busy.history(ORDERS).snapshots
+    applied = busy.metadata(ORDERS).applied
+    first, *_ = busy.metadata(ORDERS).snapshots
     lost = Branch(busy.warehouse, ORDERS.name, first)
-    begun = Branch(busy.warehouse, ORDERS.name, busy.history(ORDERS).head)
+    begun = Branch(busy.warehouse, ORDERS.name, busy.metadata(ORDERS).head)
     old, young = orphan(busy, "old.parquet", 4), orphan(busy, "young.parquet", 2)
 
     before = files(busy)
@@ -113,10 +113,10 @@ def test_what_is_needed_is_done_once(busy: Lake) -> None:
     assert (done.after.data_files, done.after.delete_files) == (1, 0)
     assert done.before == planned.before
     assert (old.exists(), young.exists()) == (False, True)
-    assert set(busy.history(ORDERS).branches) == {"main", begun.name}
-    assert lost.name not in busy.history(ORDERS).branches
+    assert set(busy.metadata(ORDERS).branches) == {"main", begun.name}
+    assert lost.name not in busy.metadata(ORDERS).branches
 
-    assert busy.history(ORDERS).applied == applied
+    assert busy.metadata(ORDERS).applied == applied
     assert exact(busy, 4000)
     view = busy.records[-1].tables["shop.orders"].snapshot
     assert len(busy.sql(f"SELECT * FROM {busy.warehouse.name(ORDERS.name)} VERSION AS OF {view}")) == 100
@@ -131,16 +131,16 @@ def test_what_is_needed_is_done_once(busy: Lake) -> None:
     for _ in range(2):
         busy.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
     Maintenance(busy.warehouse, ORDERS.name, Policy(LATER, {}, NOW)).run(SOURCE, (GENERATION,))
-    assert busy.history(ORDERS).applied == applied
+    assert busy.metadata(ORDERS).applied == applied
     merged(busy, 5000)
     assert exact(busy, 5000)
 
 
 def test_within_their_time_snapshots_and_views_stay(loaded: Lake) -> None:
     records = merged(loaded, 1000, 2000, 3000)
-    before = set(loaded.history(ORDERS).snapshots)
+    before = set(loaded.metadata(ORDERS).snapshots)
     assert one(maintain(loaded.spark, spec(loaded, keep_days=7))).expired == 0
-    assert before <= set(loaded.history(ORDERS).snapshots)
+    assert before <= set(loaded.metadata(ORDERS).snapshots)
     for record, days in zip(records, (10, 8, 0), strict=True):
         aged(loaded.staging.root / f"shop/g1/{record.stop_seqno - 1000:020d}/published.json", days)
     kept = find_viewed_snapshots(loaded.staging.store, SOURCE, GENERATION, NOW - timedelta(days=7))
@@ -148,9 +148,9 @@ def test_within_their_time_snapshots_and_views_stay(loaded: Lake) -> None:
     snapshots = [record.tables["shop.orders"].snapshot for record in records]
     assert kept == {"shop.orders": set(snapshots[1:])}
     Maintenance(loaded.warehouse, ORDERS.name, Policy(LATER, kept, NOW)).run(SOURCE, (GENERATION,))
-    left = set(loaded.history(ORDERS).snapshots)
+    left = set(loaded.metadata(ORDERS).snapshots)
     assert [one in left for one in snapshots] == [False, True, True]
-    assert loaded.history(ORDERS).applied.seqno == number(1, 4000)
+    assert loaded.metadata(ORDERS).applied.seqno == number(1, 4000)
 
     # While a table is quarantined it may need others as they were before.
     key = f"shop/g1/{records[1].stop_seqno - 1000:020d}/published.json"
@@ -178,9 +178,9 @@ def test_what_others_did_to_a_table_is_named(loaded: Lake) -> None:
     (error,) = (result.error for result in loaded.merged().tables)
     assert error["what"] == "the table was replaced in the warehouse"
     assert "initial-load --table shop.orders --again" in error["hint"]
-    head = loaded.history(ORDERS).head
+    head = loaded.metadata(ORDERS).head
     (found,) = maintain(loaded.spark, spec(loaded)).tables
-    assert (found.error["what"], loaded.history(ORDERS).head) == ("the table was replaced in the warehouse", head)
+    assert (found.error["what"], loaded.metadata(ORDERS).head) == ("the table was replaced in the warehouse", head)
 
     loaded.sql(f"DROP TABLE {name}")
     loaded.sql(f"CREATE TABLE {name} (id int) USING iceberg")

@@ -79,7 +79,14 @@ def both(spark: SparkSession, staging: Staging, work: Work) -> Iterator[tuple[Ch
 def content(changes: Changes, work: Work) -> tuple[Any, ...]:
     values = ", ".join(column.value for column in work.layout.columns)
     rows = changes.frame.selectExpr("_op", "_new", *(f"{column.value}" for column in work.layout.columns))
-    counts = (changes.keys, changes.survivors, changes.leavers, changes.inserts, changes.updates, changes.deletes)
+    counts = (
+        changes.keys,
+        changes.rows_to_insert,
+        changes.rows_to_delete,
+        changes.inserts,
+        changes.updates,
+        changes.deletes,
+    )
     return (
         counts,
         changes.within,

@@ -90,10 +90,10 @@ def exact_once(lake: Lake) -> None:
     assert (result.exit_code, bool(result.published)) == (0, True)
     assert lake.rows(ORDERS) == fold(ORDERS, ROWS, 0, CHANGES)
     assert lake.rows(QUIET) == {(row[0],): row for row in ROWS}
-    stood = [one.seqno for one in lake.history(ORDERS).stood()]
+    stood = [one.seqno for one in lake.metadata(ORDERS).applied_positions()]
     assert stood == [number(1, 2000), number(1, 1000)]
     # One that was published, and that nobody dropped then, goes with the next merge.
-    assert set(lake.history(ORDERS).branches.values()) == {lake.history(ORDERS).head}
+    assert set(lake.metadata(ORDERS).branches.values()) == {lake.metadata(ORDERS).head}
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_name_node_that_is_gone_hides_no_table(on_hdfs: Lake, nodes: HdfsNodes
     nodes.stop()
     try:
         with pytest.raises(Exception, match="ConnectException") as caught:
-            on_hdfs.warehouse.history(QUIET.name)
+            on_hdfs.warehouse.metadata(QUIET.name)
     finally:
         nodes.start()
     assert failure(caught.value)["retryable"]

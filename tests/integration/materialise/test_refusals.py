@@ -68,7 +68,7 @@ def staged_for_both(lake: Lake, stop: int = 2000, **more: Any) -> list[Path]:
 
 
 def unchanged(lake: Lake) -> bool:
-    return lake.rows(ORDERS) == {(1,): (1, "one")} and list(lake.history(ORDERS).branches) == ["main"]
+    return lake.rows(ORDERS) == {(1,): (1, "one")} and list(lake.metadata(ORDERS).branches) == ["main"]
 
 
 @pytest.fixture(params=["by the driver", "by tasks"])
@@ -275,7 +275,7 @@ def test_changes_of_a_table_that_was_never_loaded(both: Lake) -> None:
     assert error["hint"].startswith(
         "loader initial-load --table shop.other; then, unless it was loaded again: loader release"
     )
-    assert both.warehouse.history(other.name) is None
+    assert both.warehouse.metadata(other.name) is None
     both.loaded(both.staging.load(other, [(2, "new")], position(1, 2000)))
     assert both.merged().exit_code == 0
 
@@ -394,4 +394,4 @@ def test_a_load_whose_manifest_counts_otherwise(lake: Lake, monkeypatch: pytest.
     assert result.error is not None
     assert (result.error["error"], result.error["why"]) == ("StagedDataError", "2 in the manifest, 1 in the files")
     assert lake.rows(ORDERS) == {}
-    assert lake.history(ORDERS).applied is None
+    assert lake.metadata(ORDERS).applied is None

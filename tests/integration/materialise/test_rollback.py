@@ -84,7 +84,7 @@ def refused(lake: Lake, since: int, schema: TableSchema = BAGS) -> dict[str, Any
     found = rolled(lake, since, schema, publish=True)
     assert found.error is not None
     assert found.error["error"] == "UnsupportedError"
-    assert list(lake.history(schema).branches) == ["main"]
+    assert list(lake.metadata(schema).branches) == ["main"]
     return found.error
 
 
@@ -111,19 +111,19 @@ def moves_on(lake: Lake, schema: TableSchema, start: int, changes: list[Change])
 def test_a_table_that_is_right_stays_as_it_is(ready: Lake) -> None:
     name = ready.warehouse.name(BAGS.name)
     ready.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
-    head = ready.history(BAGS).head
+    head = ready.metadata(BAGS).head
     for since in (LOADED, FIRST, SECOND, number(1, 9000)):
         found = done(ready, since, publish=True)
         assert (found.status, found.position, found.branch) == ("same", P2, "")
-    assert ready.history(BAGS).head == head
-    assert list(ready.history(BAGS).branches) == ["main"]
+    assert ready.metadata(BAGS).head == head
+    assert list(ready.metadata(BAGS).branches) == ["main"]
 
 
 @pytest.mark.parametrize("since", [LOADED, SECOND])
 def test_planted_damage_is_shown_then_mended(ready: Lake, since: int) -> None:
-    before, applied = counted(ready), ready.history(BAGS).applied
+    before, applied = counted(ready), ready.metadata(BAGS).applied
     damage(ready)
-    damaged, head = counted(ready), ready.history(BAGS).head
+    damaged, head = counted(ready), ready.metadata(BAGS).head
     shown = done(ready, since)
     assert (shown.status, shown.inserts, shown.updates, shown.deletes) == ("differs", 2, 0, 2)
     samples = [(sample.before, sample.after) for sample in shown.samples]
@@ -133,20 +133,20 @@ def test_planted_damage_is_shown_then_mended(ready: Lake, since: int) -> None:
         ({"name": "a", "f": 0.0}, None),
         ({"name": "old", "f": 1.0}, None),
     ]
-    assert (counted(ready), ready.history(BAGS).head) == (damaged, head)
+    assert (counted(ready), ready.metadata(BAGS).head) == (damaged, head)
     branch = f"{ready.warehouse.name(BAGS.name)}.`branch_{shown.branch}`"
     assert Counter((str(row.name), str(row.f)) for row in ready.sql(f"SELECT * FROM {branch}")) == before
-    built = ready.history(BAGS).branches[shown.branch]
+    built = ready.metadata(BAGS).branches[shown.branch]
     assert done(ready, since).branch == shown.branch
     mended = done(ready, since, publish=True)
     assert (mended.status, mended.inserts, mended.deletes, mended.branch) == ("published", 2, 2, "")
     assert counted(ready) == before
-    assert ready.history(BAGS).head == built  # what was looked at is what is published
-    stands = ready.history(BAGS).applied
+    assert ready.metadata(BAGS).head == built  # what was looked at is what is published
+    stands = ready.metadata(BAGS).applied
     assert applied and stands and stands.signature == applied.signature
-    assert list(ready.history(BAGS).branches) == ["main"]
+    assert list(ready.metadata(BAGS).branches) == ["main"]
     assert done(ready, since, publish=True).status == "same"
-    assert ready.history(BAGS).head == built
+    assert ready.metadata(BAGS).head == built
     gone = [Change("D", number(1, 3100), 5, ("c", None)), Change("I", number(1, 3100), 9, ("d", "4"))]
     moves_on(ready, BAGS, 3000, gone)
     assert counted(ready) == before - Counter([("c", "None")]) + Counter([("d", "4.0")])
@@ -154,9 +154,9 @@ def test_planted_damage_is_shown_then_mended(ready: Lake, since: int) -> None:
 
 
 def test_a_history_gets_its_changes_back(audited: Lake) -> None:
-    before, head = counted(audited, AUDIT), audited.history(AUDIT).head
+    before, head = counted(audited, AUDIT), audited.metadata(AUDIT).head
     assert done(audited, LOADED, AUDIT, publish=True).status == "same"
-    assert audited.history(AUDIT).head == head
+    assert audited.metadata(AUDIT).head == head
     name = audited.warehouse.name(AUDIT.name)
     audited.sql(f"DELETE FROM {name} WHERE _op = 'U'")
     audited.sql(f"INSERT INTO {name} SELECT * FROM {name} WHERE _op = 'D'")
@@ -209,7 +209,7 @@ def test_without_a_snapshot_there_it_is_refused_and_the_hint_works(ready: Lake) 
 
 def test_an_expired_snapshot_is_refused(ready: Lake) -> None:
     maintain(ready.spark, maintenance(ready))
-    assert [one.seqno for one in ready.history(BAGS).stood()] == [SECOND]
+    assert [one.seqno for one in ready.metadata(BAGS).applied_positions()] == [SECOND]
     for since in (LOADED, FIRST):
         assert refused(ready, since)["hint"] == f"loader replay --from {P2} --table shop.bags"
     assert done(ready, SECOND).status == "same"
@@ -256,20 +256,20 @@ def test_a_shown_branch_stays_until_the_table_changes(ready: Lake) -> None:
     shown = done(ready, LOADED)
     policy = Policy(datetime.now(UTC) - timedelta(days=7), {}, datetime.now(UTC))
     swept = Maintenance(ready.warehouse, BAGS.name, policy).run(SOURCE, (GENERATION,))
-    assert (swept.branches, set(ready.history(BAGS).branches)) == (0, {"main", shown.branch})
+    assert (swept.branches, set(ready.metadata(BAGS).branches)) == (0, {"main", shown.branch})
     # Main went on: what the branch was made for is the past.
     ready.sql(f"INSERT INTO {ready.warehouse.name(BAGS.name)} VALUES ('more', 1, 0, NULL)")
     newer = done(ready, LOADED)
     assert (newer.deletes, newer.branch != shown.branch) == (3, True)
     assert maintained(maintain(ready.spark, maintenance(ready, 7, tables=("shop.bags",)))).branches == 1
-    assert set(ready.history(BAGS).branches) == {"main", newer.branch}
+    assert set(ready.metadata(BAGS).branches) == {"main", newer.branch}
     ready.staging.interval(P2, position(1, 4000), [(BAGS, [Change("I", number(1, 3100), 5, ("z", "1"))])])
     assert ready.merged().exit_code == 0
-    assert list(ready.history(BAGS).branches) == ["main"]
+    assert list(ready.metadata(BAGS).branches) == ["main"]
 
 
 def test_views_stay_after_main_was_swapped(ready: Lake) -> None:
-    viewed = {one.seqno: one.snapshot for one in ready.history(BAGS).stood()}[FIRST]
+    viewed = {one.seqno: one.snapshot for one in ready.metadata(BAGS).applied_positions()}[FIRST]
     name = ready.warehouse.name(BAGS.name)
     then = Counter(ready.sql(f"SELECT * FROM {name} VERSION AS OF {viewed}"))
     damage(ready)
@@ -306,7 +306,7 @@ def test_a_merge_meanwhile_makes_the_replay_start_over(
     found = done(ready, LOADED, publish=True)
     assert (found.status, found.position) == ("published", position(1, 4000))
     assert counted(ready) == before + Counter([("z", "1.0")])
-    assert list(ready.history(BAGS).branches) == ["main"]
+    assert list(ready.metadata(BAGS).branches) == ["main"]
     assert done(ready, LOADED, publish=True).status == "same"
 
 

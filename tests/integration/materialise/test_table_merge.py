@@ -57,12 +57,12 @@ def test_replay_changes_nothing(lake: Lake) -> None:
     changes = [Change("D", number(1, 1100), 5, (1, "one")), Change("I", number(1, 1100), 6, (9, "nine"))]
     lake.staging.interval(position(1, 1000), position(1, 2000), [(NUMBERED, changes)])
     first = lake.one(lake.merged())
-    head = lake.history(NUMBERED).head
+    head = lake.metadata(NUMBERED).head
     for through in (None, number(1, 2000)):
         again = lake.one(lake.merged(through))
         assert (again.status, again.snapshot) == ("already", first.snapshot)
-    assert lake.history(NUMBERED).head == head
-    assert list(lake.history(NUMBERED).branches) == ["main"]
+    assert lake.metadata(NUMBERED).head == head
+    assert list(lake.metadata(NUMBERED).branches) == ["main"]
 
 
 def test_key_change_is_a_delete_and_an_insert(lake: Lake) -> None:
@@ -111,7 +111,7 @@ def test_applied_position_is_in_the_commit_and_only_in_the_last_one(lake: Lake) 
         position(1, 1000), position(1, 2000), [(NUMBERED, [Change("I", number(1, 1100), 5, (7, "x"))])]
     )
     result = lake.one(lake.merged())
-    newest, deletion, load, _empty = lake.history(NUMBERED).ancestry(result.snapshot)
+    newest, deletion, load, _empty = lake.metadata(NUMBERED).ancestry(result.snapshot)
     assert newest.summary["loader.applied"] == str(number(1, 2000))
     assert newest.summary["loader.position"] == position(1, 2000)
     assert (newest.summary["loader.source"], newest.summary["loader.generation"]) == ("shop", "g1")
@@ -122,7 +122,7 @@ def test_applied_position_is_in_the_commit_and_only_in_the_last_one(lake: Lake) 
 
 def test_no_record_for_a_table_means_no_commit(lake: Lake) -> None:
     start(lake)
-    head = lake.history(NUMBERED).head
+    head = lake.metadata(NUMBERED).head
     lake.staging.interval(position(1, 500), position(1, 2000))
     assert lake.one(lake.merged()).status == "unchanged"
     old = [Change("I", number(1, 900), 5, (8, "of before the load"))]
@@ -130,7 +130,7 @@ def test_no_record_for_a_table_means_no_commit(lake: Lake) -> None:
     start(other)
     other.staging.interval(position(1, 500), position(1, 2000), [(NUMBERED, old)])
     assert other.one(other.merged()).status == "unchanged"
-    assert lake.history(NUMBERED).head == head
+    assert lake.metadata(NUMBERED).head == head
 
 
 def test_deletes_alone(lake: Lake) -> None:
@@ -139,7 +139,7 @@ def test_deletes_alone(lake: Lake) -> None:
     lake.staging.interval(position(1, 1000), position(1, 2000), [(NUMBERED, changes)])
     result = lake.one(lake.merged())
     assert (result.rows_deleted, result.rows_inserted, lake.rows(NUMBERED)) == (3, 0, {})
-    assert lake.history(NUMBERED).applied.seqno == number(1, 2000)
+    assert lake.metadata(NUMBERED).applied.seqno == number(1, 2000)
 
 
 EVERY_TYPE = table(

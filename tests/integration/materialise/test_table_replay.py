@@ -59,15 +59,15 @@ def one(lake: Lake, since: int, *, publish: bool = False) -> TableReplay:
 
 
 def test_a_table_that_is_right_stays_as_it_is(ready: Lake) -> None:
-    head = ready.history(ORDERS).head
+    head = ready.metadata(ORDERS).head
     for since in (number(1, 1000), number(1, 1200), number(1, 2000), number(1, 2150), number(1, 3000)):
         assert one(ready, since, publish=True).status == "same"
-    assert ready.history(ORDERS).head == head
-    assert list(ready.history(ORDERS).branches) == ["main"]
+    assert ready.metadata(ORDERS).head == head
+    assert list(ready.metadata(ORDERS).branches) == ["main"]
 
 
 def test_planted_damage_is_shown_then_mended(ready: Lake) -> None:
-    before, applied = ready.rows(ORDERS), ready.history(ORDERS).applied
+    before, applied = ready.rows(ORDERS), ready.metadata(ORDERS).applied
     name = ready.warehouse.name(ORDERS.name)
     ready.sql(f"DELETE FROM {name} WHERE id = 1")
     ready.sql(f"UPDATE {name} SET price = 7 WHERE id = 4")
@@ -80,14 +80,14 @@ def test_planted_damage_is_shown_then_mended(ready: Lake) -> None:
     assert ready.rows(ORDERS) == damaged
     branch = f"{name}.`branch_{shown.branch}`"
     assert {row.id for row in ready.sql(f"SELECT id FROM {branch}")} == {row[0] for row in before.values()}
-    built = ready.history(ORDERS).branches[shown.branch]
+    built = ready.metadata(ORDERS).branches[shown.branch]
     assert one(ready, number(1, 1000)).branch == shown.branch
     assert one(ready, number(1, 1000), publish=True).status == "published"
     assert ready.rows(ORDERS) == before
-    assert ready.history(ORDERS).head == built  # what was looked at is what is published
-    stands = ready.history(ORDERS).applied
+    assert ready.metadata(ORDERS).head == built  # what was looked at is what is published
+    stands = ready.metadata(ORDERS).applied
     assert applied and stands and (stands.seqno, stands.position) == (applied.seqno, applied.position)
-    assert list(ready.history(ORDERS).branches) == ["main"]
+    assert list(ready.metadata(ORDERS).branches) == ["main"]
     assert one(ready, number(1, 1000), publish=True).status == "same"
     assert {found.status for found in ready.merged().tables} <= {"already", "unchanged"}
 
@@ -128,11 +128,11 @@ def test_a_branch_that_was_looked_at_is_built_anew_when_the_table_moved(ready: L
     before, name = ready.rows(ORDERS), ready.warehouse.name(ORDERS.name)
     ready.sql(f"DELETE FROM {name} WHERE id = 1")
     shown = one(ready, number(1, 1000))
-    built = ready.history(ORDERS).branches[shown.branch]
+    built = ready.metadata(ORDERS).branches[shown.branch]
     ready.sql(f"DELETE FROM {name} WHERE id = 5")
     assert one(ready, number(1, 1000), publish=True).inserts == 2
     assert ready.rows(ORDERS) == before
-    assert not ready.history(ORDERS).descends(ready.history(ORDERS).head, built)
+    assert not ready.metadata(ORDERS).descends(ready.metadata(ORDERS).head, built)
 
 
 def test_only_what_changed_since_then_is_mended(ready: Lake) -> None:

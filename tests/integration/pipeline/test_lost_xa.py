@@ -38,7 +38,7 @@ def test_a_rollback_passes_and_a_commit_stops_the_tables(
     if outcome == "ROLLBACK":
         assert found.barriers == ()
         return
-    with pytest.raises(UnsupportedError, match="whose rows are in no log file at hand"):
+    with pytest.raises(UnsupportedError, match="whose rows are in no available log file"):
         collect_events(ORDERS, [found], *after)
     shop.insert(3)
     later = shop.delta()

@@ -52,9 +52,9 @@ class PlainHistory:
         return self.commits[-1][1] if self.commits else {}
 
     def applied_before(self, seqno: int | None) -> Applied | None:
-        return next((one for one in self.stood() if seqno is None or one.seqno < seqno), None)
+        return next((one for one in self.applied_positions() if seqno is None or one.seqno < seqno), None)
 
-    def stood(self) -> Iterator[Applied]:
+    def applied_positions(self) -> Iterator[Applied]:
         return (one for one, _ in reversed(self.commits))
 
 
@@ -73,12 +73,12 @@ class PlainWarehouse:
     def rule(self, table: TableName) -> TableRule:
         return TableRule(tables=("*",))
 
-    def history(self, table: TableName) -> Any:
+    def metadata(self, table: TableName) -> Any:
         found = self.tables.get(table)
         return PlainHistory(found.properties, list(found.commits), found.exact_at) if found else None
 
     @contextmanager
-    def one(self) -> Iterator[PlainWarehouse]:
+    def borrow(self) -> Iterator[PlainWarehouse]:
         yield self
 
     def load(self, schema: TableSchema, rows: Rows, seqno: int, position: str) -> None:
@@ -90,20 +90,20 @@ class PlainWarehouse:
 
     def attempt(self, chain: Chain, table: TableName, target: int, record: Any, **how: Any) -> TableResult:
         """As `loader.materialise.merge.table_merge._attempt`; a commit may fail, or its reply be lost."""
-        history = self.history(table)
-        merge = plan_merge(self, history, chain, table, target, record, **how)  # type: ignore[arg-type]
+        metadata = self.metadata(table)
+        merge = plan_merge(self, metadata, chain, table, target, record, **how)  # type: ignore[arg-type]
         if isinstance(merge, TableResult):
             return merge
-        rows = {key: dict(row) for key, row in history.rows.items()} if history else {}
+        rows = {key: dict(row) for key, row in metadata.rows.items()} if metadata else {}
         touched: dict[int, Any] = {}
         for place, stage in enumerate(merge.stages):
             rows = self._done(table, stage, rows, touched, place)
-        applied = history.applied if history else None
+        applied = metadata.applied if metadata else None
         settle = bool(how.get("settle"))
-        if applied and not settle and merge.target == target and merging._is_noop(merge, touched, history, applied):
+        if applied and not settle and merge.target == target and merging._is_noop(merge, touched, metadata, applied):
             return idle_result(table, applied, "unchanged", target)
         self._may_fail()
-        commit = self._merged(merge, rows, history)
+        commit = self._merged(merge, rows, metadata)
         self._may_fail()
         return TableResult(
             table=str(table), status="applied", applied_seqno=commit.seqno, position=commit.position,
@@ -119,12 +119,12 @@ class PlainWarehouse:
         properties = {SOURCE: SHOP, GENERATION: LOG, name: text, SCHEMA_ID: schema.schema_id}
         return self.tables.setdefault(schema.name, PlainHistory(properties))
 
-    def _merged(self, merge: Merge, rows: Rows, history: PlainHistory | None) -> Applied:
-        schema = merge.schema or recorded_schema(history, merge.name)  # type: ignore[arg-type]
+    def _merged(self, merge: Merge, rows: Rows, metadata: PlainHistory | None) -> Applied:
+        schema = merge.schema or recorded_schema(metadata, merge.name)  # type: ignore[arg-type]
         made = self._made(schema)
         name, text = schema_property(schema)
         made.properties[name] = text
-        names = merge.names or {column.name: column.name for column in schema.columns}
+        names = merge.aliases or {column.name: column.name for column in schema.columns}
         published = {
             key: {column.name: row.get(names[column.name]) for column in schema.columns} for key, row in rows.items()
         }
@@ -152,11 +152,11 @@ class PlainWarehouse:
         if isinstance(stage, CopyRows):
             _, taken = self.tables[stage.schema.name].commits[stage.snapshot - 1]
             return {
-                key: {stage.names[column.name]: row[column.name] for column in stage.schema.columns}
+                key: {stage.aliases[column.name]: row[column.name] for column in stage.schema.columns}
                 for key, row in taken.items()
             }
         if isinstance(stage, FillColumns):
-            filled = {stage.names[column]: int(text) for column, text in stage.constants.items()}
+            filled = {stage.aliases[column]: int(text) for column, text in stage.constants.items()}
             return {key: row | filled for key, row in rows.items()}
         if isinstance(stage, Work):
             changed = list(self._changes(stage))
@@ -171,16 +171,16 @@ class PlainWarehouse:
 
     def _changes(self, work: Work) -> Iterator[tuple[str, int, dict[str, int | None]]]:
         found = []
-        for source in work.sources:
+        for source in work.file_groups:
             for file in source.files:
                 schema, changes = self.files[file.key]
                 assert schema == source.schema
                 for change in changes:
                     values = dict(zip((column.name for column in schema.columns), change.values, strict=True))
-                    for window in source.windows:
-                        if window.after < change.seqno <= window.through:
+                    for window in source.ranges:
+                        if window.after_seqno < change.seqno <= window.last_seqno:
                             row = {
-                                work.names[column]: values[origin.old]
+                                work.aliases[column]: values[origin.old]
                                 if isinstance(origin, ColumnOrigin)
                                 else _constant(origin)
                                 for column, origin in window.origins.items()

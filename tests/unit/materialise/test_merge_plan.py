@@ -177,7 +177,7 @@ def test_a_table_can_be_brought_to_right_before_each_statement() -> None:
     while stands.applied < one.stop_seqno:
         events = collect_events(NAME, [one], stands.applied, one.stop_seqno)
         timeline = build_timeline(
-            NAME, stands, one.stop_seqno, [one], events, lambda name, at: None, lambda *_: False, apart=True
+            NAME, stands, one.stop_seqno, [one], events, lambda name, at: None, lambda *_: False, stop_at_events=True
         )
         assert timeline.target > stands.applied
         stops.append(timeline.target - seqno(0))
@@ -195,7 +195,7 @@ def test_a_table_can_be_brought_to_right_before_each_statement() -> None:
         events,
         lambda name, at: None,
         lambda *_: False,
-        apart=True,
+        stop_at_events=True,
     )
     assert (fresh.target, fresh.state) == (seqno(20), "fresh")
 
@@ -277,14 +277,14 @@ def test_records_around_a_new_column_are_one_work() -> None:
     one = manifest(10, 20, *files, barriers=(barrier(16),)).model_copy(update=schemas(SCHEMA, ALTERED))
     merge = planned(10, one)
     (work,) = merge.works
-    assert (work.schema, merge.schema, merge.names["x"]) == (ALTERED, ALTERED, "_loader_2_x")
-    early, late = work.sources
-    assert early.windows == (
+    assert (work.schema, merge.schema, merge.aliases["x"]) == (ALTERED, ALTERED, "_loader_2_x")
+    early, late = work.file_groups
+    assert early.ranges == (
         RecordRange(
             seqno(10), seqno(16) - 1, {"id": ColumnOrigin("id"), "v": ColumnOrigin("v"), "x": ConstantOrigin(None)}
         ),
     )
-    assert (late.windows[0].after, late.windows[0].through) == (seqno(16) - 1, seqno(20))
+    assert (late.ranges[0].after_seqno, late.ranges[0].last_seqno) == (seqno(16) - 1, seqno(20))
 
 
 def test_records_of_another_schema_without_a_statement_are_refused() -> None:
@@ -301,8 +301,10 @@ def test_a_file_over_a_statement_counts_where_its_schema_fits() -> None:
     dropped = barrier(17, statement="ALTER TABLE orders DROP x")
     one = manifest(10, 20, file(11, 19), barriers=(barrier(13), dropped)).model_copy(update=schemas(SCHEMA, ALTERED))
     (work,) = planned(10, one).works
-    (source,) = work.sources
-    assert [(seqno(10), seqno(13) - 1), (seqno(17) - 1, seqno(20))] == [(w.after, w.through) for w in source.windows]
+    (source,) = work.file_groups
+    assert [(seqno(10), seqno(13) - 1), (seqno(17) - 1, seqno(20))] == [
+        (w.after_seqno, w.last_seqno) for w in source.ranges
+    ]
 
 
 def test_after_a_truncate_earlier_records_do_not_count() -> None:

@@ -126,8 +126,8 @@ class Shop:
         for name, table in self.server.states[stop].items():
             if self.ahead.get(name, 0) > stop:
                 continue
-            history = self.warehouse.history(TableName("shop", name))
-            assert (history.rows if history else {}) == table.rows, name
+            metadata = self.warehouse.metadata(TableName("shop", name))
+            assert (metadata.rows if metadata else {}) == table.rows, name
 
 
 def schema_of(name: str, columns: tuple[PlainColumn, ...]) -> TableSchema:
