@@ -31,7 +31,7 @@ test: setup ## run all tests, with real servers, in two halves at once
 # Whole runs of the loader wait for Spark and Airflow, most other tests for one core.
 WHOLE := tests/e2e tests/dags tests/infra tests/cases tests/chaos tests/contract
 PARTS := $(filter-out $(WHOLE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
-SWEEP := tests/memory tests/unit/materialise/test_statements.py tests/integration/snapshot/test_altered.py $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintain.py outages.py wide.py) \
+SWEEP := tests/memory tests/unit/materialise/test_statements.py tests/integration/initial_load/test_altered.py $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintenance.py outages.py wide.py) \
 	tests/cases tests/chaos tests/contract/test_catalogs.py \
 	$(addprefix tests/e2e/test_,broken_log.py signed.py killed.py zombies.py failover.py left_out.py unlogged.py shapes.py remote_staging.py wheel.py)
 
@@ -45,7 +45,7 @@ test-parts:
 	@$(MAKE) test-checked
 
 # Kernels that check every index: they are compiled on the first run after a change, for half a minute.
-CHECKED := tests/unit/kernels tests/unit/snapshot tests/unit/latest $(addprefix tests/unit/binlog/test_,fuzz.py compressed.py \
+CHECKED := tests/unit/kernels tests/unit/initial_load tests/unit/native_collapse $(addprefix tests/unit/binlog/test_,fuzz.py compressed_events.py \
 	compressed_columns.py json.py packets.py)
 
 .PHONY: test-checked
@@ -144,7 +144,7 @@ $(SYNCED): uv.lock pyproject.toml
 		--python "$$python"
 	@touch $@
 
-$(WARMED): $(SYNCED) $(wildcard loader/binlog/*.py loader/reader/*.py loader/snapshot/*.py)
+$(WARMED): $(SYNCED) $(wildcard loader/binlog/*.py loader/binlog/*/*.py loader/reader/*.py loader/initial_load/*/*.py)
 	@.venv/bin/python -m compileall -q loader
 	@infra/step.sh "compiled kernels" .venv/bin/loader warm
 	@touch $@

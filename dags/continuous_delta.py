@@ -1,6 +1,6 @@
 """Brings the tables of a source up to date with the server's binary log, every five minutes.
 
-**What it does.** `snapshot_position` chooses intervals of the log: those that are planned and not done, else what was
+**What it does.** `plan_interval` chooses intervals of the log: those that are planned and not done, else what was
 logged since the last one. `extract` stages their changes, one interval after the other, for `run_minutes` of the source
 at most; what is left is the next run's. `materialise` applies what is staged to the warehouse. Where no table changed,
 no Spark starts. The dates of a run mean nothing: where to begin is known from the intervals before, however late or
@@ -27,7 +27,7 @@ from airflow.sdk import DAG
 
 from loader.airflow.defaults import SOURCE, alarm, serial, source_param, tasks
 from loader.airflow.operators import LoaderSparkOperator
-from loader.airflow.tasks import check_runway, check_tables, snapshot_position
+from loader.airflow.tasks import check_runway, check_tables, plan_interval
 
 with DAG(
     dag_id="continuous_delta",
@@ -40,7 +40,7 @@ with DAG(
     params={"source": source_param(scheduled=True)},
     **serial(),
 ) as dag:
-    interval = snapshot_position(source=SOURCE)
+    interval = plan_interval(source=SOURCE)
     extract = LoaderSparkOperator(
         task_id="extract",
         use_case="extract",

@@ -1,14 +1,15 @@
-"""Loads the captured tables of a source for the first time, or some of them again, into the warehouse.
+"""Load the captured tables of a source into the warehouse for the first time, or load some of them again.
 
-**What it does.** `snapshot` reads the tables in chunks and stages them; `load` makes the tables of the warehouse from
-that. Tables that are loaded already are left alone. From then on `continuous_delta` keeps them up to date: it begins at
-the log position before the first read.
+**What it does.** `read_tables` reads the tables in chunks and stages them. `load_tables` creates the warehouse tables
+from the staged files. Tables that are loaded already are left alone. Then `continuous_delta` keeps the tables up to
+date. It starts at the log position before the first read.
 
-**How to run it.** Trigger it, by default for all captured tables, or with `tables` for a few: `shop.orders`.
+**How to run it.** Trigger it without parameters to load all captured tables. Name tables in `tables` to load only
+those, for example `shop.orders`.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. Fix the cause,
-then clear the failed task: it goes on where it stopped. `check_tables` names the tables that could not be loaded, when
-all others are: fix the causes, then trigger the DAG again.
+then clear the failed task: it continues where it stopped. If only some tables could not be loaded, `check_tables`
+fails and names them. Fix the causes, then trigger the DAG again.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ with DAG(
     tags=["binlog-loader", "load"],
     params={
         "source": source_param(scheduled=False),
-        "tables": tables_param("Tables to load, as schema.table, one on a line; none: all that are captured."),
+        "tables": tables_param("Tables to load, as schema.table, one per line; empty: all captured tables."),
     },
     **serial(),
 ) as dag:
-    snapshot = LoaderSparkOperator(
-        task_id="snapshot",
-        use_case="snapshot",
+    read = LoaderSparkOperator(
+        task_id="read_tables",
+        use_case="read_tables",
         source=SOURCE,
         arguments={"tables": dag.param("tables")},
         fail_on_tables=False,
     )
     load = LoaderSparkOperator(
-        task_id="load",
-        use_case="load",
+        task_id="load_tables",
+        use_case="load_tables",
         source=SOURCE,
-        arguments=snapshot.output,
+        arguments=read.output,
         fail_on_tables=False,
     )
-    check_tables(source=SOURCE, results=[snapshot.output, load.output])
+    check_tables(source=SOURCE, results=[read.output, load.output])

@@ -1,4 +1,4 @@
-"""Write `loader/binlog/codepages.bin`: what each byte sequence of the servers' character sets is in Unicode.
+"""Write `loader/binlog/values/codepages.bin`: what each byte sequence of the servers' character sets is in Unicode.
 
     python -m infra.charsets
 
@@ -18,7 +18,7 @@ import numpy as np
 import pymysql
 
 from infra.servers import start_server
-from loader.binlog.codepages import DATA, SINGLE, WITH_PAIRS, sequences
+from loader.binlog.values.codepages import DATA, SINGLE, WITH_PAIRS, sequences
 
 _AT_ONCE = 8000
 

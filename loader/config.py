@@ -32,13 +32,13 @@ from loader.materialise.spec import CatalogSettings
 from loader.resources import CONFIG_VARIABLE, config_file
 from loader.secret import holds_secret, names_secret
 from loader.settings import IntervalLimits, Maintain, Retention, SourceSettings, parse_keep
+from loader.spark.submit import SparkSettings
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
 from loader.store.address import HdfsOptions, LocalOptions, S3Options, signed_address
 from loader.store.hadoop import hadoop_user, spark_conf
-from loader.submit import SparkSettings
-from loader.transport.address import ServerAddress, check_tls
 from loader.transport.keys import KeyFiles
+from loader.transport.server.address import ServerAddress, check_tls
 
 VARIABLE = CONFIG_VARIABLE
 
@@ -190,7 +190,7 @@ class Rule(TableRule):
 
 
 class Airflow(_Section):
-    """How the DAGs treat a source. DAG files read it without these models: see loader.airflow.configured.
+    """How the DAGs treat a source. DAG files read it without these models: see loader.airflow.configuration.
 
     Attributes:
         pause_on_failure: a DAG pauses itself when a run fails, until somebody unpauses it.

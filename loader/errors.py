@@ -5,7 +5,7 @@ Exit codes of the command: 0 done, 1 error, 2 usage, 3 a retry can help, 4 data 
 
 from __future__ import annotations
 
-from loader.visible import continued, visible
+from loader.visible_text import continued, visible
 
 LOAD_ALL_AGAIN = "load all tables again: loader initial-load --again"
 """The part of a hint that gets past a log that cannot be read on."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from loader.visible import continued, visible_lines
+from loader.visible_text import continued, visible_lines
 
 
 class VisibleFormatter(logging.Formatter):

@@ -1,4 +1,4 @@
-"""Where files are: the configuration, and what ships with the package but lives outside it in the checkout."""
+"""Where files are: the configuration, the cache, and files outside the package that ship with it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ def config_file(path: str | None = None) -> Path:
     return Path(path or os.environ.get(CONFIG_VARIABLE) or _CONFIG_FILE)
 
 
+def cache_folder() -> Path:
+    """Return `$LOADER_CACHE`, else `~/.cache/binlog-loader`: jars, compiled kernels and Spark's class archives."""
+    named = os.environ.get("LOADER_CACHE")
+    return Path(named).expanduser().absolute() if named else Path.home() / ".cache" / "binlog-loader"
+
+
 def folder(name: str) -> Path:
     """The folder `sql`, `dags`, `servers` or `airflow` (pools, connections): of an installed wheel, else the checkout.
 
@@ -28,7 +34,7 @@ def folder(name: str) -> Path:
     for candidate in (packed, checkout):
         if candidate.is_dir():
             return candidate
-    raise FileNotFoundError(f"{name} is neither in the package nor beside it")
+    raise FileNotFoundError(f"{name} is neither in the package nor next to it")
 
 
 @cache

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from loader.extract.spec import TransportSettings
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
-from loader.staging.documents import Skip, TableFilter
-from loader.submit import SparkSettings
-from loader.transport.address import ServerAddress
+from loader.spark.submit import SparkSettings
+from loader.staging.documents import Shaping
+from loader.transport.server.address import ServerAddress
 
 
 class IntervalLimits(BaseModel):
@@ -70,11 +70,10 @@ class Maintain(BaseModel):
     keep_days: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 7
 
 
-class SourceSettings(BaseModel):
+class SourceSettings(Shaping):
     """One source, resolved: its server, what is captured of it, its staging root, its warehouse, its Spark.
 
-    `part_bytes` cuts staged files by the log; it goes into each plan, and so do `skip`, `update_rows` and
-    `undecodable`: what becomes of bytes that are no text of their column's character set.
+    The options of Shaping go into each plan.
     `min_runway_hours`: see loader.source.retention. `run_minutes`: after so long a delta begins no other interval.
     """
 
@@ -83,12 +82,7 @@ class SourceSettings(BaseModel):
     name: str
     server: ServerAddress
     transport: TransportSettings
-    tables: TableFilter
     rules: tuple[TableRule, ...] = ()
-    skip: Skip
-    update_rows: Literal["after", "both"]
-    undecodable: Literal["error", "hex"]
-    part_bytes: int
     chunk_rows: int
     interval: IntervalLimits
     run_minutes: float

@@ -92,7 +92,7 @@ def _integer(column: Column) -> str:
     return _INTEGERS[column.type]
 
 
-def promoted(one: str, other: str) -> str | None:
+def widened_type(one: str, other: str) -> str | None:
     """The Spark type to which Iceberg widens columns of both types without a change of their values, if there is one.
 
     Iceberg specification, "Schema Evolution", format version 2.

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from loader.errors import UsageError
 from loader.secret import secret_variable
-from loader.submit import SparkSettings
+from loader.spark.submit import SparkSettings
 
 _EXAMPLE = '{"conn_type": "spark", "host": "local[*]"}'
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import Param, XComArg
 
-from loader.airflow.configured import read_configured
+from loader.airflow.configuration import read_configured
 from loader.airflow.errors import RetryWhereItHelps
 
 SOURCE = "{{ params.source or '' }}"

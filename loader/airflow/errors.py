@@ -1,8 +1,8 @@
 """Errors of the loader as Airflow understands them: retried where a retry can help, failed at once where it cannot.
 
-The way of an error: a Spark job writes it into its result file (`loader.job`), the operator makes it a LoaderError
-again, and `reported` ends the task with it. Its text is the end of the task's log. Tracebacks and Spark's output are in
-a file next to that log.
+The way of an error: a Spark job writes it into its result file (`spark.job`). The operator makes a LoaderError of
+it, and `reported` ends the task with it. Its text is the end of the task's log. Tracebacks and Spark's output are in a
+file next to that log.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def details_file(context: Context) -> Path:
 
 def _judged(error: Exception, context: Context) -> LoaderError:
     """An exception that is no LoaderError as one; its traceback goes to the file of details."""
-    from loader.job import carried_error
     from loader.outages import outage
+    from loader.spark.job import carried_error
 
     file = details_file(context)
     file.parent.mkdir(parents=True, exist_ok=True)

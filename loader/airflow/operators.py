@@ -15,8 +15,8 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
-from loader.airflow.conf import refuse_unknown_conf
 from loader.airflow.errors import details_file, reported, retry_helps
+from loader.airflow.run_conf import refuse_unknown_conf
 from loader.errors import RetryableError, UsageError
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from loader.pipeline import Job
     from loader.settings import SourceSettings
-    from loader.submit import SparkSettings
+    from loader.spark.submit import SparkSettings
 
-UseCase = Literal["snapshot", "load", "extract", "materialise", "replay", "maintain"]
+UseCase = Literal["read_tables", "load_tables", "extract", "materialise", "replay", "maintain"]
 FIRST_POSITION = 4
 """Where the first event of a log file begins."""
 
@@ -102,7 +102,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             spark = spark_settings(settings.spark, self._conn_id)
             if job.name == "extract" and spark.local:
                 return _extracted(job, spark)
-            if self.use_case in {"snapshot", "extract"} and not spark.local:
+            if self.use_case in {"read_tables", "extract"} and not spark.local:
                 _refuse_secret(settings.server.password)
             return self._submitted(context, job, spark)
 
@@ -110,10 +110,10 @@ class LoaderSparkOperator(SparkSubmitOperator):
         from loader import pipeline
 
         match self.use_case:
-            case "snapshot":
-                return pipeline.snapshot_job(settings, self._tables())
-            case "load":
-                return pipeline.load_job(settings, tuple(self.arguments["manifests"]))
+            case "read_tables":
+                return pipeline.read_tables_job(settings, self._tables())
+            case "load_tables":
+                return pipeline.load_tables_job(settings, tuple(self.arguments["manifests"]))
             case "extract":
                 return pipeline.extract_job(settings, self.arguments["start_seqno"], self.arguments["through_seqno"])
             case "materialise":
@@ -131,13 +131,13 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
     def _without_spark(self, job: Job) -> dict[str, Any] | None:
         """The result of a job that was done before, or that no table needs; None when Spark has to run."""
-        from loader.airflow.already import done_before
-        from loader.materialise.carry_over import carried_over
+        from loader.airflow.finished_work import done_before
+        from loader.materialise.merge.carry_over import carry_over
         from loader.materialise.spec import MaterialiseSpec
 
         if result := done_before(job, named=bool(self.arguments.get("only"))):
             return result
-        quiet = carried_over(job.spec) if isinstance(job.spec, MaterialiseSpec) else None
+        quiet = carry_over(job.spec) if isinstance(job.spec, MaterialiseSpec) else None
         return quiet.model_dump(mode="json") if quiet else None
 
     def _submitted(self, context: Context, job: Job, spark: SparkSettings) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
         """
         from loader.airflow.connections import lent
         from loader.airflow.spark_output import last_lines, output_log
-        from loader.job import rebuild
+        from loader.spark.job import rebuild
 
         output = details_file(context)
         with TemporaryDirectory(prefix="loader-task-") as folder:
@@ -187,7 +187,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
     def _prepare(self, job: Job, arguments: list[str], spark: SparkSettings) -> None:
         """Make the provider's operator submit exactly what the loader's own command would."""
-        from loader.submit import command, configuration, environment
+        from loader.spark.submit import command, configuration, environment
 
         argv = command(job.file, arguments, spark, short=job.short)
         options = dict(pairwise(argv))

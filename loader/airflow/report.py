@@ -8,8 +8,8 @@ from textwrap import indent
 from typing import Any
 
 from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError
-from loader.job import rebuild
-from loader.visible import visible
+from loader.spark.job import rebuild
+from loader.visible_text import visible
 
 _COLUMNS = (
     *("table", "status", "rows", "inserts", "updates", "deletes", "position"),

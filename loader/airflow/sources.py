@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from loader.airflow.configured import SOURCE_VARIABLE
+from loader.airflow.configuration import SOURCE_VARIABLE
 from loader.config import load_config
 from loader.settings import SourceSettings
 

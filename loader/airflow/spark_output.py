@@ -13,7 +13,7 @@ from typing import Any
 from airflow.sdk._shared.secrets_masker import redact
 
 _OURS = re.compile(r"(INFO|WARNING|ERROR) loader\.[\w.]+: (.*)")
-"""A line that `loader.job` has set up: any other logger of the job writes to the file alone."""
+"""A line that `loader.spark.job` has set up: any other logger of the job writes to the file alone."""
 _FRAME = re.compile(r"\s*(at |\.\.\. \d+ more|File \"|Traceback )")
 _LAST_LINES = 5
 

@@ -8,14 +8,14 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from loader.airflow.conf import refuse_unknown_conf
 from loader.airflow.errors import QUARANTINED, RUNWAY, reported
+from loader.airflow.run_conf import refuse_unknown_conf
 
 _LOG = logging.getLogger(__name__)
 
 
 @task(pool="mysql_source", multiple_outputs=False)
-def snapshot_position(source: str) -> dict[str, Any]:
+def plan_interval(source: str) -> dict[str, Any]:
     """Choose the interval of the log that this run works on, and remember it under the run.
 
     A cleared run gets its own interval again. An interval that no run finished comes before a new one. How long the
@@ -23,7 +23,7 @@ def snapshot_position(source: str) -> dict[str, Any]:
     """
     from loader.airflow.connections import secret
     from loader.airflow.sources import settings_of
-    from loader.pipeline import snapshot_position as choose
+    from loader.pipeline import plan_interval as choose
     from loader.pipeline import source_runway
 
     context = get_current_context()
@@ -52,8 +52,8 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
     """
     from loader.airflow.report import errors_of, failure
     from loader.airflow.sources import settings_of
-    from loader.job import rebuild
     from loader.pipeline import quarantines_of
+    from loader.spark.job import rebuild
 
     with reported(get_current_context(), QUARANTINED):
         stopped = {str(table) for table in quarantines_of(settings_of(source)).all()}

@@ -11,8 +11,8 @@ import re
 import zlib
 from dataclasses import dataclass
 
+from loader.binlog.byte_cursor import Cursor
 from loader.binlog.constants import FLAG_IN_USE, FORMAT_DESCRIPTION, HEADER, MAGIC, MAGIC_ENCRYPTED, event_name
-from loader.binlog.wire import Cursor
 from loader.errors import BinlogFormatError, UnsupportedError
 
 HEAD_BYTES = 4096

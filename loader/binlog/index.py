@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from loader.binlog import walk as w
 from loader.binlog.constants import CLASSES, HEADER, event_name
-from loader.binlog.registry import TableRegistry
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, LoaderError, UnsupportedError
 
 Ints = NDArray[np.int64]
@@ -53,19 +53,19 @@ class LogIndex:
     bodies: list[bytes]
     long: tuple[int, ...] = ()
 
-    def only(self, first: int, end: int) -> LogIndex:
+    def between(self, first: int, end: int) -> LogIndex:
         """Of its row events those of the transactions from `first` to before `end`, and nothing else to account for."""
         start, stop = np.searchsorted(self.rows[:, w.R_TRANSACTION], (first, end))
-        return rows_of(self.rows[start:stop], self.transactions)
+        return rows_index(self.rows[start:stop], self.transactions)
 
 
-def rows_of(rows: Ints, transactions: Ints) -> LogIndex:
+def rows_index(rows: Ints, transactions: Ints) -> LogIndex:
     """An index of row events and their transactions only."""
     return LogIndex(rows, transactions, np.zeros((0, w.WIDTHS[2]), np.int64), np.zeros(257, np.int64), [])
 
 
 @dataclass(frozen=True)
-class Outer:
+class OuterEvent:
     """An event that holds others, or is the first fragment of one: its header and place in the file."""
 
     header: bytes
@@ -83,7 +83,7 @@ class Outer:
 
 
 @dataclass(frozen=True)
-class Expanded:
+class ExpandedEvent:
     """What is in an outer event, or in all the fragments of which it is the first.
 
     Attributes:
@@ -138,7 +138,7 @@ class Walk:
         self._kept = _kept(np.zeros((0, w.WIDTHS[0]), np.int64), np.zeros((0, w.WIDTHS[2]), np.int64))
         self.position = start
         """Offset of the next event."""
-        self.outer: Outer | None = None
+        self.outer: OuterEvent | None = None
         """The event at `position`, when it holds others and `expand` must be called before more is fed."""
 
     def feed(self, block: NDArray[np.uint8]) -> int:
@@ -152,22 +152,22 @@ class Walk:
         used = int(self._state[w.AT])
         self.position += used
         if status == w.OUTER:
-            self.outer = Outer(block[used : used + HEADER].tobytes(), self.position)
+            self.outer = OuterEvent(block[used : used + HEADER].tobytes(), self.position)
         elif status != w.MORE:
             self._refuse(status, block[used:])
         self._keep()
         return used
 
-    def expand(self, expanded: Expanded) -> None:
+    def expand(self, expanded: ExpandedEvent) -> None:
         """Walk the events in `outer` and go on behind it.
 
         Raises:
             BinlogFormatError, UnsupportedError: see `feed`; and what its pieces raise.
         """
-        for _ in self.expanding(expanded):
+        for _ in self.expand_steps(expanded):
             pass
 
-    def expanding(self, expanded: Expanded) -> Iterator[tuple[NDArray[np.uint8], int]]:
+    def expand_steps(self, expanded: ExpandedEvent) -> Iterator[tuple[NDArray[np.uint8], int]]:
         """The same, giving after each step the bytes that it walked, and their place in the expanded bytes."""
         outer = self.outer
         if outer is None:
@@ -175,7 +175,7 @@ class Walk:
         mine = self._counted[0] <= outer.offset < self._counted[1]
         bytes_before = int(self._counts[256])
         rest, base = b"", 0
-        with placed(self._file, outer.offset):
+        with error_place(self._file, outer.offset):
             for piece in expanded.pieces:
                 data = np.frombuffer(bytearray(rest + piece), np.uint8)
                 used = self._walk_inner(data, base, outer, expanded, mine)
@@ -190,7 +190,9 @@ class Walk:
         self._state[w.GROWN] += max(size, expanded.lead + base) - taken
         self.position, self.outer = expanded.end, None
 
-    def _walk_inner(self, data: NDArray[np.uint8], base: int, outer: Outer, expanded: Expanded, mine: bool) -> int:
+    def _walk_inner(
+        self, data: NDArray[np.uint8], base: int, outer: OuterEvent, expanded: ExpandedEvent, mine: bool
+    ) -> int:
         """Walk a piece of expanded bytes, `base` bytes from their start; how much of it was used."""
         s = self._state
         was_open = bool(s[w.OPEN])
@@ -224,7 +226,7 @@ class Walk:
             status = w.walk(
                 block, len(block), base, *counted, checksum, CLASSES, s,
                 self._rows, self._transactions, self._statements, self._counts, self._ids, self._tables,
-                r.slots, r.hashes, r.spans, r.known, r.numbers,
+                r.slots, r.hashes, r.spans, r.map_bytes, r.numbers,
             )  # fmt: skip
             if status == w.NEW_TABLE:
                 self._register(block, int(s[w.AT]), checksum)
@@ -240,7 +242,7 @@ class Walk:
         return bool(self._state[w.OPEN])
 
     @property
-    def open_from(self) -> int:
+    def open_start(self) -> int:
         """Where the transaction begins that is open at `position`; `position` when none is."""
         return int(self._state[w.START]) if self.inside_transaction else self.position
 
@@ -323,7 +325,7 @@ class Walk:
     def _register(self, block: NDArray[np.uint8], at: int, checksum: int) -> None:
         size = int.from_bytes(block[at + 9 : at + 13].tobytes(), "little")
         body = block[at + HEADER : at + size - checksum].tobytes()
-        with placed(self._file, self.position + (0 if self.outer else at)):
+        with error_place(self._file, self.position + (0 if self.outer else at)):
             self._registry.add(body)
 
     def _refuse(self, status: int, event: NDArray[np.uint8]) -> NoReturn:
@@ -343,7 +345,7 @@ class Walk:
         )
 
 
-class placed:  # noqa: N801 - reads as a statement: with placed(...)
+class error_place:  # noqa: N801 - reads as a statement: with error_place(...)
     """Adds file and position, and what more tells the place, to a LoaderError that passes through."""
 
     def __init__(self, file: str, position: int, **more: object) -> None:

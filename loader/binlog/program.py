@@ -8,53 +8,45 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from loader.binlog import codepages
-from loader.binlog.codepoints import FOUR, SHIFTED_THREE, TWO
-from loader.binlog.oldtimes import SIZES
-from loader.binlog.values import BYTES_OF_DIGITS
-from loader.binlog.vectors import VECTOR_ROOM
+from loader.binlog.values import codepages
+from loader.binlog.values.codepoints import FOUR, SHIFTED_THREE, TWO
+from loader.binlog.values.decimal_temporal import BYTES_OF_DIGITS
+from loader.binlog.values.legacy_temporal import SIZES
+from loader.binlog.values.operations import (
+    BIT,
+    COMPRESSED,
+    DATE,
+    DATETIME,
+    DECIMAL,
+    DOUBLE,
+    ENUM,
+    FLOAT,
+    HEX,
+    HEXED,
+    INET4,
+    INET6,
+    INT,
+    JSON,
+    LATIN1,
+    MULTIBYTE,
+    OLD,
+    OLD_FORMAT,
+    PACKED,
+    SET,
+    SINGLE,
+    TIME,
+    TIMESTAMP,
+    UINT,
+    UNICODE,
+    UTF8,
+    UUID,
+    VECTOR,
+    YEAR,
+)
+from loader.binlog.values.vectors import VECTOR_ROOM
 from loader.errors import UnsupportedError
 from loader.model.ranges import check_ranges
 from loader.model.table import ADDRESS_BYTES, Column, TableSchema
-
-(
-    INT,
-    UINT,
-    FLOAT,
-    DOUBLE,
-    DECIMAL,
-    YEAR,
-    DATE,
-    DATETIME,
-    TIMESTAMP,
-    TIME,
-    BIT,
-    ENUM,
-    SET,
-    UTF8,
-    LATIN1,
-    HEX,
-    JSON,
-    SINGLE,
-    MULTIBYTE,
-    UNICODE,
-    VECTOR,
-    COMPRESSED,
-    UUID,
-    INET4,
-    INET6,
-    OLD,
-) = range(26)
-
-OP, PREFIX, SIZE, X, Y, MOST = range(6)
-"""Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one, the fewest that a
-variable one is written as, or the operation of what is compressed; two arguments; the longest text of a fixed one, or
-of a byte of a variable one."""
-
-PACKED = 16
-OLD_FORMAT = 32
-HEXED = 32
-"""Added to the operation of a text: bytes that are none of its character set are written as hex."""
 
 _LONGEST_FIXED = 96
 _INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
@@ -84,11 +76,11 @@ class Program:
     tables: NDArray[np.uint16]
 
 
-def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bool = False) -> Program:
+def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallback: bool = False) -> Program:
     """The program of a table whose variable columns have length prefixes of so many bytes (0 for fixed ones).
 
     PACKED is added to the bytes for a column that the server compresses, OLD_FORMAT for one of
-    binlog.oldtimes. `hexed`: see HEXED; else such bytes are bad.
+    binlog.oldtimes. `hex_fallback`: see HEXED; else such bytes are bad.
 
     Raises:
         UnsupportedError: a column type or character set that is not covered.
@@ -96,9 +88,9 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bo
     """
     check_ranges(schema)
     texts: list[bytes] = []
-    first = table_places(schema.columns)
+    first = codepage_offsets(schema.columns)
     rows = [
-        _fields(schema, column, prefix, texts, first, hexed)
+        _fields(schema, column, prefix, texts, first, hex_fallback)
         for column, prefix in zip(schema.columns, prefixes, strict=True)
     ]
     order = {column.name: index for index, column in enumerate(schema.columns)}
@@ -109,23 +101,23 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hexed: bo
         np.array([order[name] for name in schema.key], np.int64),
         np.cumsum([0, *(len(text) for text in texts)], dtype=np.int64),
         np.frombuffer(blob or b"\0", np.uint8).copy(),
-        joined_tables(tuple(first)),
+        codepage_array(tuple(first)),
     )
 
 
-def table_places(columns: tuple[Column, ...]) -> dict[str, int]:
-    """Where the table of each character set among the columns stands in `joined_tables` of them."""
+def codepage_offsets(columns: tuple[Column, ...]) -> dict[str, int]:
+    """Where the table of each character set among the columns stands in `codepage_array` of them."""
     names = sorted(
         {column.charset for column in columns if column.charset in {*codepages.SINGLE, *codepages.WITH_PAIRS}}
     )
-    ends = np.cumsum([0, *(len(codepages.table_of(name)) for name in names)]).tolist()
+    ends = np.cumsum([0, *(len(codepages.codepage_of(name)) for name in names)]).tolist()
     return dict(zip(names, ends, strict=False))
 
 
 @cache
-def joined_tables(charsets: tuple[str, ...]) -> NDArray[np.uint16]:
+def codepage_array(charsets: tuple[str, ...]) -> NDArray[np.uint16]:
     """Their tables in one array, shared by all programs that have the same ones."""
-    tables = [codepages.table_of(name) for name in charsets]
+    tables = [codepages.codepage_of(name) for name in charsets]
     return np.concatenate(tables) if tables else np.zeros(1, np.uint16)
 
 
@@ -146,7 +138,7 @@ def text_operation(charset: str, first: dict[str, int]) -> tuple[int, int, int, 
 
 
 def _fields(
-    schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int], hexed: bool
+    schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int], hex_fallback: bool
 ) -> list[int]:
     kind = column.type
     if kind in _INTEGER_BYTES:
@@ -171,9 +163,9 @@ def _fields(
     if kind == "json":
         return [JSON, prefix, 0, 0, 0, 0]
     if prefix > PACKED:
-        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first, hexed)
+        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first, hex_fallback)
         return [COMPRESSED, prefix - PACKED, op, x, y, 0]
-    return _variable(schema, column, prefix, first, hexed)
+    return _variable(schema, column, prefix, first, hex_fallback)
 
 
 def _labelled(column: Column, texts: list[bytes]) -> list[int]:
@@ -193,7 +185,7 @@ def label_bytes(many: bool, count: int) -> int:
     return 8 if size > 4 else size
 
 
-def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hexed: bool) -> list[int]:
+def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hex_fallback: bool) -> list[int]:
     if column.type.endswith(("blob", "binary")) or column.type == "geometry":
         return [HEX, prefix, column.size, column.size, 0, 2]
     if column.type in _ADDRESSES:
@@ -203,7 +195,7 @@ def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str,
     operation = text_operation(column.charset, first)
     if operation:
         op, x, y, most = operation
-        return [op + HEXED if hexed else op, prefix, 0, x, y, most]
+        return [op + HEXED if hex_fallback else op, prefix, 0, x, y, most]
     raise UnsupportedError(
         f"column type {column} with character set {column.charset or 'unknown'} is not covered by this version",
         hint="exclude the table from the captured tables, or convert the column to utf8mb4",

@@ -10,14 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loader.binlog.codepoints import Codes
-from loader.binlog.columns import put_value
-from loader.binlog.digits import BAD, Bytes, little, packed_length, put_fraction, put_hex, put_instant, put_unsigned
-from loader.binlog.jit import kernel, part
-from loader.binlog.jsonb import SLACK
-from loader.binlog.memory import load64, store64
-from loader.binlog.packed import room_of
-from loader.binlog.program import COMPRESSED, MOST, OP, PREFIX, SIZE, X, Y
+from loader.binlog.native.buffer import BAD, Bytes
+from loader.binlog.native.compiler import kernel, part
+from loader.binlog.native.memory import load64, store64
+from loader.binlog.values.binary_json import SLACK
+from loader.binlog.values.codepoints import Codes
+from loader.binlog.values.compressed_columns import room_of
+from loader.binlog.values.digits import little, packed_length, put_fraction, put_hex, put_instant, put_unsigned
+from loader.binlog.values.field import put_value
+from loader.binlog.values.operations import COMPRESSED, MOST, OP, PREFIX, SIZE, X, Y
 from loader.binlog.walk import R_KIND, R_LEAD, R_OFFSET, R_SIZE, R_TRANSACTION
 
 Ints = NDArray[np.int64]

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from loader.binlog import rows as k
 from loader.binlog import walk as w
 from loader.binlog.constants import event_name
-from loader.binlog.jsonb import STACK
-from loader.binlog.partial import is_partial, whole_updates
+from loader.binlog.partial_updates import expand_partial_updates, is_partial
 from loader.binlog.program import Program
-from loader.binlog.registry import TableRegistry, Unread
+from loader.binlog.table_registry import TableRegistry, UnstagedRow
+from loader.binlog.values.binary_json import STACK
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import TableSchema
 
@@ -85,7 +85,7 @@ class Stager:
     def stage(self, block: NDArray[np.uint8], base: int, rows: Ints, timing: Timing) -> None:
         """Write the row events `rows` (fields walk.R_*), whose bytes are in `block`, which starts at their byte `base`.
 
-        Those of tables without names have their programs by `TableRegistry.settled` before.
+        Those of tables without names have their programs by `TableRegistry.assign_programs` before.
         Lines of one table and schema come out in log order.
 
         Raises:
@@ -96,7 +96,7 @@ class Stager:
         if not len(rows):
             return
         # Two table maps can stage alike (they differ in nullability, say): their rows keep their common order.
-        alike = self.registry.alike[rows[:, w.R_TABLE]]
+        alike = self.registry.schema_numbers[rows[:, w.R_TABLE]]
         if alike.min() != alike.max():
             order = np.argsort(alike, kind="stable")
             rows, alike = rows[order], alike[order]
@@ -110,9 +110,9 @@ class Stager:
 
     def _partial(self, block: NDArray[np.uint8], base: int, event: Ints, program: Program, timing: Timing) -> None:
         try:
-            whole, updates = whole_updates(block, base, event, program, self.file)
+            whole, updates = expand_partial_updates(block, base, event, program, self.file)
         except UnsupportedError as error:
-            self._leave_out(error, event[0], program, timing)
+            self._note_unstaged(error, event[0], program, timing)
             self.left_out += 1
         else:
             self.left_out += self._run(whole, 0, updates, program, timing) > 0
@@ -150,7 +150,7 @@ class Stager:
                 break
             if status != k.NO_ROOM:
                 event = rows[int(state[k.EVENT])]
-                self._leave_out(self._error(status, event, program, state), event, program, timing)
+                self._note_unstaged(self._error(status, event, program, state), event, program, timing)
                 left_out += 1
                 state[[k.EVENT, k.AT]] = state[k.EVENT] + 1, 0
             elif not filled:
@@ -172,12 +172,14 @@ class Stager:
             raise DataError("a row needs more than 4 GiB as text", file=self.file)
         self._out = np.empty(2 * len(self._out), np.uint8)
 
-    def _leave_out(self, error: DataError, event: Ints, program: Program, timing: Timing) -> None:
+    def _note_unstaged(self, error: DataError, event: Ints, program: Program, timing: Timing) -> None:
         """Leave a row event out of its table; a damaged one stops the log."""
         if isinstance(error, BinlogFormatError):
             raise error
         seqno = int(timing.seqnos[event[w.R_TRANSACTION]])
-        self.registry.leave_out(program.schema.name, Unread(seqno, int(event[w.R_EVENT]), "", error, error.hint))
+        self.registry.note_unstaged(
+            program.schema.name, UnstagedRow(seqno, int(event[w.R_EVENT]), "", error, error.hint)
+        )
 
     def _error(self, status: int, event: Ints, program: Program, state: Ints) -> DataError:
         place: dict[str, Any] = {

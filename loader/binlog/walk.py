@@ -28,7 +28,10 @@ from loader.binlog.constants import (
     TAGGED,
     WRAPS,
 )
-from loader.binlog.control import (
+from loader.binlog.native.buffer import Bytes
+from loader.binlog.native.compiler import kernel, part
+from loader.binlog.native.crc import crc32
+from loader.binlog.transaction_control import (
     BEGINS,
     COMMITS,
     CUT,
@@ -42,9 +45,7 @@ from loader.binlog.control import (
     same,
     tagged_commit_time,
 )  # fmt: skip
-from loader.binlog.crc import crc32
-from loader.binlog.digits import Bytes, little
-from loader.binlog.jit import kernel, part
+from loader.binlog.values.digits import little
 
 Ints = NDArray[np.int64]
 
@@ -107,7 +108,7 @@ S_BODY is -1, or the number of its kept bytes if it was compressed."""
 
 WIDTHS = (8, 6, 4)
 
-UNCAPTURED, MARKER, LEFT_OUT = -1, -2, -3
+UNCAPTURED, MARKER, UNSTAGED = -1, -2, -3
 """In place of a program: the table is not captured; transactions that touch it are skipped; its columns are
 not known there."""
 FIRST_EVENT = 4  # its place in a file, behind the magic

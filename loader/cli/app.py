@@ -10,33 +10,34 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from loader import __version__
-from loader.cli.airflow import airflow
-from loader.cli.config import config
-from loader.cli.doctor import doctor
-from loader.cli.init import init
-from loader.cli.inspect import inspect
-from loader.cli.intervals import intervals, staged
-from loader.cli.jars import jars
+from loader.cli.commands.airflow import airflow
+from loader.cli.commands.config import config
+from loader.cli.commands.doctor import doctor
+from loader.cli.commands.init import init
+from loader.cli.commands.inspect import inspect
+from loader.cli.commands.intervals import intervals, staged
+from loader.cli.commands.jars import jars
+from loader.cli.commands.maintain import maintain
+from loader.cli.commands.purge import purge
+from loader.cli.commands.release import release
+from loader.cli.commands.replay import replay
+from loader.cli.commands.schema import schema
+from loader.cli.commands.status import status
+from loader.cli.commands.tables import tables
 from loader.cli.lazy import lazily
-from loader.cli.maintain import maintain
-from loader.cli.output import Lines, Output
-from loader.cli.purge import purge
-from loader.cli.release import release
-from loader.cli.replay import replay
-from loader.cli.schema import schema
+from loader.cli.output import Lines, Output, warn_renamed
 from loader.cli.session import IntervalOption, Session, SourceOption, TablesOption
-from loader.cli.status import status
-from loader.cli.tables import tables
 from loader.errors import LoaderError, UsageError
 from loader.model.position import Position
 
 if TYPE_CHECKING:
-    from loader import pipeline, submit
+    from loader import pipeline
     from loader.cli import jobs
     from loader.materialise import spec
     from loader.settings import SourceSettings
+    from loader.spark import submit
 else:
-    pipeline, submit = lazily("loader.pipeline"), lazily("loader.submit")
+    pipeline, submit = lazily("loader.pipeline"), lazily("loader.spark.submit")
     jobs, spec = lazily("loader.cli.jobs"), lazily("loader.materialise.spec")
 
 app = typer.Typer(
@@ -78,16 +79,15 @@ def options(
     context.obj = Session(file, output)
 
 
+_RunOption = Annotated[str, typer.Option(help="Name of an orchestrator's run; it gets the same interval again.")]
+
+
 @app.command()
-def position(
-    context: typer.Context,
-    source: SourceOption = "",
-    run: Annotated[str, typer.Option(help="Name of an orchestrator's run; it gets the same interval again.")] = "",
-) -> None:
-    """Plan the log from where the last interval stopped to its end now, unless planned intervals are left to do."""
+def plan(context: typer.Context, source: SourceOption = "", run: _RunOption = "") -> None:
+    """Plan the log from the stop of the last interval to its end, unless planned intervals are not staged yet."""
     session: Session = context.obj
     settings = session.settings(source)
-    chosen = pipeline.snapshot_position(settings, run)
+    chosen = pipeline.plan_interval(settings, run)
     if chosen is None:
         _report_nothing(session.output)
     elif session.output.as_json:
@@ -96,6 +96,13 @@ def position(
         word = "planned" if chosen.new else "unfinished or newest"
         session.output.line(f"{word} interval {chosen.start_seqno}: [{chosen.start}, {chosen.stop})")
         session.output.line(f"{len(pipeline.unfinished(settings)):,} intervals are planned and not staged yet")
+
+
+@app.command(hidden=True)
+def position(context: typer.Context, source: SourceOption = "", run: _RunOption = "") -> None:
+    """Plan an interval: the old name of `loader plan`."""
+    warn_renamed("loader position", "loader plan")
+    plan(context, source, run)
 
 
 @app.command()
@@ -129,8 +136,8 @@ def initial_load(
     """Load the captured tables, or some of them; what is loaded already is left alone."""
     session: Session = context.obj
     settings = session.settings(source)
-    read = jobs.submit(pipeline.snapshot_job(settings, tuple(table), again=again), settings, session.output.console)
-    loaded = jobs.submit(pipeline.load_job(settings, tuple(read["manifests"])), settings, session.output.console)
+    read = jobs.submit(pipeline.read_tables_job(settings, tuple(table), again=again), settings, session.output.console)
+    loaded = jobs.submit(pipeline.load_tables_job(settings, tuple(read["manifests"])), settings, session.output.console)
     failed = [table for table in read["tables"] if table["error"]]
     loaded["tables"] = sorted(loaded["tables"] + [_unread(table) for table in failed], key=lambda t: str(t["table"]))
     _report_tables(session.output, loaded)
@@ -201,10 +208,10 @@ def materialise(
 
 @app.command()
 def run(context: typer.Context, source: SourceOption = "") -> None:
-    """One whole delta: position, extract what is planned for up to run_minutes, materialise."""
+    """Run one delta: plan, extract the planned intervals for up to run_minutes, materialise."""
     session: Session = context.obj
     settings = session.settings(source)
-    chosen = pipeline.snapshot_position(settings)
+    chosen = pipeline.plan_interval(settings)
     if chosen is None:
         _report_nothing(session.output)
         return
@@ -236,12 +243,12 @@ def warm(
     ] = None,
 ) -> None:
     """Compile the kernels of the codec into the cache, so that no later run has to."""
-    import loader.binlog.cipherblocks
-    import loader.extract.task
-    import loader.latest.choosing
-    import loader.latest.texts
-    import loader.reader.tally
-    import loader.snapshot.reader
+    import loader.binlog.crypto.cipher_blocks
+    import loader.extract.range_task
+    import loader.initial_load.result_set.reader
+    import loader.native_collapse.key_index
+    import loader.native_collapse.staged_text
+    import loader.reader.stats
     import loader.transport.network  # noqa: F401 - importing compiles
 
     session: Session = context.obj
@@ -299,7 +306,7 @@ def _next(settings: SourceSettings) -> int:
         return unfinished[0].start_seqno
     found = pipeline.intervals(settings, limit=1)
     if not found:
-        raise UsageError("nothing is planned yet", hint="run: loader position", source=settings.name)
+        raise UsageError("nothing is planned yet", hint="loader plan", source=settings.name)
     return found[-1].start_seqno
 
 

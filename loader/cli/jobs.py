@@ -15,14 +15,14 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from loader.cli.output import Output
 from loader.errors import LoaderError
-from loader.job import rebuild
 from loader.settings import SourceSettings
-from loader.submit import run
+from loader.spark.job import rebuild
+from loader.spark.submit import run
 
 if TYPE_CHECKING:
     from loader.pipeline import Job
 
-_SUBMIT = logging.getLogger("loader.submit")
+_SUBMIT = logging.getLogger("loader.spark.submit")
 
 
 _EVERY_SECONDS = 10

@@ -11,7 +11,7 @@ import typer
 
 from loader.errors import LoaderError
 from loader.log_format import VisibleFormatter
-from loader.visible import exact_json, visible
+from loader.visible_text import exact_json, visible
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -95,6 +95,11 @@ class Output:
         else:
             self.errors.print("error:", style="red", end=" ")
             self.errors.print(str(error), markup=False)
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Print a warning that a command or an option has a new name; it goes to stderr, also with --json."""
+    typer.echo(f"warning: {old} is now {new}; the old name will be removed in the next release", err=True)
 
 
 class Lines(logging.Handler):

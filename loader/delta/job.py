@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loader.job import Starting, starting_main
+from loader.spark.job import Starting, starting_main
 
 if TYPE_CHECKING:
     from loader.delta.spec import DeltaSpec

@@ -27,7 +27,7 @@ def delta(starting: Future[SparkSession], spec: DeltaSpec) -> DeltaResult:
         from loader.extract.backlog import extract_backlog
 
         extracts, failed = extract_backlog(workers, spec.extract)
-        from loader.materialise.run import materialise
+        from loader.materialise.merge.source_run import materialise
 
         spark = ready.result()
     through = spec.materialise.model_copy(update={"through_seqno": extracts[-1].stop_seqno})
@@ -36,7 +36,7 @@ def delta(starting: Future[SparkSession], spec: DeltaSpec) -> DeltaResult:
 
 def _ready(starting: Future[SparkSession], spec: DeltaSpec) -> SparkSession:
     spark = starting.result()
-    from loader.materialise.warehouse import Warehouse
+    from loader.materialise.iceberg.warehouse import Warehouse
 
     return Warehouse(spark, spec.materialise.catalog, spec.materialise.rules).session
 

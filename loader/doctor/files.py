@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from loader.doctor.finding import Check, Finding, ok
-from loader.reader.files import LogFiles
-from loader.reader.window import opened
+from loader.reader.files.log_files import LogFiles
+from loader.reader.files.window import opened
 
 
 def checks(find: Callable[[], LogFiles], place: str) -> list[Check]:

@@ -15,8 +15,8 @@ from pymysql.connections import Connection
 
 from loader.doctor.finding import Finding, error, ok, warning
 from loader.model.table import TableName
-from loader.source.inspect import query
 from loader.source.schemas import quoted
+from loader.source.server_facts import query
 
 _GRANT = re.compile(
     r"GRANT (?P<what>.+?) ON (?:TABLE )?(?P<schema>\*|`(?:[^`]|``)+`)\.(?P<table>\*|`(?:[^`]|``)+`) TO ", re.DOTALL

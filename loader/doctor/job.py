@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from loader.doctor.finding import Finding, error, examine, ok
 from loader.doctor.spec import DoctorSpec
-from loader.job import job_main
+from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.quoting import identifier
 from loader.materialise.spec import CatalogSettings
-from loader.materialise.warehouse import Warehouse
+from loader.spark.job import job_main
 
 
 def look(spark: SparkSession, spec: DoctorSpec) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from loader.doctor.finding import Finding, error, findings_of, ok, warning
 from loader.doctor.spec import DoctorSpec
 from loader.materialise.spec import CatalogSettings
+from loader.spark.submit import SparkSettings
 from loader.store.address import SIGNED
 from loader.store.base import Store
-from loader.submit import SparkSettings
 
 _JOB = Path(__file__).resolve().parent / "job.py"
 _FOLDER = ".doctor"

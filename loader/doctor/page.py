@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from loader.doctor import files, here, lake
+from loader.doctor import files, lake, this_machine
 from loader.doctor.finding import Finding, examine, ok, warning
 from loader.doctor.server import server_findings
 from loader.model.identity import Identity
 from loader.pipeline import chain_of
-from loader.pipeline.following import prove
-from loader.pipeline.releasing import quarantines_of
+from loader.pipeline.failover import prove
+from loader.pipeline.quarantine_release import quarantines_of
 from loader.pipeline.retention import needed_from
 from loader.reader.uri import resolve, server_of
 from loader.settings import SourceSettings
 from loader.source.continuity import AnotherServer, LogRenamed
+from loader.spark.submit import run
 from loader.staging.documents import TableFilter
-from loader.store.opening import open_store
-from loader.submit import run
+from loader.store.registry import open_store
 from loader.transport.network import NetworkTransport
 
 _EVERYTHING = TableFilter(include=("*.*",))
@@ -37,7 +37,7 @@ def of_source(settings: SourceSettings) -> list[Finding]:
     return found + examine(
         [
             *(files.checks(transport.files, transport.path) if transport.kind == "file" else []),
-            *here.checks(),
+            *this_machine.checks(),
             ("quarantine", lambda: quarantined(settings)),
             ("store", lambda: lake.store_works(open_store(settings.staging_root))),
             ("spark_network", lambda: lake.between_executors(settings.spark, secrets=_has_secrets(settings))),
@@ -58,8 +58,8 @@ def of_address(uri: str) -> list[Finding]:
     """
     server = server_of(uri)
     if server is not None:
-        return server_findings(server, _EVERYTHING, lambda: NetworkTransport(server)) + examine(here.checks())
-    return examine([*files.checks(lambda: resolve(uri), uri), *here.checks()])
+        return server_findings(server, _EVERYTHING, lambda: NetworkTransport(server)) + examine(this_machine.checks())
+    return examine([*files.checks(lambda: resolve(uri), uri), *this_machine.checks()])
 
 
 def continues(settings: SourceSettings) -> Finding:

@@ -14,14 +14,14 @@ from loader.doctor.finding import Check, Finding, error, examine, of_error, ok, 
 from loader.errors import LoaderError
 from loader.model.identity import Identity
 from loader.model.table import TableName
-from loader.source.inspect import check_version, log_end, log_filters, query, read_identity
 from loader.source.retention import Runway, read_runway
 from loader.source.schemas import find_tables
+from loader.source.server_facts import check_version, log_end, log_filters, query, read_identity
 from loader.staging.documents import TableFilter
 from loader.staging.filters import Captured
-from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
-from loader.transport.connection import connected, server_errors
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected, server_errors
 
 _SKEW_SECONDS = 5
 _DAY_HOURS = 24

@@ -14,7 +14,7 @@ from loader.doctor.finding import Finding, warning
 from loader.doctor.grants import listed
 from loader.model.table import TableName
 from loader.resources import sql
-from loader.source.inspect import query
+from loader.source.server_facts import query
 
 _NOT_READABLE = {ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.NO_SUCH_TABLE}
 """MariaDB has no such table, and the loader's user need not have the privilege."""

@@ -12,8 +12,8 @@ from loader.doctor.finding import Finding, error, of_error, ok, warning
 from loader.doctor.grants import listed
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
-from loader.source.inspect import query
 from loader.source.schemas import quoted, read_schemas
+from loader.source.server_facts import query
 from loader.staging.documents import TableFilter
 
 _EXCLUDE = "or exclude them: tables.exclude"

@@ -6,10 +6,10 @@ import logging
 from time import monotonic
 from typing import Any
 
-from loader.extract.run import extract
+from loader.extract.extraction import extract
 from loader.extract.spec import BacklogResult, ExtractResult, ExtractSpec, backlog_result
 from loader.extract.workers import Workers
-from loader.job import failure
+from loader.spark.job import failure
 
 _LOG = logging.getLogger(__name__)
 

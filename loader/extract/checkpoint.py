@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from loader.binlog.registry import TableRegistry
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import BinlogFormatError
-from loader.extract.blocks import windows
-from loader.extract.gtids import GtidTally, gtid_set, mark_of
-from loader.extract.span import whole_segment
+from loader.extract.gtids.marks import GtidTally, gtid_set, mark_of
+from loader.extract.log_ranges import whole_segment
+from loader.extract.windows import windows
 from loader.model.gtid import joined
 from loader.model.position import Position
-from loader.reader.heads import head_of
-from loader.reader.walking import FIRST, log_bytes
+from loader.reader.files.file_header import head_of
+from loader.reader.files.log_walk import FIRST, log_bytes
 from loader.staging.chain import Checkpoint
 from loader.transport.base import Transport
 

@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.model.identity import Identity
 from loader.staging.documents import LeftOut, Manifest
-from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
 from loader.transport.keys import NO_KEYS, KeyFiles
+from loader.transport.server.address import ServerAddress
 
 if TYPE_CHECKING:
-    from loader.reader.files import LogFiles
+    from loader.reader.files.log_files import LogFiles
 
 _S3 = "s3://"
 
@@ -50,7 +50,7 @@ class TransportSettings(BaseModel):
         """The transport."""
         if not self.archive:
             return self._primary()
-        from loader.transport.archived import WithArchive
+        from loader.transport.archive import WithArchive
         from loader.transport.file import FileTransport
         from loader.transport.s3 import S3Transport
 
@@ -59,7 +59,7 @@ class TransportSettings(BaseModel):
 
     def _primary(self) -> Transport:
         # Not at the top: the network's loads the codec's kernels, for which a second is a long time to wait.
-        from loader.reader.listed import ListedTransport
+        from loader.reader.files.index_transport import ListedTransport
         from loader.transport.file import FileTransport
         from loader.transport.network import NetworkTransport
         from loader.transport.s3 import S3Transport
@@ -79,7 +79,7 @@ class TransportSettings(BaseModel):
         Raises:
             UsageError: there is nothing of that path, or one log file alone.
         """
-        from loader.reader.files import ArchivedFiles
+        from loader.reader.files.log_files import ArchivedFiles
         from loader.reader.uri import log_at
 
         return ArchivedFiles(self.path, self.keys) if self.path.startswith(_S3) else log_at(Path(self.path), self.keys)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from loader.extract.allocator import keep_memory
-from loader.job import on_one_machine
+from loader.spark.job import on_one_machine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,6 +19,7 @@ from xml.sax.saxutils import quoteattr
 
 from loader.errors import DataError, RetryableError, UsageError
 from loader.jars.lock import DEFAULT, LOCK, Jar, locked_jars
+from loader.resources import cache_folder
 
 SETTINGS = "LOADER_IVY_SETTINGS"
 """Names an Ivy settings file."""
@@ -63,12 +64,6 @@ def jars_folder(lock: Path, chosen: Sequence[str] = (), *, mirror: str = "") -> 
             if not folder.is_dir():
                 _build(folder, jars, mirror)
     return folder
-
-
-def cache_folder() -> Path:
-    """`$LOADER_CACHE`, else `~/.cache/binlog-loader`."""
-    named = os.environ.get("LOADER_CACHE")
-    return Path(named).expanduser().absolute() if named else Path.home() / ".cache" / "binlog-loader"
 
 
 def java() -> str:

@@ -1,4 +1,4 @@
-"""What a table of the warehouse is to be: a mirror, one that keeps deleted rows, or a history; and its own columns."""
+"""Rules of warehouse tables: mode (mirror, soft_delete or history), handling of misfits, and the loader's columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loader.staging.filters import matches
 RESERVED = frozenset(
     {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
 )
-"""Names that Iceberg gives to columns of its own (its specification, "Reserved Field IDs")."""
+"""Names of Iceberg's own columns (Iceberg specification, "Reserved Field IDs")."""
 
 _PREFIX = "loader."
 _META = ("seqno_column", "committed_at_column", "deleted_column", "op_column", "row_offset_column")
@@ -26,20 +26,21 @@ _NEEDED = {
 
 
 class TableRule(BaseModel):
-    """What becomes of the rows of some tables.
+    """How rows of the matching tables are kept in the warehouse.
 
     Attributes:
-        tables: patterns over `schema.table`, as those of the captured tables.
-        mode: `mirror`: the rows that the source has. `soft_delete`: those it had too, marked. `history`: every change.
-        on_misfit: of a value that its warehouse column cannot hold, `error` stops the table, `null` makes it NULL, and
-            `text` keeps its text in a column `<name>__text` besides.
-        on_drop: of a column that the source has no more, `drop` takes it away, and `keep` leaves it, with NULL in rows
-            that change after that. When a column of its name comes, it becomes
-            `<name>__dropped`.
-        seqno_column, committed_at_column: names of the columns with seqno and commit time of the transaction that a
-            row comes from; empty: there is none. A history has a seqno.
-        deleted_column: of `soft_delete`.
-        op_column, row_offset_column: of `history`: `I`, `U` or `D`, and what orders the changes of one transaction.
+        tables: patterns over `schema.table`, like those of the captured tables.
+        mode: `mirror` keeps the rows that the source has. `soft_delete` also keeps deleted rows and marks them.
+            `history` keeps every change.
+        on_misfit: for a value that its warehouse column cannot hold, `error` stops the table, `null` stores NULL, and
+            `text` stores NULL and also keeps the text in a column `<name>__text`.
+        on_drop: for a column that the source dropped, `drop` removes it, and `keep` leaves it, with NULL in rows that
+            change later. If the source adds a column of the same name, the old one becomes `<name>__dropped`.
+        seqno_column, committed_at_column: names of the columns with the seqno and the commit time of a row's
+            transaction; empty to leave the column out. A history needs the seqno.
+        deleted_column: name of the column that marks deleted rows, for `soft_delete`.
+        op_column: name of the column with `I`, `U` or `D`, for `history`.
+        row_offset_column: name of the column that orders the changes of a transaction, for `history`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,13 +69,13 @@ class TableRule(BaseModel):
 
     @property
     def meta(self) -> dict[str, str]:
-        """The columns beside the source's that the mode has, by field; an empty name: left out."""
+        """The names of the loader's columns for the mode, by field. A column with an empty name does not exist."""
         used = {"mirror": _META[:2], "soft_delete": _META[:3], "history": (*_META[:2], *_META[3:])}[self.mode]
         return {field: getattr(self, field) for field in used}
 
     @property
     def properties(self) -> dict[str, str]:
-        """What is recorded in the table's properties, since it cannot be changed once the table is there."""
+        """The table properties that record the rule. These settings cannot change once the table exists."""
         texts = str(self.on_misfit == "text").lower()
         shape = {"mode": self.mode, **self.meta, "text_columns": texts}
         return {_PREFIX + name: value for name, value in shape.items()}
@@ -84,15 +85,15 @@ DEFAULT = TableRule()
 
 
 def rule_of(rules: Iterable[TableRule], table: TableName) -> TableRule:
-    """The first rule with a pattern that matches; that of a plain mirror if there is none."""
+    """Return the first rule with a pattern that matches the table; else a mirror."""
     return next((rule for rule in rules if matches(table, rule.tables)), DEFAULT)
 
 
 def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName) -> None:
-    """Refuse to write to a table that was made by another rule; one that records none is a plain mirror.
+    """Verify that a table was made with this rule. A table without recorded rule is a mirror.
 
     Raises:
-        UsageError: naming what the table has, and what the configuration says.
+        UsageError: the table was made with another rule.
     """
     wanted = rule.properties
     made = {name: properties.get(name, DEFAULT.properties.get(name, "")) for name in wanted}
@@ -100,8 +101,10 @@ def check_rule(properties: Mapping[str, str], rule: TableRule, table: TableName)
         return
     names = [name for name in wanted if made[name] != wanted[name]]
     raise UsageError(
-        "the table was made by another rule than the configuration has for it",
-        why="; ".join(f"{name.removeprefix(_PREFIX)} is {made[name]!r}, to be {wanted[name]!r}" for name in names),
-        hint=f"take the rule back; or drop the table in the warehouse and: {table.load_again}",
+        "the table was made with another rule than the configuration has for it",
+        why="; ".join(
+            f"{name.removeprefix(_PREFIX)} of the table is {made[name]!r}, not {wanted[name]!r}" for name in names
+        ),
+        hint=f"undo the change of the rule; or drop the table in the warehouse, then: {table.load_again}",
         table=table,
     )

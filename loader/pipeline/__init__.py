@@ -1,14 +1,13 @@
 """The use cases, and the only package that knows the order of the stages.
 
     initial load:  begin -> snapshot job -> load job
-    delta:         snapshot position -> extract job -> materialise job; or both as one delta job
+    delta:         plan interval -> extract job -> materialise job; or both as one delta job
 
 Each is safe to run again at any time: what is done already is found and not done twice.
 """
 
-from loader.pipeline.describing import ShownTable, set_table_schema, table_schema
-from loader.pipeline.following import follow_accepting, follow_to
-from loader.pipeline.interval_states import (
+from loader.pipeline.failover import follow_accepting, follow_to
+from loader.pipeline.interval_details import (
     FileFault,
     IntervalDetail,
     IntervalState,
@@ -23,21 +22,22 @@ from loader.pipeline.jobs import (
     delta_job,
     extract_job,
     intervals_since,
-    load_job,
+    load_tables_job,
     log_position,
     maintain_job,
     materialise_job,
+    read_tables_job,
     replay_job,
     restore_job,
-    snapshot_job,
     snapshots_job,
 )
-from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, snapshot_position, unfinished
-from loader.pipeline.purging import Removal, purge
-from loader.pipeline.releasing import quarantines_of, release
+from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, plan_interval, unfinished
+from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.pipeline.retention import source_runway
-from loader.pipeline.signing import sign_staged
-from loader.pipeline.states import SourceStatus, TableState, status
+from loader.pipeline.schema_descriptions import ShownTable, set_table_schema, table_schema
+from loader.pipeline.signatures import sign_staged
+from loader.pipeline.source_status import SourceStatus, TableState, status
+from loader.pipeline.staging_purge import Removal, purge
 from loader.pipeline.views import TableView, View, view
 
 __all__ = [
@@ -63,19 +63,19 @@ __all__ = [
     "interval",
     "intervals",
     "intervals_since",
-    "load_job",
+    "load_tables_job",
     "log_position",
     "maintain_job",
     "materialise_job",
+    "plan_interval",
     "purge",
     "quarantines_of",
+    "read_tables_job",
     "release",
     "replay_job",
     "restore_job",
     "set_table_schema",
     "sign_staged",
-    "snapshot_job",
-    "snapshot_position",
     "snapshots_job",
     "source_runway",
     "staged_files",

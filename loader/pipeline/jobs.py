@@ -10,18 +10,20 @@ from pydantic import BaseModel
 
 from loader.delta.spec import DeltaSpec
 from loader.extract.spec import ExtractSpec
-from loader.materialise.maintain_spec import MaintainSpec
+from loader.initial_load.spec import InitialLoadSpec
+from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
-from loader.pipeline import known
-from loader.pipeline.following import log_of
+from loader.pipeline import table_registry
+from loader.pipeline.failover import log_of
 from loader.pipeline.planning import begin, begin_again, chain_of, preflight
 from loader.pipeline.views import View
 from loader.settings import SourceSettings
-from loader.snapshot.spec import SnapshotSpec
 from loader.staging.documents import Generation
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+_EXTRACT = _PACKAGE / "extract" / "jobs"
+_MATERIALISE = _PACKAGE / "materialise" / "jobs"
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,16 @@ class Job:
     """A Spark application of the loader: its file and what it is told."""
 
     name: Literal[
-        "snapshot", "load", "extract", "again", "restore", "materialise", "delta", "maintain", "replay", "snapshots"
+        "read_tables",
+        "load_tables",
+        "extract",
+        "again",
+        "restore",
+        "materialise",
+        "delta",
+        "maintain",
+        "replay",
+        "snapshots",
     ]
     file: Path
     spec: BaseModel
@@ -37,22 +48,22 @@ class Job:
     @property
     def short(self) -> bool:
         """Whether it mostly ends within seconds: it reads what came since the last time, and not whole tables."""
-        return self.name not in {"snapshot", "load", "maintain", "replay"}
+        return self.name not in {"read_tables", "load_tables", "maintain", "replay"}
 
 
 def extract_job(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> Job:
     """The extraction of the interval that starts there, and of those after it up to a stop, within a run's time."""
-    return Job("extract", _PACKAGE / "extract" / "job.py", _extract_spec(settings, start_seqno, through_seqno))
+    return Job("extract", _EXTRACT / "extract_job.py", _extract_spec(settings, start_seqno, through_seqno))
 
 
 def again_job(settings: SourceSettings, start_seqno: int) -> Job:
     """The comparison of that interval, which is staged, with another extraction of it."""
-    return Job("again", _PACKAGE / "extract" / "again_job.py", _extract_spec(settings, start_seqno))
+    return Job("again", _EXTRACT / "reextract_job.py", _extract_spec(settings, start_seqno))
 
 
 def restore_job(settings: SourceSettings, start_seqno: int) -> Job:
     """The putting back of files of that interval that are lost or changed."""
-    return Job("restore", _PACKAGE / "extract" / "restore_job.py", _extract_spec(settings, start_seqno))
+    return Job("restore", _EXTRACT / "restore_job.py", _extract_spec(settings, start_seqno))
 
 
 def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (), *, publish: bool = False) -> Job:
@@ -64,7 +75,7 @@ def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (
         tables=tables,
         publish=publish,
     )
-    return Job("replay", _PACKAGE / "materialise" / "replay_job.py", spec)
+    return Job("replay", _MATERIALISE / "replay_job.py", spec)
 
 
 def log_position(settings: SourceSettings, lognum: int, logpos: int) -> str:
@@ -91,7 +102,7 @@ def _seqno_of(generation: Generation, since: str) -> int:
 def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:
     """The materialisation of everything staged up to that stop (None: all that is staged)."""
     spec = _materialise_spec(settings, through_seqno)
-    return Job("materialise", _PACKAGE / "materialise" / "job.py", spec)
+    return Job("materialise", _MATERIALISE / "materialise_job.py", spec)
 
 
 def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) -> Job:
@@ -115,44 +126,43 @@ def maintain_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, dry_
         keep_days=settings.maintain.keep_days,
         dry_run=dry_run,
     )
-    return Job("maintain", _PACKAGE / "materialise" / "maintain_job.py", spec)
+    return Job("maintain", _MATERIALISE / "maintain_job.py", spec)
 
 
 def snapshots_job(settings: SourceSettings, found: View) -> Job:
     """The look into the catalog whether the snapshots of a view are still there."""
     snapshots = {table.table: table.snapshot for table in found.tables}
     spec = SnapshotsSpec(catalog=settings.catalog, snapshots=snapshots)
-    return Job("snapshots", _PACKAGE / "materialise" / "snapshots_job.py", spec)
+    return Job("snapshots", _MATERIALISE / "snapshots_job.py", spec)
 
 
-def snapshot_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
+def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
     """The reading of the initial load: of the captured tables, or of these only; `again`: also of those it has read."""
     generation = begin_again(settings) if again and not tables else begin(settings)
-    known.tell(settings, chain_of(settings), generation, tables)
-    spec = SnapshotSpec(
+    table_registry.tell(settings, chain_of(settings), generation, tables)
+    spec = InitialLoadSpec(
         source=settings.name,
         generation=generation.name,
         identity=generation.identity,
         shift=generation.shift,
         server=settings.server,
         staging_root=settings.staging_root,
-        tables=settings.tables,
         only=tables,
         not_before=str(preflight(settings)[1]) if again else "",
-        undecodable=settings.undecodable,
+        **settings.shaping(),
         chunk_rows=settings.chunk_rows,
     )
-    return Job("snapshot", _PACKAGE / "snapshot" / "job.py", spec)
+    return Job("read_tables", _PACKAGE / "initial_load" / "job.py", spec)
 
 
-def load_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
+def load_tables_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
     """The materialisation of initial loads, by the keys of their manifests."""
     generation = chain_of(settings).require_generation()
     spec = LoadSpec(
         **_tables(settings, generation),
         manifests=manifests,
     )
-    return Job("load", _PACKAGE / "materialise" / "load_job.py", spec)
+    return Job("load_tables", _MATERIALISE / "load_job.py", spec)
 
 
 def _tables(settings: SourceSettings, generation: Generation) -> dict[str, Any]:

@@ -62,9 +62,9 @@ def _transactions(transport: Transport, file: str, begin: int, end: int, *, last
     # Not at the top: the codec loads its kernels on import, for which a plan without a walk has no use.
     from loader.binlog import walk as w
     from loader.binlog.index import Walk
-    from loader.binlog.registry import TableRegistry
-    from loader.reader.walking import log_bytes, walked
-    from loader.reader.window import refuse_rest
+    from loader.binlog.table_registry import TableRegistry
+    from loader.reader.files.log_walk import log_bytes, walked
+    from loader.reader.files.window import refuse_rest
 
     with transport.open(file, begin, end) as opened:
         log = log_bytes(opened, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import escape
 from typing import Any
@@ -15,11 +16,11 @@ from loader.extract.spec import TransportSettings
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.model.table import TableName, TableSchema
-from loader.pipeline import known
-from loader.pipeline.following import follow, log_of, prove
+from loader.pipeline import table_registry
+from loader.pipeline.failover import follow, log_of, prove
 from loader.pipeline.limits import stops
 from loader.settings import IntervalLimits, SourceSettings
-from loader.source import inspect
+from loader.source import server_facts
 from loader.source.continuity import AnotherServer, LogRenamed
 from loader.source.schemas import find_sequences, read_untold
 from loader.source.side_effects import read_side_effects
@@ -27,9 +28,9 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Followed, Generation, Plan, TableFilter
 from loader.staging.filters import Captured
 from loader.staging.schemas import SchemaStore
-from loader.store.opening import open_store
-from loader.transport.connection import connected, log_sizes
+from loader.store.registry import open_store
 from loader.transport.segments import check_whole
+from loader.transport.server.connection import connected, log_sizes
 
 
 class IntervalChosen(BaseModel):
@@ -104,7 +105,7 @@ def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
     """A source's first generation, which begins at the end of the server's log."""
     with connected(settings.server) as connection:
         identity = _checked(connection)
-        schemas, end = known.at_the_end(connection, settings)
+        schemas, end = table_registry.at_the_end(connection, settings)
     here = checkpoint_at(settings.transport.open(), end, end.logpos)
     return Generation(
         source=settings.name,
@@ -120,14 +121,14 @@ def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
 def preflight(settings: SourceSettings) -> tuple[Identity, Position]:
     """Ask the server who it is and whether its log can be read; its identity and the end of its log."""
     with connected(settings.server) as connection:
-        return _checked(connection), inspect.log_end(connection)
+        return _checked(connection), server_facts.log_end(connection)
 
 
 def _checked(connection: Connection[Any]) -> Identity:
     """Who the server is, if its log can be read."""
-    identity = inspect.read_identity(connection)
-    inspect.check_version(identity)
-    inspect.check_settings(connection)
+    identity = server_facts.read_identity(connection)
+    server_facts.check_version(identity)
+    server_facts.check_settings(connection)
     return identity
 
 
@@ -144,7 +145,7 @@ def _current(settings: SourceSettings, chain: PlanChain, generation: Generation)
     return generation
 
 
-def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
+def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
     """Choose the intervals to work on: all unfinished ones, else new ones up to the end of the log now.
 
     The log up to there is planned at once, in as many intervals as the limits make of it. A `run` (of an orchestrator)
@@ -158,10 +159,10 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         return _chosen(*given, new=False)
     newest = chain.require_generation()
     with connected(settings.server) as connection:
-        inspect.check_settings(connection)
+        server_facts.check_settings(connection)
     generation = _current(settings, chain, newest)
     if unfinished := chain.unfinished(generation.name):
-        return _noted(chain, unfinished[0], unfinished[-1].stop_seqno, run, new=False)
+        return _noted(chain, unfinished, run, new=False)
     head = chain.head(generation.name)
     start = head.interval.stop if head else generation.start_position
     log = log_of(settings, generation)
@@ -169,7 +170,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
     read = _read(settings, log, start, SchemaStore(chain.store, settings.name), digest)
     stop = read.stop
     if stop == start:
-        return _noted(chain, head, head.stop_seqno, run, new=False) if head else None
+        return _noted(chain, [head], run, new=False) if head else None
     template = Plan(
         source=settings.name,
         generation=generation.name,
@@ -177,11 +178,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         start=str(start),
         stop=str(stop),
         shift=generation.shift,
-        tables=_without(settings.tables, read.sequences),
-        skip=settings.skip,
-        update_rows=settings.update_rows,
-        undecodable=settings.undecodable,
-        part_bytes=settings.part_bytes,
+        **settings.shaping() | {"tables": _without(settings.tables, read.sequences)},
         untold=tuple(schema.as_dict() for schema in read.untold),
         schemas=read.late,
         schemas_at=str(stop) if read.late else "",
@@ -189,8 +186,7 @@ def snapshot_position(settings: SourceSettings, run: str = "") -> IntervalChosen
         side_effects_at="" if read.side_effects is None else str(stop),
         folds=read.folds,
     )
-    first, last = _planned(chain, generation, template, log, settings.interval)
-    return _noted(chain, first, last.stop_seqno, run, new=True)
+    return _noted(chain, _planned(chain, generation, template, log, settings.interval), run, new=True)
 
 
 def _given(chain: PlanChain, run: str) -> tuple[Plan, int] | None:
@@ -214,25 +210,25 @@ def unfinished(settings: SourceSettings) -> list[IntervalChosen]:
 
 def _planned(
     chain: PlanChain, generation: Generation, backlog: Plan, log: TransportSettings, limits: IntervalLimits
-) -> tuple[Plan, Plan]:
-    """Add the plans of a backlog to the chain, one by one in their order; the first and the last of them.
+) -> list[Plan]:
+    """Add the plans of a backlog to the chain, in log order, and return them.
 
-    Where another process was there first and stopped elsewhere, its plans stand, and it goes on from there.
+    If another process added a plan first that stops elsewhere, its plan is kept, and the rest of the backlog waits for
+    the next run.
     """
-    first, plan, start = None, None, backlog.start
+    plans: list[Plan] = []
+    start = backlog.start
     for stop in stops(log.open(), backlog.interval, limits):
         change: dict[str, object] = {"start": start, "stop": str(stop)}
         if generation.known_until and Position.parse(start) < Position.parse(generation.known_until):
             change["read_before"] = generation.gtids
         if change["stop"] != backlog.stop:
             change |= {"side_effects": (), "side_effects_at": ""}
-        plan = chain.extend(backlog.model_copy(update=change))
-        first, start = first or plan, plan.stop
+        plans.append(chain.extend(backlog.model_copy(update=change)))
+        start = plans[-1].stop
         if start != str(stop):
             break
-    if first is None or plan is None:
-        raise ValueError("a backlog has a stop at least")
-    return first, plan
+    return plans
 
 
 @dataclass(frozen=True)
@@ -263,12 +259,12 @@ def _read(
         LogLags: what is read of it here is not as long as on the server.
     """
     with connected(settings.server) as connection:
-        captured, named = Captured(settings.tables), inspect.logs_names(connection)
+        captured, named = Captured(settings.tables), server_facts.logs_names(connection)
         untold = read_untold(connection, captured)
-        late = "" if named else known.late(connection, settings, schemas, digest)
+        late = "" if named else table_registry.late(connection, settings, schemas, digest)
         sequences = [] if named else find_sequences(connection, captured)
-        side_effects, folds = read_side_effects(connection), inspect.folds_names(connection)
-        stop = max(start, inspect.log_end(connection))
+        side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
+        stop = max(start, server_facts.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
@@ -279,7 +275,9 @@ def _without(tables: TableFilter, names: list[TableName]) -> TableFilter:
     return tables.model_copy(update={"exclude": (*tables.exclude, *(escape(str(name)) for name in names))})
 
 
-def _noted(chain: PlanChain, first: Plan, through_seqno: int, run: str, new: bool) -> IntervalChosen:
+def _noted(chain: PlanChain, plans: Sequence[Plan], run: str, new: bool) -> IntervalChosen:
+    """Return the intervals as chosen, and note them for the orchestrator's run."""
+    first, through_seqno = plans[0], plans[-1].stop_seqno
     if run:
         chain.note_run(first, through_seqno, run)
     return _chosen(first, through_seqno, new)

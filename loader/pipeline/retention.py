@@ -8,7 +8,7 @@ from loader.settings import SourceSettings
 from loader.source.retention import Runway, read_runway
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 
 
 def source_runway(settings: SourceSettings) -> Runway:

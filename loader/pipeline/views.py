@@ -12,11 +12,11 @@ from loader.model.moment import moment
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of
-from loader.reader.places import At, Since, parse_place
+from loader.reader.seek.position_spec import At, Since, parse_place
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Published
-from loader.staging.starts import ENDLESS
+from loader.staging.interval_starts import ENDLESS
 
 
 class TableView(BaseModel):

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from loader.binlog import walk as w
 from loader.binlog.constants import CLASSES, ROWS
-from loader.binlog.index import placed
-from loader.binlog.registry import TableRegistry
+from loader.binlog.index import error_place
 from loader.binlog.stager import Stager, Timing
+from loader.binlog.table_registry import TableRegistry
 from loader.model.gtid import Gtid
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
-from loader.reader.bodies import read_body
+from loader.reader.event_bodies import read_body
 from loader.reader.events import (
     DeleteRowsEvent,
     Event,
@@ -25,9 +25,9 @@ from loader.reader.events import (
     UpdateRowsEvent,
     WriteRowsEvent,
 )
-from loader.reader.pieces import Piece, pieces
-from loader.reader.walking import LogBytes
-from loader.reader.window import Window
+from loader.reader.files.log_walk import LogBytes
+from loader.reader.files.raw_events import Piece, pieces
+from loader.reader.files.window import Window
 
 _ROWS = {23: WriteRowsEvent, 24: UpdateRowsEvent, 25: DeleteRowsEvent,
          30: WriteRowsEvent, 31: UpdateRowsEvent, 32: DeleteRowsEvent, 39: UpdateRowsEvent}  # fmt: skip
@@ -69,7 +69,7 @@ class Decoder:
                 taken += len(mine)
                 yield self._rows(piece, transaction, mine, timing)
                 continue
-            with placed(self._log.name, position):
+            with error_place(self._log.name, position):
                 event = read_body(piece.header, transaction, piece.body(), piece.kind)
             if isinstance(event, TableMapEvent):
                 self._tables[event.table_id] = event.table
@@ -110,6 +110,6 @@ def gtid_of(header: EventHeader, body: bytes) -> Gtid | None:
     """The GTID in the first event of a transaction; None where that is no GTID event."""
     if header.type not in _GTIDS:
         return None
-    with placed(header.file, header.position):
+    with error_place(header.file, header.position):
         event = read_body(header, None, body)
     return event.gtid if isinstance(event, GtidEvent | MariadbGtidEvent) else None

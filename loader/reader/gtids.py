@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loader.binlog.wire import Cursor
+from loader.binlog.byte_cursor import Cursor
 from loader.errors import BinlogFormatError
 from loader.model.gtid import (
     GtidSet,
@@ -45,11 +45,11 @@ def read_gtid(body: bytes) -> GtidFields:
     cursor.take(1)
     gtid = MysqlGtid(source_of(cursor.take(16)), cursor.number(8))
     logical = (0, 0)
-    if cursor.left >= 17:
+    if cursor.remaining >= 17:
         cursor.take(1)
         logical = (cursor.number(8), cursor.number(8))
     immediate = original = 0
-    if cursor.left >= 7:
+    if cursor.remaining >= 7:
         immediate = original = cursor.number(7)
         if immediate & _HAS_ORIGINAL:
             immediate, original = immediate ^ _HAS_ORIGINAL, cursor.number(7)
@@ -63,7 +63,7 @@ def read_tagged_gtid(body: bytes) -> GtidFields:
         _number(cursor)
     fields: dict[int, int] = {}
     uuid, tag = b"", ""
-    while cursor.left:
+    while cursor.remaining:
         field = _number(cursor)
         if field == 1:
             uuid = bytes(_number(cursor) & 0xFF for _ in range(16))

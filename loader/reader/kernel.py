@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog.constants import HEADER
-from loader.binlog.crc import crc32
-from loader.binlog.digits import Bytes, little
-from loader.binlog.jit import kernel, part
+from loader.binlog.native.buffer import Bytes
+from loader.binlog.native.compiler import kernel, part
+from loader.binlog.native.crc import crc32
+from loader.binlog.values.digits import little
 
 
 @part

@@ -7,19 +7,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from datetime import datetime
 from typing import Self
 
-from loader.binlog.registry import TableRegistry
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import GapError, UsageError
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.reader.decode import Decoder
 from loader.reader.events import Event
-from loader.reader.files import LogFiles, Named
+from loader.reader.files.log_files import LogFiles, Named
+from loader.reader.files.log_walk import FIRST, LogBytes
+from loader.reader.files.window import opened, windows
 from loader.reader.handlers import Chain, Handler
-from loader.reader.locate import Locator, check_range, position_in
-from loader.reader.places import End, Place, Since, place_of
+from loader.reader.seek.position_spec import End, Place, Since, place_of
+from loader.reader.seek.seek import Locator, check_range, position_in
 from loader.reader.uri import resolve
-from loader.reader.walking import FIRST, LogBytes
-from loader.reader.window import opened, windows
 from loader.staging.filters import matches
 
 AnyPlace = Place | Position | datetime | str
@@ -242,7 +242,7 @@ def open_log(
 
     Args:
         uri: see loader.reader.uri.
-        start: where to begin; see loader.reader.places for this and the next.
+        start: where to begin; see loader.reader.seek.position_spec for this and the next.
         stop: before what to stop.
         tables: shell patterns over `schema.table` of the tables whose rows are wanted; all by default.
         handlers: content handlers, in their order.

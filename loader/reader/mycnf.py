@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from loader.errors import UsageError
-from loader.reader.files import FolderFiles, IndexedFiles, LogFiles
+from loader.reader.files.log_files import FolderFiles, IndexedFiles, LogFiles
 from loader.transport.keys import NO_KEYS, KeyFiles
 
 _SECTIONS = re.compile(r"mysqld(-\d+\.\d+)?|server|mariadbd?(-\d+\.\d+)?|mysqld\d*|galera")

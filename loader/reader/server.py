@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 
 from loader.model.gtid import GtidSet
 from loader.model.position import Position
-from loader.reader.files import Named, continuous, lognum_of
-from loader.source.inspect import log_end
-from loader.transport.address import ServerAddress
+from loader.reader.files.log_files import Named, continuous, lognum_of
+from loader.source.server_facts import log_end
 from loader.transport.base import LogFile
-from loader.transport.connection import connected, log_sizes
+from loader.transport.gtid_search import first_outside
 from loader.transport.network import NetworkTransport
-from loader.transport.outside import first_outside
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected, log_sizes
 
 _FRESH_SECONDS = 0.2
 

@@ -14,10 +14,10 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import PrivateAttr, ValidationError
 
 from loader.errors import UsageError
-from loader.reader.files import ArchivedFiles, IndexedFiles, LogFiles, OneFile, in_folder, is_log
+from loader.reader.files.log_files import ArchivedFiles, IndexedFiles, LogFiles, OneFile, in_folder, is_log
 from loader.reader.mycnf import log_of
-from loader.transport.address import ServerAddress
 from loader.transport.keys import KeyFiles
+from loader.transport.server.address import ServerAddress
 
 _SERVERS = {"mysql", "mariadb"}
 _TLS_OPTIONS = ("tls", "tls_ca", "tls_cert", "tls_key", "server_public_key")

@@ -22,14 +22,14 @@ from loader.schema.changes import (
     RenameColumn,
     SetKey,
 )
-from loader.schema.constants import UntoldError
-from loader.schema.preserving import as_column
+from loader.schema.constants import NotLoggedError
+from loader.schema.type_preservation import as_column
 
 _CHARSETS = TEXTS | {"enum", "set"}
 
 
 @dataclass(frozen=True)
-class Altering:
+class AlteredColumn:
     """A column of a table after a statement.
 
     Attributes:
@@ -61,11 +61,11 @@ class Key:
     others: bool = True
 
 
-def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[Altering]:
+def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[AlteredColumn]:
     """The columns after a statement.
 
     Raises:
-        UntoldError: a column is not there, or there already; or it depends on the server whether it is.
+        NotLoggedError: a column is not there, or there already; or it depends on the server whether it is.
     """
     _refuse_doubtful(actions)
     effective = [action for action in actions if not _without_effect(action, columns)]
@@ -73,26 +73,26 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
     renamed = {a.old.lower(): a.new for a in effective if isinstance(a, RenameColumn)}
     modified = {a.old.lower(): a for a in effective if isinstance(a, ModifyColumn)}
     _require(columns, [*dropped, *renamed, *modified])
-    found: list[Altering] = []
+    found: list[AlteredColumn] = []
     for column in columns:
         name = column.name.lower()
         if (change := modified.get(name)) is not None:
             if change.place is None:
-                found.append(Altering(as_column(change.definition), column.name, change))
+                found.append(AlteredColumn(as_column(change.definition), column.name, change))
         elif name not in dropped:
-            found.append(Altering(replace(column, name=renamed.get(name, column.name)), column.name))
+            found.append(AlteredColumn(replace(column, name=renamed.get(name, column.name)), column.name))
     names = {column.name.lower(): column.name for column in columns}
     for action in effective:
         if isinstance(action, AddColumn):
-            _put(found, Altering(as_column(action.definition), None, action), action.place)
+            _put(found, AlteredColumn(as_column(action.definition), None, action), action.place)
         elif isinstance(action, ModifyColumn) and action.place is not None:
             before = names[action.old.lower()]
-            _put(found, Altering(as_column(action.definition), before, action), action.place)
+            _put(found, AlteredColumn(as_column(action.definition), before, action), action.place)
     _require_distinct(found)
     return _converted(found, effective)
 
 
-def alter_key(key: Key, actions: Sequence[Action], after: Sequence[Altering]) -> Key:
+def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn]) -> Key:
     """The key after a statement that left these columns."""
     others = key.others or any(isinstance(action, ChangeIndexes) for action in actions)
     for action in actions:
@@ -132,7 +132,7 @@ def _refuse_doubtful(actions: Sequence[Action]) -> None:
     added = {a.definition.name.lower() for a in actions if isinstance(a, AddColumn) and a.if_not_exists}
     names = [name.lower() for action in actions for name in _names(action)]
     if twice := [name for name in sorted(added) if names.count(name) > 1]:
-        raise UntoldError(f"several actions are about column {twice[0]}, and one depends on whether it is there")
+        raise NotLoggedError(f"several actions are about column {twice[0]}, and one depends on whether it is there")
 
 
 def _names(action: Action) -> set[str]:
@@ -151,17 +151,17 @@ def _names(action: Action) -> set[str]:
 def _require(columns: Sequence[Column], names: Sequence[str]) -> None:
     missing = set(names) - {column.name.lower() for column in columns}
     if missing:
-        raise UntoldError(f"the table had no column {min(missing)} there")
+        raise NotLoggedError(f"the table had no column {min(missing)} there")
 
 
-def _require_distinct(found: Sequence[Altering]) -> None:
+def _require_distinct(found: Sequence[AlteredColumn]) -> None:
     names = [one.column.name.lower() for one in found]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise UntoldError(f"the table had a column {min(twice)} there")
+        raise NotLoggedError(f"the table had a column {min(twice)} there")
 
 
-def _put(found: list[Altering], one: Altering, place: str | None) -> None:
+def _put(found: list[AlteredColumn], one: AlteredColumn, place: str | None) -> None:
     if place is None:
         found.append(one)
     elif place == FIRST:
@@ -172,7 +172,7 @@ def _put(found: list[Altering], one: Altering, place: str | None) -> None:
         found.insert(at + 1, one)
 
 
-def _converted(found: list[Altering], actions: Sequence[Action]) -> list[Altering]:
+def _converted(found: list[AlteredColumn], actions: Sequence[Action]) -> list[AlteredColumn]:
     """The columns after CONVERT TO CHARACTER SET; MySQL lets those keep theirs for which the statement has another."""
     charset = next((action.charset for action in actions if isinstance(action, ConvertCharset)), None)
     if charset is None:
@@ -185,5 +185,5 @@ def _converted(found: list[Altering], actions: Sequence[Action]) -> list[Alterin
     ]
 
 
-def _names_another(one: Altering, charset: str) -> bool:
+def _names_another(one: AlteredColumn, charset: str) -> bool:
     return one.action is not None and one.action.definition.charset not in {"", charset}

@@ -216,7 +216,7 @@ class Unreadable:
     why: str
 
 
-def cure_of(table: TableName, why: str) -> str:
+def recovery_hint(table: TableName, why: str) -> str:
     """What to do about a table that cannot go on for that reason."""
     reload = table.load_again
     if why != VERSIONED:

@@ -17,7 +17,7 @@ from loader.schema.changes import ColumnDefinition, Default
 from loader.schema.lexer import UNKNOWN
 
 
-class UntoldError(Exception):
+class NotLoggedError(Exception):
     """The log does not tell a value; its text says why. It never leaves this package."""
 
 
@@ -36,26 +36,26 @@ _WHOLE = re.compile(r"-?\d{1,30}")
 _PLAIN = (1e-4, 1e15)  # between these a float is written without an exponent
 
 
-def constant(column: ColumnDefinition, *, strict: bool) -> str | None:
+def existing_row_value(column: ColumnDefinition, *, strict: bool) -> str | None:
     """The value of the added column in every row that there is; None for NULL.
 
     Raises:
-        UntoldError: the server computed it.
+        NotLoggedError: the server computed it.
     """
     if column.generated:
-        raise UntoldError("its values are generated")
+        raise NotLoggedError("its values are generated")
     if column.auto_increment:
-        raise UntoldError("the server numbered the rows")
+        raise NotLoggedError("the server numbered the rows")
     default = column.default
     if default is None or default.kind == "null":
         return _without(column)
     if default.kind == "expression":
-        raise UntoldError(f"the server computed DEFAULT {default.text}")
+        raise NotLoggedError(f"the server computed DEFAULT {default.text}")
     if not strict and column.type in GROWING_TEXTS:
-        raise UntoldError("outside strict mode MySQL drops the default of a text")
+        raise NotLoggedError("outside strict mode MySQL drops the default of a text")
     reader = _READERS.get(column.type)
     if reader is None or (text := reader(column, default)) is None:
-        raise UntoldError(f"DEFAULT {default.text!r} of type {column.type} is not covered")
+        raise NotLoggedError(f"DEFAULT {default.text!r} of type {column.type} is not covered")
     return text
 
 
@@ -64,7 +64,7 @@ def _without(column: ColumnDefinition) -> str | None:
     if column.nullable is False and column.default is None:
         return _implicit(column)
     if column.type == "timestamp" and column.nullable is None and column.default is None:
-        raise UntoldError("explicit_defaults_for_timestamp decides whether it is NULL or the time of the statement")
+        raise NotLoggedError("explicit_defaults_for_timestamp decides whether it is NULL or the time of the statement")
     return None
 
 
@@ -84,7 +84,7 @@ def _implicit(column: ColumnDefinition) -> str:
         return "00" * column.size if kind == "binary" else ""
     if kind in {*_BITS, "float", "double", "bit", "year"}:
         return "0000" if kind == "year" else "0"
-    raise UntoldError(f"what type {kind} holds where no default is given is not covered")
+    raise NotLoggedError(f"what type {kind} holds where no default is given is not covered")
 
 
 def _fraction(text: str, digits: int) -> str:

@@ -7,10 +7,17 @@ from dataclasses import dataclass, replace
 
 from loader.errors import UnsupportedError
 from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
-from loader.schema.alteration import Altering, Key, alter_columns, alter_key
-from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, cure_of
-from loader.schema.constants import UntoldError, constant
-from loader.schema.preserving import CHANGES_CHARACTERS, INTEGERS, as_column, dates_nulls, keeps_labels, longest_kept
+from loader.schema.alteration import AlteredColumn, Key, alter_columns, alter_key
+from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, recovery_hint
+from loader.schema.constants import NotLoggedError, existing_row_value
+from loader.schema.type_preservation import (
+    CHANGES_CHARACTERS,
+    INTEGERS,
+    as_column,
+    fills_null_with_time,
+    keeps_labels,
+    max_kept_length,
+)
 
 STRICT = 1 << 21 | 1 << 22
 """Bits of sql_mode: STRICT_TRANS_TABLES, STRICT_ALL_TABLES."""
@@ -28,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ColumnOrigin:
     """A column's values are those of the column that was called `old`, unless a row shows that one may have changed.
 
     Attributes:
@@ -45,13 +52,13 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Added:
+class ConstantOrigin:
     """A column's value is the same in all rows: `text` as a record would be staged with it, unescaped; None is NULL."""
 
     text: str | None
 
 
-Origin = Kept | Added
+Origin = ColumnOrigin | ConstantOrigin
 
 
 @dataclass(frozen=True)
@@ -87,13 +94,13 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
         UnsupportedError: the values of rows that there were cannot be told from the log, or the steps do not lead to
             `new`.
     """
-    origins: tuple[Origin, ...] = tuple(Kept(column.name) for column in old.columns)
+    origins: tuple[Origin, ...] = tuple(ColumnOrigin(column.name) for column in old.columns)
     # A table without a key may be one whose unique key took the place of another, with no row since to tell it.
     state = _State(old.columns, origins, Key(old.key, sure=bool(old.key)))
     for step in steps:
         try:
             state = _altered(state, step)
-        except UntoldError as error:
+        except NotLoggedError as error:
             raise _refused(old.name, _UNTOLD, str(error), step) from error
     derived = TableSchema(old.name, state.columns, state.key.columns)
     if new is not None and (differs := "; ".join(_differences(state, new))):
@@ -113,7 +120,7 @@ def _refused(table: TableName, what: str, why: str, step: Step | None = None) ->
     return UnsupportedError(
         what,
         why=why,
-        hint=cure_of(table, why),
+        hint=recovery_hint(table, why),
         table=table,
         position=step.position if step else None,
     )
@@ -123,7 +130,7 @@ def _altered(state: _State, step: Step) -> _State:
     actions = step.altered.actions
     for action in actions:
         if isinstance(action, Reload):
-            raise UntoldError(action.reason)
+            raise NotLoggedError(action.reason)
     after = alter_columns(state.columns, actions)
     before = {column.name: (column, origin) for column, origin in zip(state.columns, state.origins, strict=True)}
     keyed = {name.lower() for action in actions if isinstance(action, SetKey) for name in action.columns}
@@ -131,21 +138,23 @@ def _altered(state: _State, step: Step) -> _State:
     for one in after:
         try:
             origins.append(_origin(one, before, step, one.column.name.lower() in keyed))
-        except UntoldError as error:
-            raise UntoldError(f"column {one.column.name}: {error}") from error
+        except NotLoggedError as error:
+            raise NotLoggedError(f"column {one.column.name}: {error}") from error
     return _State(tuple(one.column for one in after), tuple(origins), alter_key(state.key, actions, after))
 
 
-def _origin(one: Altering, before: Mapping[str, tuple[Column, Origin]], step: Step, keyed: bool) -> Origin:
+def _origin(one: AlteredColumn, before: Mapping[str, tuple[Column, Origin]], step: Step, keyed: bool) -> Origin:
     """Where the values of a column come from after a step."""
     if isinstance(one.action, AddColumn):
         definition = one.action.definition
-        return Added(constant(replace(definition, nullable=False) if keyed else definition, strict=step.strict))
+        return ConstantOrigin(
+            existing_row_value(replace(definition, nullable=False) if keyed else definition, strict=step.strict)
+        )
     column, origin = before[str(one.before)]
     if (one.widens or keyed) and not step.strict:
-        raise UntoldError("outside strict mode the server changes values that do not fit")
+        raise NotLoggedError("outside strict mode the server changes values that do not fit")
     if one.widens and not keeps_labels(column, one.column.charset):
-        raise UntoldError("CONVERT TO CHARACTER SET keeps the bytes of labels, and so makes other texts of them")
+        raise NotLoggedError("CONVERT TO CHARACTER SET keeps the bytes of labels, and so makes other texts of them")
     if isinstance(one.action, ModifyColumn):
         return _modified(column, origin, one.action, step)
     return origin
@@ -155,21 +164,21 @@ def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) 
     new = action.definition
     if not step.strict:
         _require_the_same(column, action)
-    longest = longest_kept(column, new)
-    if isinstance(origin, Added):
+    longest = max_kept_length(column, new)
+    if isinstance(origin, ConstantOrigin):
         if not _same_type(column, new) and not {column.type, as_column(new).type} <= INTEGERS:
-            raise UntoldError("its type changes after it was added")
+            raise NotLoggedError("its type changes after it was added")
         if origin.text is not None and longest is not None and len(origin.text) > longest:
-            raise UntoldError("it becomes shorter than its default")
-        if new.auto_increment or (origin.text is None and dates_nulls(new)):
-            raise UntoldError("the server gives its rows other values")
+            raise NotLoggedError("it becomes shorter than its default")
+        if new.auto_increment or (origin.text is None and fills_null_with_time(new)):
+            raise NotLoggedError("the server gives its rows other values")
         return origin
     limits = [limit for limit in (origin.longest, longest) if limit is not None]
-    return Kept(
+    return ColumnOrigin(
         origin.old,
         min(limits, default=None),
         origin.numbered or new.auto_increment,
-        origin.dated or dates_nulls(new),
+        origin.dated or fills_null_with_time(new),
     )
 
 
@@ -182,13 +191,13 @@ def _require_the_same(column: Column, action: ModifyColumn) -> None:
         or column.charset
         or column.type in {"varbinary", "vector", "timestamp"}
     ):
-        raise UntoldError("outside strict mode the server changes values that do not fit")
+        raise NotLoggedError("outside strict mode the server changes values that do not fit")
 
 
 def _check_characters(old: TableSchema, after: TableSchema, origins: Sequence[Origin]) -> None:
     """Refuse a change to a character set in which not every character stays itself."""
     for column, origin in zip(after.columns, origins, strict=True):
-        before = old.column(origin.old).charset if isinstance(origin, Kept) else column.charset
+        before = old.column(origin.old).charset if isinstance(origin, ColumnOrigin) else column.charset
         if column.charset != before and column.charset in CHANGES_CHARACTERS:
             why = f"column {column.name}: a character becomes another one in {column.charset}"
             raise _refused(old.name, _UNTOLD, why)

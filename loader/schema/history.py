@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loader.model.table import TEXTS, Column, SchemaVersion, TableName, TableSchema
-from loader.schema.alteration import Altering, Key, alter_columns, alter_key
+from loader.schema.alteration import AlteredColumn, Key, alter_columns, alter_key
 from loader.schema.changes import (
     Action,
     Altered,
@@ -25,8 +25,8 @@ from loader.schema.changes import (
     Truncated,
     Unreadable,
 )
-from loader.schema.constants import UntoldError
-from loader.schema.preserving import keeps_labels
+from loader.schema.constants import NotLoggedError
+from loader.schema.type_preservation import keeps_labels
 
 _DOUBTFUL_KEY = "a unique key may be its key now"
 _SHOWN = 200  # characters of a statement
@@ -54,7 +54,7 @@ class KnownTable:
         return cls(schema, Key(schema.key, sure=True, primary=primary, others=others), charset)
 
     @property
-    def unknown(self) -> str:
+    def unreadable_why(self) -> str:
         """Why its rows cannot be read; empty where they can."""
         if self.schema is None:
             return self.why or "no statement made it"
@@ -65,7 +65,7 @@ _ABSENT = KnownTable(None, Key((), sure=True))
 
 
 @dataclass(frozen=True)
-class _Since:
+class _TableVersion:
     """A table from a transaction on, whose seqno is that of the position `at`."""
 
     seqno: int
@@ -84,9 +84,9 @@ class SchemaHistory:
 
     charsets: dict[str, str] = field(default_factory=dict)
     folds: bool = False
-    _tables: dict[TableName, list[_Since]] = field(default_factory=dict)
+    _tables: dict[TableName, list[_TableVersion]] = field(default_factory=dict)
 
-    def give(self, seqno: int, at: str, name: TableName, table: KnownTable) -> None:
+    def set_table(self, seqno: int, at: str, name: TableName, table: KnownTable) -> None:
         """A table is so from the transaction `seqno` on, which ends at the position `at`.
 
         Like `follow`, to be called in the order of the log; whoever comes last at a seqno is right.
@@ -94,9 +94,9 @@ class SchemaHistory:
         found = self._tables.setdefault(self._folded(name), [])
         if found and found[-1].seqno == seqno:
             found.pop()
-        found.append(_Since(seqno, at, table))
+        found.append(_TableVersion(seqno, at, table))
 
-    def follow(self, seqno: int, at: str, changes: Iterable[TableChange], text: str, server_charset: str = "") -> None:
+    def apply(self, seqno: int, at: str, changes: Iterable[TableChange], text: str, server_charset: str = "") -> None:
         """Go on by a statement of the transaction `seqno`.
 
         Args:
@@ -108,30 +108,34 @@ class SchemaHistory:
         """
         for change in changes:
             for name, table in self._after(change, server_charset):
-                why = f"{table.unknown}: {text[:_SHOWN]}" if table != _ABSENT and table.unknown else table.why
-                self.give(seqno, at, name, table if table == self.now(name) else replace(table, why=why))
+                why = (
+                    f"{table.unreadable_why}: {text[:_SHOWN]}"
+                    if table != _ABSENT and table.unreadable_why
+                    else table.why
+                )
+                self.set_table(seqno, at, name, table if table == self.latest(name) else replace(table, why=why))
 
     def versions(self, name: TableName) -> tuple[SchemaVersion, ...]:
         """The schemas that rows of the table have, one after the other; none where nothing is known of it."""
         found = self._tables.get(self._folded(name), [])
         return tuple(
-            SchemaVersion(one.seqno, one.at, None, one.table.unknown)
-            if one.table.unknown or one.table.schema is None
+            SchemaVersion(one.seqno, one.at, None, one.table.unreadable_why)
+            if one.table.unreadable_why or one.table.schema is None
             else SchemaVersion(one.seqno, one.at, replace(one.table.schema, name=name))
             for one in found
         )
 
-    def columns(self, name: TableName) -> tuple[SchemaVersion, ...]:
+    def named_versions(self, name: TableName) -> tuple[SchemaVersion, ...]:
         """The schemas of the table one after the other, for a log that tells its names and key: these may be wrong."""
         found = self._tables.get(self._folded(name), [])
-        return tuple(SchemaVersion(one.seqno, one.at, one.table.schema, one.table.unknown) for one in found)
+        return tuple(SchemaVersion(one.seqno, one.at, one.table.schema, one.table.unreadable_why) for one in found)
 
-    def now(self, name: TableName) -> KnownTable:
+    def latest(self, name: TableName) -> KnownTable:
         """The table after all statements; without a schema where nothing is known of it."""
         known = self._tables.get(self._folded(name))
         return known[-1].table if known else _ABSENT
 
-    def since(self, name: TableName) -> int:
+    def latest_seqno(self, name: TableName) -> int:
         """The seqno from which on it is so; 0 where nothing is known of it."""
         known = self._tables.get(self._folded(name))
         return known[-1].seqno if known else 0
@@ -149,7 +153,7 @@ class SchemaHistory:
         """The tables that a change leaves otherwise."""
         match change:
             case Altered(table, actions, charset):
-                return [(table, self._altered(self.now(table), actions, charset))]
+                return [(table, self._altered(self.latest(table), actions, charset))]
             case Created():
                 return self._created(change)
             case Dropped(table):
@@ -159,7 +163,7 @@ class SchemaHistory:
             case SchemaDefined():
                 self._define(change, server_charset)
             case Renamed(old, new):
-                return [(new, _named(self.now(old), new)), (old, _ABSENT)]
+                return [(new, _named(self.latest(old), new)), (old, _ABSENT)]
             case Unreadable(table, why):
                 lost = _unknown(f"a statement cannot be read: {why}")
                 return [(name, lost) for name in ([table] if table else list(self._tables))]
@@ -175,10 +179,10 @@ class SchemaHistory:
             self.charsets[schema] = charset
 
     def _created(self, change: Created) -> list[tuple[TableName, KnownTable]]:
-        if change.if_not_exists and self.now(change.table) != _ABSENT:
+        if change.if_not_exists and self.latest(change.table) != _ABSENT:
             return []
         if change.like is not None:
-            made = _named(self.now(change.like), change.table)
+            made = _named(self.latest(change.like), change.table)
             return [(change.table, made if made != _ABSENT else _unknown(f"nothing is known of {change.like}"))]
         if change.defines is None:
             return [(change.table, _unknown("CREATE TABLE does not tell its columns, or not in a way that is read"))]
@@ -197,7 +201,7 @@ class SchemaHistory:
             key = alter_key(table.key, actions, after)
             columns = tuple(one.column if _doubtful(one) else _lettered(one.column, charset) for one in after)
             _check_labels(table.schema, after, columns)
-        except UntoldError as error:
+        except NotLoggedError as error:
             return _unknown(str(error))
         return KnownTable(replace(table.schema, columns=columns, key=key.columns), key, charset)
 
@@ -208,7 +212,7 @@ class SchemaHistory:
         return TableName(name.schema.lower(), name.table.lower()) if self.folds else name
 
 
-def _doubtful(one: Altering) -> bool:
+def _doubtful(one: AlteredColumn) -> bool:
     """Whether it depends on the server which of two character sets a statement gives to a column."""
     return one.widens and one.action is not None and one.action.definition.charset not in {"", one.column.charset}
 
@@ -220,13 +224,13 @@ def _lettered(column: Column, charset: str) -> Column:
     return column if charset == "binary" and not column.labels else replace(column, charset=charset)
 
 
-def _check_labels(before: TableSchema, after: Sequence[Altering], columns: Sequence[Column]) -> None:
+def _check_labels(before: TableSchema, after: Sequence[AlteredColumn], columns: Sequence[Column]) -> None:
     """Refuse CONVERT TO CHARACTER SET where it makes other texts of labels, whose bytes it keeps."""
     charsets = {column.name: column.charset for column in before.columns}
     for one, column in zip(after, columns, strict=True):
         old = charsets.get(one.before or "", "")
         if one.widens and old != column.charset and not keeps_labels(replace(column, charset=old), column.charset):
-            raise UntoldError(f"CONVERT TO CHARACTER SET makes other labels of those of column {column.name}")
+            raise NotLoggedError(f"CONVERT TO CHARACTER SET makes other labels of those of column {column.name}")
 
 
 def _unknown(why: str) -> KnownTable:

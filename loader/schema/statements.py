@@ -13,7 +13,7 @@ from loader.model.table import TableName
 from loader.schema.changes import SchemaDefined, SchemaDropped, TableChange, Unreadable
 from loader.schema.cursor import TokenCursor
 from loader.schema.lexer import UnreadableError, tokens
-from loader.schema.reading import carried, table_changes, tables_of
+from loader.schema.statement_reader import inner_statement, table_changes, tables_of
 
 
 class Kind(Enum):
@@ -57,7 +57,7 @@ _REPLACE = re.compile(r"^\s*REPLACE\b", re.IGNORECASE)  # sqlglot does not parse
 def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: bool = False) -> Effect:
     """What the statement does; the arguments are those of `table_changes`."""
     try:
-        cursor = TokenCursor(carried(tokens(text, sql_mode, mariadb)), folds=folds)
+        cursor = TokenCursor(inner_statement(tokens(text, sql_mode, mariadb)), folds=folds)
         verb = cursor.next.word
         if verb in _HARMLESS:
             return _NOTHING
@@ -94,7 +94,7 @@ def begins_with_row_verb(text: str) -> bool:
 def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tuple[TableChange, ...]:
     """What `table_changes` reads of a statement that can define anything; nothing of others."""
     try:
-        verb = TokenCursor(carried(tokens(text, sql_mode, mariadb))).next.word
+        verb = TokenCursor(inner_statement(tokens(text, sql_mode, mariadb))).next.word
     except UnreadableError as error:
         return (Unreadable(None, str(error)),)
     defines_nothing = verb in _HARMLESS | _CHANGES_ROWS | {"ROLLBACK", "LOAD", "XA"}

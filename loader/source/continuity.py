@@ -10,8 +10,8 @@ from loader.errors import LOAD_ALL_AGAIN, GapError
 from loader.model.gtid import MariadbGtidSet, lacking, mariadb_set, parse_gtid_set
 from loader.model.identity import Identity
 from loader.model.position import Position
-from loader.source.inspect import query, read_identity
-from loader.transport.connection import log_sizes
+from loader.source.server_facts import query, read_identity
+from loader.transport.server.connection import log_sizes
 
 
 class AnotherServer(GapError):

@@ -17,9 +17,9 @@ from pymysql.connections import Connection
 from loader.binlog.constants import MAGIC
 from loader.errors import LoaderError
 from loader.resources import sql
-from loader.source.inspect import query
+from loader.source.server_facts import query
 from loader.transport.base import Transport
-from loader.transport.connection import log_sizes
+from loader.transport.server.connection import log_sizes
 
 _HOUR = 3600
 _DAY = 24 * _HOUR

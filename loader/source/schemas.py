@@ -1,8 +1,8 @@
 """The schemas of tables as the server's catalog has them, equal to what its log says of the same tables.
 
-Equal means the same schema_id as `loader.binlog.tablemap` gives a FULL table map, once it was told what the log of
-MariaDB leaves untold: see read_untold. One thing the catalog cannot tell: it is utf8mb3, so that a character of four
-bytes in an ENUM or SET label reads as `?`.
+Equal means the same schema_id as `loader.binlog.events.table_map` gives a FULL table map, with the properties that the
+log of MariaDB lacks: see read_untold. One difference remains: the catalog is utf8mb3, so a character of four bytes in
+an ENUM or SET label reads as `?`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.binlog.codepages import covered
+from loader.binlog.values.codepages import is_supported
 from loader.errors import UnsupportedError, UsageError
 from loader.model.ranges import check_ranges
 from loader.model.table import SEQUENCE, Column, TableName, TableSchema
@@ -94,7 +94,7 @@ def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> lis
 
     Raises:
         UsageError: there is no such table, or the user may not see it.
-        UnsupportedError: a type or a kind of table that is not covered, by table and column.
+        UnsupportedError: a type or a kind of table that is not is_supported, by table and column.
     """
     asked = list(names)
     found: dict[TableName, TableSchema] = {}
@@ -226,7 +226,7 @@ def schema_of(name: TableName, columns: list[Described], key: tuple[str, ...]) -
 
     Raises:
         UsageError: the user may not see all of them.
-        UnsupportedError: a type that is not covered, by table and column.
+        UnsupportedError: a type that is not is_supported, by table and column.
         DataError: a size or precision that is beyond its type.
     """
     _check_whole(name, columns)
@@ -272,7 +272,7 @@ def _column(table: TableName, described: Described) -> Column:
     declared = described.declared.replace("/*M!100301 COMPRESSED*/", "").removesuffix(_OLD_FORMAT)
     if declared == "year(2)" or (not labelled and "/*" in declared):
         raise _not_covered(table, column, declared)
-    if column.charset and not covered(column.charset) and not (labelled and column.charset == "binary"):
+    if column.charset and not is_supported(column.charset) and not (labelled and column.charset == "binary"):
         raise _not_covered(table, column, f"{described.declared} in {column.charset}")
     return column
 

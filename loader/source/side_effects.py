@@ -7,7 +7,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.resources import sql
-from loader.source.inspect import query
+from loader.source.server_facts import query
 
 _NEEDED = {"SELECT", "TRIGGER"}
 

@@ -21,6 +21,8 @@ from loader.staging.documents import (
     Purged,
     StagedFile,
 )
+from loader.staging.hints import Hints, Kind
+from loader.staging.interval_starts import ENDLESS, Starts
 from loader.staging.layout import (
     chain_folder,
     encode,
@@ -30,12 +32,12 @@ from loader.staging.layout import (
     published_key,
     purged_key,
 )
-from loader.staging.newest import Hints, Kind
-from loader.staging.starts import ENDLESS, Starts
 from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)
 _Chained = TypeVar("_Chained", Plan, Manifest)
+_Read = Callable[[str, int], _Document | None]
+"""Reads a document of the interval with that generation and start seqno."""
 
 
 class RunRecord(Document):
@@ -191,8 +193,7 @@ class PlanChain:
         found = (hinted, record) if hinted is not None and record else None
         if found is None:
             below = staged.stop_seqno if (staged := self.staged(generation)) else ENDLESS
-            records = ((start, self.published(generation, start)) for start in self.falling(generation, below))
-            found = next(((start, record) for start, record in records if record), None)
+            found = next(self._backward(self.published, generation, below), None)
             if found is None:
                 return None
         for manifest in self.following(generation, found[1].stop_seqno):
@@ -201,25 +202,18 @@ class PlanChain:
         return found
 
     def note_published(self, generation: str, start_seqno: int) -> None:
-        """Note the interval of the newest published record: see `loader.staging.newest`."""
+        """Note the interval of the newest published record: see `loader.staging.hints`."""
         self._hints.put(generation, "recorded", start_seqno)
 
     def following(self, generation: str, start_seqno: int) -> Iterator[Manifest]:
         """The manifests of the intervals from one on, as far as they are staged."""
-        at = start_seqno
-        while manifest := self.manifest(generation, at):
-            yield manifest
-            at = manifest.stop_seqno
+        return self._forward(self.manifest, generation, start_seqno)
 
     def unfinished(self, generation: str) -> list[Plan]:
         """The plans that are not staged yet, in order: the last ones, since intervals are staged in order."""
         staged = self.staged(generation)
         start = staged.stop_seqno if staged else next(self.rising(generation), None)
-        found: list[Plan] = []
-        while start is not None and (plan := self.plan(generation, start)):
-            found.append(plan)
-            start = plan.stop_seqno
-        return found
+        return [] if start is None else list(self._forward(self.plan, generation, start))
 
     def starts(self, generation: str) -> list[int]:
         """Start seqno of every interval, rising."""
@@ -233,18 +227,30 @@ class PlanChain:
         """Start seqnos of intervals that are less than one, falling; listed page by page."""
         return Starts(self.store, self.source, generation).falling(below)
 
-    def _newest(self, generation: str, kind: Kind, read: Callable[[str, int], _Chained | None]) -> _Chained | None:
+    def _newest(self, generation: str, kind: Kind, read: _Read[_Chained]) -> _Chained | None:
         """The last document of its kind: from the one that the hint names on, or else from the last that is listed."""
         hinted = self._hints.get(generation, kind)
         found = read(generation, hinted) if hinted is not None else None
         if found is None:
-            below = self.falling(generation, self._end(generation) if kind == "staged" else ENDLESS)
-            found = next((one for start in below if (one := read(generation, start))), None)
+            below = self._end(generation) if kind == "staged" else ENDLESS
+            _, found = next(self._backward(read, generation, below), (0, None))
             if found is None:
                 return None
-        while following := read(generation, found.stop_seqno):
-            found = following
+        for later in self._forward(read, generation, found.stop_seqno):
+            found = later
         return found
+
+    def _forward(self, read: _Read[_Chained], generation: str, start_seqno: int) -> Iterator[_Chained]:
+        """Yield the documents of consecutive intervals from a start seqno on, until one is absent."""
+        while found := read(generation, start_seqno):
+            yield found
+            start_seqno = found.stop_seqno
+
+    def _backward(self, read: _Read[_Document], generation: str, below: int) -> Iterator[tuple[int, _Document]]:
+        """Yield the documents of intervals that start below a seqno, newest first, each with its start seqno."""
+        for start_seqno in self.falling(generation, below):
+            if found := read(generation, start_seqno):
+                yield start_seqno, found
 
     def _end(self, generation: str) -> int:
         """A seqno at or behind the start of the newest interval that is planned."""
@@ -321,8 +327,7 @@ class PlanChain:
         manifest = self.stopping(generation.name, seqno)
         if manifest is not None:
             return _after(manifest)
-        before = self.falling(generation.name, seqno)
-        previous = next((found for one in before if (found := self.plan(generation.name, one))), None)
+        _, previous = next(self._backward(self.plan, generation.name, seqno), (0, None))
         if previous is None or previous.stop != str(start):
             raise _broken(self.source, str(start), previous.stop if previous else generation.start)
         raise UsageError(
@@ -340,9 +345,7 @@ class PlanChain:
             for manifest in self.following(generation, hinted):
                 if manifest.stop_seqno >= seqno:
                     return manifest if manifest.stop_seqno == seqno else None
-        found = next(
-            (one for start in self.falling(generation, seqno) if (one := self.manifest(generation, start))), None
-        )
+        _, found = next(self._backward(self.manifest, generation, seqno), (0, None))
         return found if found and found.stop_seqno == seqno else None
 
     def newest_checkpoint(self, generation: Generation) -> Checkpoint:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from loader.errors import StagedDataError
 from loader.store.base import ObjectNotFound, Store
-from loader.store.signed import MARK
+from loader.store.signed_store import MARK
 
 FORMAT = 1
 

@@ -21,8 +21,8 @@ from pydantic import (
 from loader.model.identity import Identity
 from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
-from loader.staging.checks import check_files, check_schemas
 from loader.staging.document import Document
+from loader.staging.document_checks import check_files, check_schemas
 from loader.staging.layout import interval_folder
 
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -123,6 +123,41 @@ class Skip(BaseModel):
         return frozenset(map(TableName.parse, self.marker_tables))
 
 
+class Shaping(BaseModel):
+    """Options of a source that shape staged bytes. Each plan holds them, so that extracting it again gives equal bytes.
+
+    Attributes:
+        tables: the captured tables.
+        skip: the skipped transactions.
+        update_rows: which row images of an update are staged: only the one after it, or both.
+        undecodable: what happens to bytes that are invalid in the character set of their column: the table stops with
+            an error, or the bytes are staged as hex.
+        part_bytes: bytes of log per part; each part becomes one file per table and schema.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tables: TableFilter
+    skip: Skip = Skip()
+    update_rows: Literal["after", "both"] = "after"
+    undecodable: Literal["error", "hex"] = "error"
+    part_bytes: int = 64 * 1024 * 1024
+
+    @property
+    def hex_fallback(self) -> bool:
+        """Whether undecodable bytes are staged as hex."""
+        return self.undecodable == "hex"
+
+    @property
+    def both_images(self) -> bool:
+        """Whether both row images of an update are staged."""
+        return self.update_rows == "both"
+
+    def shaping(self) -> dict[str, Any]:
+        """Return the options by name, as arguments of another value of this kind."""
+        return {name: getattr(self, name) for name in Shaping.model_fields}
+
+
 class HeldGroup(BaseModel):
     """A prepared XA transaction without an outcome yet: its identifier, and its bytes in a log file.
 
@@ -138,14 +173,14 @@ class HeldGroup(BaseModel):
     skipped: bool = False
 
 
-class Plan(Document):
+class Plan(Document, Shaping):
     """The decision of an interval's stop, and all that shapes the bytes of its files.
 
     Attributes:
         untold: `TableSchema.as_dict()` of captured tables of which the log does not tell all; see read_untold. They are
             read before the end of the log is. So a table that is altered meanwhile has a barrier in the interval, or in
-            one of several that are planned at once: rows before it get the types of loader.extract.schemas. A merge
-            takes only rows of the very schema that the table has.
+            one of several that are planned at once: rows before it get the types of `loader.extract.interval_schemas`.
+            A merge takes only rows of exactly the schema that the table has.
         schemas: the SHA-256 of the document of captured tables that nothing before the interval tells of, read like
             those of `untold`; empty without one. They count where no statement of the interval is about them.
         schemas_at: the end of the log then, up to which these are known to be so.
@@ -166,11 +201,6 @@ class Plan(Document):
     start: str
     stop: str
     shift: int
-    tables: TableFilter
-    skip: Skip = Skip()
-    update_rows: Literal["after", "both"] = "after"
-    undecodable: Literal["error", "hex"] = "error"
-    part_bytes: int = 64 * 1024 * 1024
     untold: tuple[dict[str, Any], ...] = ()
     schemas: str = ""
     schemas_at: str = ""
@@ -268,7 +298,7 @@ class Barrier(_Entry):
 
     It can also be one that changed rows which the log does not have, or a ROLLBACK of rows that it does have.
 
-    `database`, `sql_mode`, `mariadb` and `folds` say how it was read: see `loader.schema.reading.table_changes`.
+    `database`, `sql_mode`, `mariadb` and `folds` say how it was read: see `schema.statement_reader.table_changes`.
     """
 
     LATER = ("folds",)

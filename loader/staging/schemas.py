@@ -96,7 +96,7 @@ class Schemas(Document):
         """A history that begins with these tables, at the position `at` with that seqno."""
         history = SchemaHistory(dict(self.charsets), self.folds)
         for table in self.tables:
-            history.give(seqno, at, table.name, table.known())
+            history.set_table(seqno, at, table.name, table.known())
         return history
 
 

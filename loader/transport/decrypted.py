@@ -1,6 +1,6 @@
 """The plain bytes of an encrypted log file, each at its own offset in the log, as a layer over the file.
 
-The format is told in loader.binlog.encryption. The cipher itself is the library's, which is given whole blocks of log.
+For the format see loader.binlog.crypto.encryption. A library decrypts whole blocks of log.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from loader.binlog.constants import EVENT_NAMES, HEADER, MAGIC, MAGIC_ENCRYPTED
-from loader.binlog.encryption import (
+from loader.binlog.crypto.encryption import (
     MYSQL_HEADER,
     MariadbEncryption,
     MysqlEncryption,
@@ -141,9 +141,9 @@ class _MariadbLog(_Layer):
         super().__init__(raw)
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-        from loader.binlog import cipherblocks
+        from loader.binlog.crypto import cipher_blocks
 
-        self._kernels: Any = cipherblocks
+        self._kernels: Any = cipher_blocks
         cipher = Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305 - block by block; the chain is made here
         self._decrypt, self._encrypt = cipher.decryptor().update_into, cipher.encryptor().update_into
         self._counted = int(counted)
@@ -152,8 +152,8 @@ class _MariadbLog(_Layer):
         self._nonce = np.frombuffer(bytearray(found.nonce), np.uint8)
         self._marks = sorted({found.end, max(start, found.end)})
         self._block = np.empty(_WINDOW, np.uint8)
-        pieces = _WINDOW // cipherblocks.BLOCK + _WINDOW // HEADER + 2  # whole blocks, and a rest in each event
-        size = (pieces + 1) * cipherblocks.BLOCK  # the library asks for room for a block more
+        pieces = _WINDOW // cipher_blocks.BLOCK + _WINDOW // HEADER + 2  # whole blocks, and a rest in each event
+        size = (pieces + 1) * cipher_blocks.BLOCK  # the library asks for room for a block more
         self._ciphers, self._counters, self._masks = (np.empty(size, np.uint8) for _ in range(3))
         self._opened, self._stream = (np.empty(size, np.uint8) for _ in range(2))
         self._pieces = np.empty((pieces, 4), np.int64)

@@ -17,10 +17,10 @@ import numpy as np
 from pymysql.connections import Connection
 from pymysql.err import OperationalError, raise_mysql_exception
 
-from loader.binlog import packets
 from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER, MAGIC, ROTATE, START_ENCRYPTION
+from loader.binlog.events import packets
 from loader.errors import BinlogFormatError
-from loader.transport.driver import reply_stream, send_command
+from loader.transport.server.driver import reply_stream, send_command
 
 HEARTBEAT_SECONDS = 10
 """A server that has nothing to send says so after that time."""

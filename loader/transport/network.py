@@ -23,12 +23,12 @@ from loader.binlog.format import log_identity
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError, SourceUnavailable
 from loader.model.identity import Identity
 from loader.model.position import Interval
-from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile, LogLags
-from loader.transport.connection import connected, log_sizes
-from loader.transport.driver import socket_of
 from loader.transport.dump import HEARTBEAT_SECONDS, LOG_ERROR, Dump
 from loader.transport.segments import segments
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected, log_sizes
+from loader.transport.server.driver import socket_of
 from loader.transport.spool import Spool
 
 _SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from pymysql.cursors import SSCursor
 from pyspark.sql import SparkSession
 
+from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.quoting import identifier
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column, TableName, TableSchema
 from loader.source.schemas import read_schemas
-from loader.transport.address import ServerAddress
-from loader.transport.connection import connected
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
 from loader.verify.expressions import in_warehouse, number_like, on_server
 from loader.verify.spec import CompareResult, CompareSpec, TableComparison
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loader.job import job_main
+from loader.spark.job import job_main
 from loader.verify.compare import compare
 from loader.verify.spec import CompareSpec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from loader.materialise.spec import CatalogSettings
-from loader.transport.address import ServerAddress
+from loader.transport.server.address import ServerAddress
 
 
 class CompareSpec(BaseModel):

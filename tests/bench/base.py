@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from loader.materialise.branch import Branch
-from loader.materialise.chain import Chain
-from loader.materialise.history import signature
-from loader.materialise.plan import Merge, Work
-from loader.materialise.standing import plan_merge
+from loader.materialise.iceberg.branch import Branch
+from loader.materialise.iceberg.table_metadata import signature
+from loader.materialise.merge.merge_planner import plan_merge
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import Merge, Work
 from loader.model.table import Column
 from tests.integration.materialise import staged_writer as staged
 from tests.integration.materialise.lake import Lake
@@ -95,7 +95,7 @@ class Base:
         """What the next merge reads."""
         lake, name = self.lake, self.schema.name
         chain = Chain(lake.staging.store, staged.SOURCE, staged.GENERATION)
-        merge = plan_merge(lake.warehouse, lake.warehouse.history(name), chain, name, self._seqno(), None)
+        merge = plan_merge(lake.warehouse, lake.warehouse.metadata(name), chain, name, self._seqno(), None)
         if not isinstance(merge, Merge):
             raise SystemExit("nothing is staged")
         (work,) = merge.works

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from infra.servers import Server
-from loader.submit import SparkSettings, warm
+from loader.spark.submit import SparkSettings, warm
 from tests.bench.logs import empty, fill
 from tests.bench.peers import Program, mysqlbinlog
 from tests.bench.session import jars

@@ -8,10 +8,10 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from loader.materialise.maintain_job import maintain
-from loader.materialise.maintain_spec import MaintainSpec
-from loader.materialise.records import read_records
-from loader.materialise.values import record, row, typed_frame
+from loader.materialise.collapse.casts import add_typed_columns, record_struct, row_columns
+from loader.materialise.collapse.staged_records import read_records
+from loader.materialise.jobs.maintain_job import maintain
+from loader.materialise.maintain.spec import MaintainSpec
 from tests.bench.base import CHANGES, Base, Figures, timed
 
 _CORES = 2
@@ -23,8 +23,10 @@ def csv_rate(base: Base, rounds: int) -> Figures:
     """Records a second and core from staged files to values of the table's types, thrown away."""
     base.stage("random", 5 * CHANGES)
     work = base.pending()
-    last = read_records(base.lake.warehouse.session, base.lake.staging.store, work).select(record(work).alias("last"))
-    typed = typed_frame(last, work).select(*row(work))
+    last = read_records(base.lake.warehouse.session, base.lake.staging.store, work).select(
+        record_struct(work).alias("last")
+    )
+    typed = add_typed_columns(last, work).select(*row_columns(work))
     seconds = [timed(partial(_through, typed)) for _ in range(rounds + 1)][1:]  # the first one warms up
     return {
         "CSV": f"{work.rows:,} records",

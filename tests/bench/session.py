@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from loader.submit import SparkSettings, configuration, environment
+from loader.spark.submit import SparkSettings, configuration, environment
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from loader.materialise import branch, building, merge
+from loader.materialise.iceberg import branch
+from loader.materialise.merge import merge_stages, table_merge
 
 _STEPS = {
     "branch.after": "plan, collapse, branch",
@@ -31,7 +32,7 @@ def split() -> Iterator[Counter[str]]:
         if point in _STEPS or point == "table.before":
             here.since = now
 
-    modules = (branch, building, merge)
+    modules = (branch, merge_stages, table_merge)
     before = [module.failpoint for module in modules]
     for module in modules:
         module.failpoint = passed

@@ -6,10 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-from loader.binlog.registry import TableRegistry
-from loader.extract.blocks import windows
-from loader.extract.span import whole_segment
-from loader.reader.walking import log_bytes
+from loader.binlog.table_registry import TableRegistry
+from loader.extract.log_ranges import whole_segment
+from loader.extract.windows import windows
+from loader.reader.files.log_walk import log_bytes
 
 
 def seconds(file: Path) -> float:

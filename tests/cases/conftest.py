@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.cases.case import Case
 from tests.cases.runner import Runner
-from tests.spark import jars, settings, spark
+from tests.support.spark import jars, settings, spark
 
 __all__ = ["jars", "settings", "spark"]
 

@@ -12,23 +12,23 @@ from pyspark.sql import SparkSession
 
 from infra.servers import Server
 from loader import pipeline
-from loader.extract.run import again, extract
+from loader.extract.extraction import again, extract
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import workers_of
+from loader.initial_load.run import stage_tables
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.merge.source_run import load, materialise
 from loader.materialise.rules import rule_of
-from loader.materialise.run import load, materialise
 from loader.materialise.spec import MaterialiseResult
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName, TableSchema
 from loader.settings import SourceSettings
-from loader.snapshot.run import snapshot
 from loader.staging.documents import Manifest, StagedFile, TableFilter
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.cases.case import Case
 from tests.cases.showing import Numbers, place, refusal
 from tests.cases.tables import Table
 from tests.integration.pipeline.conftest import settings_of
-from tests.replicas import address_of
+from tests.support.replicas import address_of
 
 _AT_ONCE = 4
 _PART_BYTES = 512  # so that even a small table's records lie in several files
@@ -89,17 +89,17 @@ class Runner:
                 cursor.execute(statement)
 
     def _load(self) -> tuple[list[Manifest], MaterialiseResult]:
-        job = pipeline.snapshot_job(self.settings)
-        staged = snapshot(self.spark, job.spec)
+        job = pipeline.read_tables_job(self.settings)
+        staged = stage_tables(self.spark, job.spec)
         assert {table.status for table in staged.tables} <= {"staged"}, staged
-        assert {table.status for table in snapshot(self.spark, job.spec).tables} <= {"already"}
-        spec = pipeline.load_job(self.settings, staged.manifests).spec
+        assert {table.status for table in stage_tables(self.spark, job.spec).tables} <= {"already"}
+        spec = pipeline.load_tables_job(self.settings, staged.manifests).spec
         result = load(self.spark, spec)
         assert "applied" not in {table.status for table in load(self.spark, spec).tables}
         return [Manifest.read(self.store.get(key), key) for key in staged.manifests], result
 
     def _delta(self) -> tuple[list[Manifest], MaterialiseResult]:
-        chosen = pipeline.snapshot_position(self.settings)
+        chosen = pipeline.plan_interval(self.settings)
         assert chosen is not None
         assert chosen.new
         spec = pipeline.extract_job(self.settings, chosen.start_seqno).spec
@@ -149,7 +149,7 @@ class Runner:
             outcome.lines.append("")
 
     def _read(self, table: TableName) -> Table | None:
-        if self.warehouse.history(table) is None:
+        if self.warehouse.metadata(table) is None:
             return None
         return Table.read(self.warehouse, self.settings.server, table, rule_of(self.settings.rules, table))
 

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
+from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.quoting import identifier
 from loader.materialise.rules import TableRule
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column, TableName, TableSchema
 from loader.source.schemas import read_schemas
-from loader.transport.address import ServerAddress
-from loader.transport.connection import connected
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
 from loader.verify.expressions import in_warehouse, number_like, on_server
 from tests.cases.showing import Numbers, order
 

@@ -13,7 +13,7 @@ import pytest
 from infra.hdfs import HdfsServer
 from infra.s3server import S3Server
 from loader.s3 import open_client
-from tests.spark import jars, new_lake, postgres, settings, spark
+from tests.support.spark import jars, new_lake, postgres, settings, spark
 
 __all__ = ["jars", "new_lake", "postgres", "settings", "spark"]
 

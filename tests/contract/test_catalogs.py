@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from infra.postgres import PASSWORD
-from loader.materialise.branch import Branch, LostError
-from loader.materialise.maintain_job import maintain
-from loader.materialise.maintain_spec import MaintainSpec
+from loader.materialise.iceberg.branch import Branch, BranchLostError
+from loader.materialise.jobs.maintain_job import maintain
+from loader.materialise.maintain.spec import MaintainSpec
 from loader.model.table import Column
 from tests.integration.materialise.killable import on_the_jvm
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
-from tests.spark import CATALOGS, NewLake
+from tests.support.spark import CATALOGS, NewLake
 
 pytestmark = pytest.mark.integration
 
@@ -56,8 +56,8 @@ def exact(lake: Lake, last: int) -> bool:
 
 def applied(lake: Lake) -> list[int]:
     """The positions that main's commits carry, newest first: each once."""
-    history = lake.history(ORDERS)
-    summaries = (snapshot.summary for snapshot in history.ancestry(history.head))
+    metadata = lake.metadata(ORDERS)
+    summaries = (snapshot.summary for snapshot in metadata.ancestry(metadata.head))
     return [int(summary["loader.applied"]) for summary in summaries if "loader.applied" in summary]
 
 
@@ -65,9 +65,9 @@ def test_a_merge_has_its_effect_once(loaded: Lake, monkeypatch: pytest.MonkeyPat
     staged(loaded, 1000)
     first = loaded.one(loaded.merged())
     assert (first.status, exact(loaded, 1000)) == ("applied", True)
-    before = loaded.history(ORDERS).snapshots
+    before = loaded.metadata(ORDERS).snapshots
     again = loaded.one(loaded.merged())
-    assert (again.status, again.snapshot, loaded.history(ORDERS).snapshots) == ("already", first.snapshot, before)
+    assert (again.status, again.snapshot, loaded.metadata(ORDERS).snapshots) == ("already", first.snapshot, before)
 
     # A commit that happened, and whose reply was lost.
     staged(loaded, 2000)
@@ -83,13 +83,13 @@ def test_a_merge_has_its_effect_once(loaded: Lake, monkeypatch: pytest.MonkeyPat
     assert exact(loaded, 2000)
 
     # Of two branches from one snapshot the second is lost.
-    base = loaded.history(ORDERS).head
+    base = loaded.metadata(ORDERS).head
     branches = [Branch(loaded.warehouse, ORDERS.name, base) for _ in range(2)]
     for key, branch in enumerate(branches, start=100):
         with branch.signed():
             loaded.sql(f"INSERT INTO {branch.target} VALUES ({key}, 'by hand', 0, NULL)")
     branches[1].publish(1)
-    with pytest.raises(LostError, match="main moved"):
+    with pytest.raises(BranchLostError, match="main moved"):
         branches[0].publish(1)
     assert {(100,), (101,)} & set(loaded.rows(ORDERS)) == {(101,)}
     assert applied(loaded) == [number(1, 3000), number(1, 2000), number(1, 1000)]
@@ -105,7 +105,7 @@ def test_two_drivers_at_once(loaded: Lake) -> None:
     assert [driver.wait(timeout=200) for driver in drivers] == [0, 0]
     assert exact(loaded, 1000)
     assert applied(loaded) == [number(1, 2000), number(1, 1000)]
-    assert list(loaded.history(ORDERS).branches) == ["main"]
+    assert list(loaded.metadata(ORDERS).branches) == ["main"]
     assert loaded.one(loaded.merged()).status == "already"
 
 
@@ -127,7 +127,7 @@ def test_merges_and_maintenance_at_once(loaded: Lake) -> None:
     assert {error["error"] for error in errors} <= {"RetryableError"}, errors
     assert exact(loaded, starts[-1])
     (last,) = maintain(loaded.spark, spec).tables
-    assert (last.error, loaded.history(ORDERS).applied.seqno) == (None, number(1, 5000))
+    assert (last.error, loaded.metadata(ORDERS).applied.seqno) == (None, number(1, 5000))
     assert sum(one.compacted for result in done for one in result.tables) + last.compacted > 0
     assert exact(loaded, starts[-1])
     assert loaded.one(loaded.merged()).status == "already"

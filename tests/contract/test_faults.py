@@ -19,7 +19,7 @@ from infra.servers.process import wait_until
 from loader.errors import StoreUnavailable
 from loader.store.base import ObjectInfo, ObjectNotFound, Store
 from loader.store.hdfs import HdfsRemote
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from loader.store.remote import RemoteStore
 from loader.store.s3 import S3Remote
 from tests.contract.conftest import hdfs_user, new_bucket

@@ -11,7 +11,7 @@ from infra.hdfs import HdfsServer
 from infra.servers.process import free_port
 from loader.errors import StoreUnavailable, UsageError
 from loader.store.hdfs import HdfsRemote
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from loader.store.remote import RemoteStore
 from tests.contract.conftest import hdfs_user
 

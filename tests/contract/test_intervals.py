@@ -10,7 +10,7 @@ import pytest
 from loader.model.table import TableName
 from loader.pipeline import intervals, purge, staged_files, verify_interval
 from loader.settings import Retention
-from loader.staging.verifying import fault
+from loader.staging.file_verification import fault
 from tests.contract.conftest import REAL, NewRoot
 from tests.unit.pipeline.site import Site, shop
 

@@ -15,7 +15,7 @@ from infra.s3server import S3Server, add_user
 from loader.errors import LoaderError, UsageError
 from loader.s3 import open_client
 from loader.store.base import ObjectNotFound, Store
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from loader.store.s3 import PART_BYTES
 from tests.contract.conftest import new_bucket
 

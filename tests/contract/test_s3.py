@@ -12,7 +12,7 @@ from infra.servers.process import free_port
 from loader.errors import LoaderError, StoreUnavailable, UsageError
 from loader.s3 import open_client
 from loader.store.base import Store
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from loader.store.remote import RemoteStore
 from loader.store.s3 import PART_BYTES, S3Remote
 from tests.contract.conftest import new_bucket

@@ -8,7 +8,7 @@ import pytest
 
 from infra.servers import Server
 from loader.model.position import Interval
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.contract.conftest import NewRoot
 from tests.integration.binlog.source import Source, extracted, quoted
 

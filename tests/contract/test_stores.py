@@ -18,10 +18,10 @@ from loader.store import base
 from loader.store import s3 as s3_store
 from loader.store.base import ObjectInfo, ObjectNotFound, Store
 from loader.store.local import LocalStore
-from loader.store.opening import open_store
-from loader.store.signed import SignedStore
-from loader.testing import MemoryStore
+from loader.store.registry import open_store
+from loader.store.signed_store import SignedStore
 from tests.contract.conftest import REAL, NewRoot
+from tests.support.memory_store import MemoryStore
 
 NOW = datetime.now(UTC)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loader.binlog.registry import TableRegistry
-from loader.binlog.tablemap import read_table_map
+from loader.binlog.events.table_map import read_table_map
+from loader.binlog.table_registry import TableRegistry
 from loader.transport.decrypted import plain
 from loader.transport.keys import KeyFiles
 from tests.unit.binlog.builder import packed

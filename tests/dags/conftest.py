@@ -32,7 +32,7 @@ from loader.staging.documents import (
 )
 from loader.staging.layout import load_folder, part_key
 from loader.staging.quarantine import Quarantines
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 
 IDENTITY = Identity(kind="mysql", version="9.7.0", server_id=1, uuid="e3f05a61")
 
@@ -217,8 +217,8 @@ def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> S
     monkeypatch.setenv("LOADER_CONFIG", str(tmp_path / "loader.toml"))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     monkeypatch.setattr("loader.pipeline.jobs.begin", lambda _: generation)  # asks the server otherwise
-    monkeypatch.setattr("loader.pipeline.known.tell", lambda *_: None)  # as it does
-    monkeypatch.setattr("loader.airflow.already.staged_before", lambda _: None)  # as it does
+    monkeypatch.setattr("loader.pipeline.table_registry.tell", lambda *_: None)  # as it does
+    monkeypatch.setattr("loader.airflow.finished_work.staged_before", lambda _: None)  # as it does
     return found
 
 

@@ -19,9 +19,13 @@ from loader.airflow.defaults import tasks
 from loader.airflow.operators import LoaderSparkOperator
 
 DAGS = {
-    "initial_load": {"snapshot": {"load", "check_tables"}, "load": {"check_tables"}, "check_tables": set()},
+    "initial_load": {
+        "read_tables": {"load_tables", "check_tables"},
+        "load_tables": {"check_tables"},
+        "check_tables": set(),
+    },
     "continuous_delta": {
-        "snapshot_position": {"extract", "check_runway"},
+        "plan_interval": {"extract", "check_runway"},
         "extract": {"materialise", "check_tables"},
         "materialise": {"check_tables"},
         "check_tables": set(),
@@ -31,9 +35,7 @@ DAGS = {
     "replay_binlog": {"replay": set()},
 }
 
-_POOLS = {"snapshot_position": "mysql_source"} | dict.fromkeys(
-    ("check_tables", "check_runway", "purge"), "default_pool"
-)
+_POOLS = {"plan_interval": "mysql_source"} | dict.fromkeys(("check_tables", "check_runway", "purge"), "default_pool")
 _ONE = "[sources.shop]\n"
 _TWO = "[sources.shop]\n[sources.crm]\n"
 

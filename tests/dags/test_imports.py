@@ -11,7 +11,12 @@ import pytest
 from loader.resources import folder
 
 _DAGS = sorted(path.name for path in folder("dags").glob("*.py"))
-_JOBS = ("loader.extract.job", "loader.materialise.job", "loader.materialise.load_job", "loader.snapshot.job")
+_JOBS = (
+    "loader.extract.jobs.extract_job",
+    "loader.materialise.jobs.materialise_job",
+    "loader.materialise.jobs.load_job",
+    "loader.initial_load.job",
+)
 
 
 def _imported(statement: str) -> set[str]:
@@ -25,7 +30,7 @@ def test_a_dag_file_imports_nothing_heavy(name: str) -> None:
     path = str(Path(folder("dags"), name))
     modules = _imported(f"import runpy; runpy.run_path({path!r})")
     assert modules & {"loader.airflow.operators", "loader.airflow.tasks"}
-    heavy = {"pyspark", "boto3", "numba", "numpy", "pymysql", "loader.pipeline", "loader.config", "loader.job"}
+    heavy = {"pyspark", "boto3", "numba", "numpy", "pymysql", "loader.pipeline", "loader.config", "loader.spark.job"}
     assert not modules & heavy
 
 

@@ -20,7 +20,7 @@ def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
     ]
     outside = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     done = subprocess.run(
-        [sys.executable, "-m", "loader.airflow.inprocess", str(tmp_path / "home")],
+        [sys.executable, "-m", "loader.airflow.local_runs", str(tmp_path / "home")],
         input="".join(f"{json.dumps(request)}\n" for request in requests),
         env=outside,
         capture_output=True,
@@ -29,8 +29,8 @@ def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
     )
     first, second, third = map(json.loads, done.stdout.splitlines())
     assert {first["state"], second["state"], third["state"]} == {"failed"}
-    assert first["tasks"]["snapshot_position"]["state"] == "failed"
-    assert first["tasks"]["snapshot_position"]["error"].startswith("nothing was loaded from this source yet")
+    assert first["tasks"]["plan_interval"]["state"] == "failed"
+    assert first["tasks"]["plan_interval"]["error"].startswith("nothing was loaded from this source yet")
     assert first["tasks"]["extract"] == {"state": "upstream_failed", "result": None, "error": None}
-    assert second["tasks"]["snapshot"]["error"].startswith("the run's conf has unknown keys: table")
-    assert third["tasks"]["snapshot"]["error"].startswith("the server does not answer")
+    assert second["tasks"]["read_tables"]["error"].startswith("the run's conf has unknown keys: table")
+    assert third["tasks"]["read_tables"]["error"].startswith("the server does not answer")

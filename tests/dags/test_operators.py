@@ -18,17 +18,17 @@ from loader.airflow.errors import RetryWhereItHelps, TaskFailed
 from loader.airflow.operators import LoaderSparkOperator, UseCase
 from loader.airflow.report import summary
 from loader.errors import GapError, LoaderError, SourceUnavailable, UsageError
-from loader.job import failure
-from loader.materialise.loaded import note_loaded
+from loader.materialise.merge.load_notes import note_loaded
 from loader.materialise.spec import LoadSpec, MaterialiseResult, TableResult
 from loader.secret import secret_variable
+from loader.spark.job import failure
+from loader.spark.submit import SparkSettings
 from loader.staging.documents import LeftOut, Published, PublishedTable
-from loader.submit import SparkSettings
 from tests.dags.conftest import Site, SparkSubmit, Task
 
 _GOLDEN = Path(__file__).with_name("golden")
 _SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
-_USE_CASES: tuple[UseCase, ...] = ("snapshot", "load", "materialise", "replay", "maintain")
+_USE_CASES: tuple[UseCase, ...] = ("read_tables", "load_tables", "materialise", "replay", "maintain")
 
 
 def _operator(use_case: UseCase, site: Site, **arguments: object) -> LoaderSparkOperator:
@@ -82,9 +82,9 @@ def test_the_command_for_a_cluster(
 
 
 def test_arguments_reach_the_job(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
-    _operator("snapshot", site, tables=["shop.orders"]).execute(running.context)
+    _operator("read_tables", site, tables=["shop.orders"]).execute(running.context)
     assert spark_submit_program.spec["only"] == ["shop.orders"]
-    _operator("load", site, manifests=["load/a.json", "load/b.json"]).execute(running.context)
+    _operator("load_tables", site, manifests=["load/a.json", "load/b.json"]).execute(running.context)
     assert spark_submit_program.spec["manifests"] == ["load/a.json", "load/b.json"]
     _operator("materialise", site).execute(running.context)
     assert spark_submit_program.spec["through_seqno"] == 1_000_000_000_100
@@ -182,7 +182,7 @@ def test_a_password_is_in_the_environment_only(
     site.configure(password="airflow:shop-db", secrets='token = "airflow:shop_db", credential = "airflow:shop_db"')
     for name, password in (("SHOP-DB", "hunter2"), ("SHOP_DB", "hunter2 of the catalog")):
         monkeypatch.setenv(f"AIRFLOW_CONN_{name}", json.dumps({"conn_type": "generic", "password": password}))
-    operator = _operator("snapshot", site)
+    operator = _operator("read_tables", site)
     operator.execute(running.context)
     lent = {name: value for name, value in spark_submit_program.env.items() if name.startswith("LOADER_SECRET_")}
     assert lent == {secret_variable("shop-db"): "hunter2", secret_variable("shop_db"): "hunter2 of the catalog"}
@@ -277,7 +277,7 @@ def test_a_result_counts_for_more_than_the_exit_code(
 def test_only_what_the_loader_says_of_sparks_output_is_in_the_log(
     site: Site, spark_submit_program: SparkSubmit, running: Task, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ours = "INFO loader.materialise.run: shop.orders: applied, at binlog.000001:100"
+    ours = "INFO loader.materialise.merge.source_run: shop.orders: applied, at binlog.000001:100"
     theirs = [
         "26/11/22 WARN NativeCodeLoader: no native library",
         "INFO py4j: hello",
@@ -537,7 +537,7 @@ def test_loads_that_are_noted_start_no_spark(site: Site, spark_submit_program: S
 
     def loaded(only: tuple[str, ...] = ()) -> bool:
         spark_submit_program.argv = None
-        result = _operator("load", site, manifests=[manifest], only=only).execute(running.context)
+        result = _operator("load_tables", site, manifests=[manifest], only=only).execute(running.context)
         if spark_submit_program.argv is None:
             assert [(one["table"], one["status"]) for one in result["tables"]] == [("shop.orders", "already")]
         return spark_submit_program.argv is not None
@@ -557,7 +557,7 @@ def test_loads_that_are_noted_start_no_spark(site: Site, spark_submit_program: S
 
 
 def test_no_loads_start_no_spark(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
-    assert _operator("load", site, manifests=[]).execute(running.context)["tables"] == []
+    assert _operator("load_tables", site, manifests=[]).execute(running.context)["tables"] == []
     assert spark_submit_program.argv is None
 
 

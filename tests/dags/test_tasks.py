@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow import errors, tasks
 from loader.airflow.errors import TaskFailed
-from loader.airflow.tasks import check_runway, check_tables, purge, snapshot_position
+from loader.airflow.tasks import check_runway, check_tables, plan_interval, purge
 from loader.errors import DataError, GapError, LoaderError, SourceUnavailable
 from loader.pipeline import IntervalChosen, Removal
 from loader.secret import secret_variable
@@ -49,10 +49,10 @@ def choose(
                 raise outcome
             return outcome
 
-        monkeypatch.setattr("loader.pipeline.snapshot_position", chosen)
+        monkeypatch.setattr("loader.pipeline.plan_interval", chosen)
         monkeypatch.setattr("loader.pipeline.source_runway", lambda _: _RUNWAY)
         monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
-        return snapshot_position.function("")
+        return plan_interval.function("")
 
     return run
 

@@ -17,9 +17,9 @@ from infra.servers.server import Server
 from loader.cli.demo.shop import TABLES
 from loader.config import load_config
 from loader.resources import sql
-from loader.submit import run as submit
-from loader.transport.address import ServerAddress
-from loader.transport.connection import connected
+from loader.spark.submit import run as submit
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
 from loader.verify.spec import CompareResult, CompareSpec
 
 _ROOT = Path(__file__).resolve().parents[2]

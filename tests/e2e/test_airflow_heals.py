@@ -39,7 +39,7 @@ def followed(airflow: Airflow, empty: Loaded) -> str:
 
 def test_a_stopped_server(airflow: Airflow, followed: str, empty: Loaded) -> None:
     empty.execute(*changes(2))
-    planned = empty.json("position")
+    planned = empty.json("plan")
     empty.server.stop()
     run = airflow.trigger(DELTA)
     try:
@@ -47,9 +47,9 @@ def test_a_stopped_server(airflow: Airflow, followed: str, empty: Loaded) -> Non
     finally:
         empty.server.start()
     states = {name: task["state"] for name, task in airflow.tasks(DELTA, run).items()}
-    assert states == dict.fromkeys(states, "upstream_failed") | {"snapshot_position": "failed"}
-    assert airflow.result(run, "snapshot_position", "error")["what"] == "the server does not answer"
-    told = airflow.log(DELTA, run, "snapshot_position")[-5:]
+    assert states == dict.fromkeys(states, "upstream_failed") | {"plan_interval": "failed"}
+    assert airflow.result(run, "plan_interval", "error")["what"] == "the server does not answer"
+    told = airflow.log(DELTA, run, "plan_interval")[-5:]
     assert told[0].startswith("the server does not answer (")
     assert [line.partition(":")[0] for line in told[1:3]] == ["  why", "  what to do"]
     assert told[3:] == [f"{_RUNBOOK} The server was down, the password changed, the disk was full", "Task exited"]
@@ -58,14 +58,14 @@ def test_a_stopped_server(airflow: Airflow, followed: str, empty: Loaded) -> Non
     after = airflow.trigger(DELTA)
     airflow.wait_for(DELTA, after, "success")
     assert not airflow.get(DELTA)["is_paused"]
-    chosen = airflow.result(after, "snapshot_position")
+    chosen = airflow.result(after, "plan_interval")
     # A run of the schedule may have been there before.
     assert chosen["start_seqno"] == planned["start_seqno"] or _contiguous(airflow)
 
-    airflow.clear(run, "snapshot_position")
-    airflow.wait_for(DELTA, run, "success", tries=airflow.tasks(DELTA, run)["snapshot_position"]["try_number"] + 1)
+    airflow.clear(run, "plan_interval")
+    airflow.wait_for(DELTA, run, "success", tries=airflow.tasks(DELTA, run)["plan_interval"]["try_number"] + 1)
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        airflow.result(run, "snapshot_position", "error")
+        airflow.result(run, "plan_interval", "error")
     assert _contiguous(airflow)
     assert empty.differences() == NOTHING_DIFFERS
 
@@ -106,9 +106,12 @@ def test_what_has_nothing_to_do_starts_no_spark(airflow: Airflow, followed: str,
     airflow.wait_for(DELTA, quiet, "success")
     again = airflow.trigger("initial_load")
     airflow.wait_for("initial_load", again, "success")
-    assert airflow.result(quiet, "snapshot_position")["new"]
+    assert airflow.result(quiet, "plan_interval")["new"]
     assert airflow.result(quiet, "materialise")["published"]
-    for dag, run, tasks in ((DELTA, quiet, ("extract", "materialise")), ("initial_load", again, ("snapshot", "load"))):
+    for dag, run, tasks in (
+        (DELTA, quiet, ("extract", "materialise")),
+        ("initial_load", again, ("read_tables", "load_tables")),
+    ):
         for task in tasks:
             folder = airflow.home / "logs" / f"dag_id={dag}" / f"run_id={run}" / f"task_id={task}"
             assert not list(folder.glob("*.details.log"))  # where Spark's output would be
@@ -134,6 +137,6 @@ def _published(loaded: Loaded) -> dict[str, bytes]:
 def _contiguous(airflow: Airflow) -> bool:
     """Whether the intervals of all runs, also of those that the schedule made meanwhile, follow each other."""
     runs = [run["dag_run_id"] for run in airflow.get(f"{DELTA}/dagRuns")["dag_runs"] if run["state"] == "success"]
-    intervals = [airflow.result(run, "snapshot_position") for run in runs]
+    intervals = [airflow.result(run, "plan_interval") for run in runs]
     chain = sorted({(found["start_seqno"], found["stop_seqno"]) for found in intervals})
     return all(first[1] == second[0] for first, second in pairwise(chain))

@@ -17,14 +17,14 @@ def test_load_and_follow(empty: Loaded) -> None:
         with pytest.raises(LoaderError, match="nothing was loaded from this source yet"):
             airflow.run("continuous_delta")
         loaded = airflow.run("initial_load", tables=["shop.orders", "shop.customers"])
-        assert {table["table"] for table in loaded["load"]["tables"]} == {"shop.customers", "shop.orders"}
+        assert {table["table"] for table in loaded["load_tables"]["tables"]} == {"shop.customers", "shop.orders"}
         loaded = airflow.run("initial_load")
-        assert {table["table"]: table["status"] for table in loaded["load"]["tables"]} == dict.fromkeys(
+        assert {table["table"]: table["status"] for table in loaded["load_tables"]["tables"]} == dict.fromkeys(
             NOTHING_DIFFERS, "applied"
         ) | {"shop.customers": "already", "shop.orders": "already"}
         empty.execute(*changes(1))
         delta = airflow.run("continuous_delta")
-        assert delta["extract"]["stop_seqno"] == delta["snapshot_position"]["stop_seqno"]
+        assert delta["extract"]["stop_seqno"] == delta["plan_interval"]["stop_seqno"]
         quiet = airflow.run("continuous_delta")
         assert quiet["extract"] == delta["extract"] | {"status": "already"}
         _an_alarm_stops_nothing(airflow, empty)

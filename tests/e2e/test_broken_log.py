@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra.servers.process import wait_until
-from loader.transport.connection import connected, log_sizes
+from loader.transport.server.connection import connected, log_sizes
 from tests.e2e.loaded import Loaded, loaded
 
 pytestmark = [
@@ -41,7 +41,7 @@ def broken_by_a_reset(shop: Loaded) -> None:
 
 def broken_by_a_purge(shop: Loaded) -> None:
     """An interval is planned, and its log is purged before it is staged."""
-    shop.json("position")
+    shop.json("plan")
 
     def purged() -> bool:
         shop.execute("FLUSH BINARY LOGS")

@@ -18,7 +18,7 @@ from infra.servers import start_server
 from loader.doctor.lake import store_works
 from loader.errors import LoaderError
 from loader.s3 import open_client
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.contract.faults import HOST, Fault, faulty
 from tests.e2e.loaded import Loaded
 

@@ -50,14 +50,14 @@ def _read_files(source: Loaded, folder: Path) -> None:
 
 def test_a_wrong_password(source: Loaded) -> None:
     source.configure(password="env:SHOP_PASSWORD")
-    text = _refused(source, "position", code=1, says="the server refused the user", SHOP_PASSWORD="wr0ng-s3cret")
+    text = _refused(source, "plan", code=1, says="the server refused the user", SHOP_PASSWORD="wr0ng-s3cret")
     assert "wr0ng-s3cret" not in text
-    _refused(source, "position", code=2, says="SHOP_PASSWORD is not set")
+    _refused(source, "plan", code=2, says="SHOP_PASSWORD is not set")
 
 
 def test_a_stopped_server(source: Loaded) -> None:
     source.execute(*changes(40))
-    interval = str(source.json("position")["start_seqno"])
+    interval = str(source.json("plan")["start_seqno"])
     source.server.stop()
     try:
         _refused(source, "extract", "--interval", interval, code=3, says="the server does not answer")
@@ -68,7 +68,7 @@ def test_a_stopped_server(source: Loaded) -> None:
 
 def test_a_purged_log_is_named_and_an_archive_heals_it(source: Loaded, tmp_path: Path) -> None:
     source.execute(*changes(41), "FLUSH BINARY LOGS")
-    planned = source.json("position")
+    planned = source.json("plan")
     newest, _, _ = planned["stop"].partition(":")
     archive = tmp_path / "archive"
     archive.mkdir()
@@ -84,7 +84,7 @@ def test_a_purged_log_is_named_and_an_archive_heals_it(source: Loaded, tmp_path:
 
 def test_a_log_that_is_purged_soon_is_told_in_time(source: Loaded) -> None:
     source.execute("SET GLOBAL binlog_expire_logs_seconds = 7200", *changes(42))
-    source.json("position")
+    source.json("plan")
     try:
         runway = source.json("status")["runway"]
     finally:
@@ -99,13 +99,13 @@ def test_statement_format(source: Loaded) -> None:
         _refused(source, "run", code=1, says="the server has binlog_format=STATEMENT")
     finally:
         source.execute("SET GLOBAL binlog_format = 'ROW'")
-    assert source.json("position")
+    assert source.json("plan")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_a_full_disk(source: Loaded, tmp_path: Path) -> None:
     source.execute(*changes(43))
-    interval = source.json("position")["start_seqno"]
+    interval = source.json("plan")["start_seqno"]
     folder = next(path for path in (source.home / "staging").glob(f"shop/*/{interval:020d}"))
     # The plan is there; the rest of the interval's folder gets a disk of its own.
     plan = (folder / "plan.json").read_bytes()
@@ -129,7 +129,7 @@ def test_a_full_disk(source: Loaded, tmp_path: Path) -> None:
 
 def test_a_corrupt_byte_in_the_log(source: Loaded, tmp_path: Path) -> None:
     source.execute(*changes(44))
-    planned = source.json("position")
+    planned = source.json("plan")
     copies = tmp_path / "logs"
     copies.mkdir()
     for file in source.server.log_dir.glob("binlog.[0-9]*"):
@@ -149,7 +149,7 @@ def test_a_corrupt_byte_in_the_log(source: Loaded, tmp_path: Path) -> None:
 
 def test_a_deleted_staged_file(source: Loaded, tmp_path: Path) -> None:
     source.execute(*changes(45))
-    planned = source.json("position")
+    planned = source.json("plan")
     source.json("extract")
     folder = next((source.home / "staging").glob(f"shop/*/{planned['start_seqno']:020d}"))
     part = sorted(folder.rglob("*.csv"))[0]

@@ -14,7 +14,7 @@ from infra.servers import Server, start_server
 from loader.cli.demo.shop import create_shop
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
-from tests.replicas import caught_up, options_of_replica, replicating, stop_replica
+from tests.support.replicas import caught_up, options_of_replica, replicating, stop_replica
 
 pytestmark = [
     pytest.mark.e2e,
@@ -51,7 +51,7 @@ def test_a_promoted_replica_is_followed(pair: tuple[Loaded, Server]) -> None:
     caught_up(shop.server, replica)
     stop_replica(replica)
     shop.execute(*changes(3))
-    abandoned = shop.json("position")
+    abandoned = shop.json("plan")
     assert (abandoned["new"], abandoned["start"]) == (True, old["stop"])
     shop.server.kill()
 
@@ -105,7 +105,7 @@ def test_two_promotions_with_nothing_staged_between(three: tuple[Loaded, Server,
     shop.execute(*changes(1))
     shop.json("run")
     shop.execute(*changes(2))
-    shop.json("position")
+    shop.json("plan")
     shop.json("extract")
     lost = max((shop.home / "staging").glob("shop/0001/0*/*/shop/reviews/*/part-*.csv"))  # of the newest interval
     lost.rename(kept := lost.with_suffix(".kept"))
@@ -117,7 +117,7 @@ def test_two_promotions_with_nothing_staged_between(three: tuple[Loaded, Server,
         shop.server = new
         shop.configure()
         if new is second:
-            assert shop.json("position") == {"interval": None}
+            assert shop.json("plan") == {"interval": None}
 
     shop.execute(*changes(3))
     followed = shop.json("run", code=4)

@@ -21,7 +21,7 @@ from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
 from loader.jars.resolve import jars_folder
 from loader.s3 import open_client
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.contract.conftest import hdfs_user
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
@@ -125,8 +125,8 @@ def test_load_change_extract_materialise_compare_each_twice(remote: Remote) -> N
     assert {table["status"] for table in source.json("initial-load")["tables"]} == {"already"}
 
     source.execute(*changes(1), *changes(2))
-    interval = str(source.json("position")["start_seqno"])
-    assert source.json("position")["new"] is False
+    interval = str(source.json("plan")["start_seqno"])
+    assert source.json("plan")["new"] is False
     assert source.json("extract", "--interval", interval)["status"] == "staged"
     files = remote.staged()
     assert source.json("extract", "--interval", interval)["status"] == "already"

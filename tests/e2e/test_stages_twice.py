@@ -49,14 +49,14 @@ def test_a_delta_makes_the_tables_equal_and_again_changes_nothing(loaded: Loaded
 
 def test_a_run_that_asks_again_gets_its_own_interval(loaded: Loaded) -> None:
     loaded.execute(*changes(2))
-    mine = loaded.json("position", "--run", "dag/one")
+    mine = loaded.json("plan", "--run", "dag/one")
     loaded.execute(*changes(3))
-    assert loaded.json("position", "--run", "dag/one") == {**mine, "new": False}
-    assert loaded.json("position")["start_seqno"] == mine["start_seqno"]  # unfinished comes first
+    assert loaded.json("plan", "--run", "dag/one") == {**mine, "new": False}
+    assert loaded.json("plan")["start_seqno"] == mine["start_seqno"]  # unfinished comes first
     loaded.json("run")
-    following = loaded.json("position", "--run", "dag/two")
+    following = loaded.json("plan", "--run", "dag/two")
     assert following["start"] == mine["stop"]
-    assert loaded.json("position", "--run", "dag/one") == {**mine, "new": False}
+    assert loaded.json("plan", "--run", "dag/one") == {**mine, "new": False}
     loaded.json("run")
 
 
@@ -74,7 +74,7 @@ def test_an_xa_transaction_counts_from_the_interval_of_its_commit(loaded: Loaded
 
 def test_two_deltas_at_once_end_in_one(loaded: Loaded) -> None:
     loaded.execute(*changes(4))
-    interval = str(loaded.json("position")["start_seqno"])
+    interval = str(loaded.json("plan")["start_seqno"])
     extracts = _both(loaded, "extract", "--interval", interval)
     assert all(code == 0 for code, _ in extracts), extracts
     merges = _both(loaded, "materialise")

@@ -49,7 +49,7 @@ def stopped(loaded: Loaded) -> list[int]:
 def test_an_extraction_that_wakes_up_late_finds_its_work_done(loaded: Loaded, point: str) -> None:
     loaded.json("run")
     loaded.execute(*changes(70 + len(point)))
-    interval = str(loaded.json("position")["start_seqno"])
+    interval = str(loaded.json("plan")["start_seqno"])
     loaded.env["LOADER_TEST"] = str(loaded.config)
     zombie = started(loaded, "extract", "--interval", interval, point=point)
     assert wait_until(lambda: bool(stopped(loaded)), 120)

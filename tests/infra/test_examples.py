@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from loader.config import load_config
-from loader.transport.address import ServerAddress
-from loader.transport.connection import connected
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
 from tests.conftest import StartServer
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"

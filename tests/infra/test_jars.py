@@ -9,7 +9,8 @@ import pytest
 
 from loader.errors import DataError, LoaderError, RetryableError, UsageError
 from loader.jars.lock import DEFAULT, LOCK, locked_jars, parts
-from loader.jars.resolve import cache_folder, jars_folder, proxy_options
+from loader.jars.resolve import jars_folder, proxy_options
+from loader.resources import cache_folder
 
 IVY = """
 <ivysettings>

@@ -27,7 +27,7 @@ FILES = Table("shop", "files", (integer("id"), blob("content", 4)))
 _STAGED = """
 import re, sys
 from pathlib import Path
-from loader.extract.local import Wanted, count
+from loader.extract.local_staging import Wanted, count
 from loader.reader.files import OneFile
 files = OneFile(Path(sys.argv[1]))
 (file,) = files.listed()

@@ -20,10 +20,10 @@ from loader.errors import (
     UsageError,
 )
 from loader.extract.spec import TransportSettings  # noqa: F401 - its modules define more errors
-from loader.source.inspect import WrongSettings
+from loader.source.server_facts import WrongSettings
 from loader.staging.chain import NotLoaded
 from loader.store.base import ObjectNotFound
-from loader.transport.connection import AccessDenied
+from loader.transport.server.connection import AccessDenied
 
 CODES = {
     LoaderError: 1, UsageError: 2, RetryableError: 3, SourceUnavailable: 3, StoreUnavailable: 3, DataError: 4,

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-JOBS = ["loader.extract.job", "loader.materialise.job", "loader.materialise.load_job", "loader.verify.job"]
+JOBS = [
+    "loader.extract.jobs.extract_job",
+    "loader.materialise.jobs.materialise_job",
+    "loader.materialise.jobs.load_job",
+    "loader.verify.job",
+]
 LOADED = """
 import importlib, sys
 importlib.import_module({module!r})
@@ -35,7 +40,7 @@ def test_a_spark_job_imports_no_airflow(module: str) -> None:
     assert "airflow" not in imported(module)
 
 
-@pytest.mark.parametrize("module", ["loader.materialise.job", "loader.materialise.load_job"])
+@pytest.mark.parametrize("module", ["loader.materialise.jobs.materialise_job", "loader.materialise.jobs.load_job"])
 def test_materialisation_imports_no_driver_no_store_client_and_no_codec(module: str) -> None:
     found = imported(module)
     assert "pyspark" in found

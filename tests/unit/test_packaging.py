@@ -56,8 +56,13 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_all_files_that_are_no_modules(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     folders = {"sql": "_sql", "dags": "_dags", "infra/servers": "_servers"}
-    expected = {"loader/log4j2.properties", "loader/py.typed", "loader/binlog/codepages.bin", "loader/jars/jars.lock"}
-    expected |= {"loader/cli/loader.toml.template", "loader/_airflow/pools.json", "loader/_airflow/connections.json"}
+    expected = {"loader/spark/log4j2.properties", "loader/py.typed", "loader/binlog/values/codepages.bin"}
+    expected |= {
+        "loader/jars/jars.lock",
+        "loader/cli/commands/loader.toml.template",
+        "loader/_airflow/pools.json",
+        "loader/_airflow/connections.json",
+    }
     for source, target in folders.items():
         files = [path for path in (CHECKOUT / source).rglob("*") if path.suffix in {".sql", ".py"}]
         assert files

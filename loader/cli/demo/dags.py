@@ -23,7 +23,7 @@ class Airflow:
     def __enter__(self) -> Self:
         self._log = self._log_path.open("wb")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "loader.airflow.inprocess", str(self._home)],
+            [sys.executable, "-m", "loader.airflow.local_runs", str(self._home)],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -18,8 +18,8 @@ from loader.cli.demo.stage import DemoServer, clear, demo_jars, write_configurat
 from loader.cli.output import Output
 from loader.config import load_config
 from loader.settings import SourceSettings
-from loader.submit import run as submit
-from loader.transport.address import ServerAddress
+from loader.spark.submit import run as submit
+from loader.transport.server.address import ServerAddress
 from loader.verify.spec import CompareResult, CompareSpec
 
 _DIFFERENT = 4
@@ -88,7 +88,7 @@ def _follow(output: Output, home: Path, config: Path, address: ServerAddress, ro
         try:
             with _step(output, "DAG initial_load, while a writer writes") as said:
                 result = airflow.run("initial_load")
-                tally.add_load(result["load"])
+                tally.add_load(result["load_tables"])
                 said(f"{sum(tally.loaded.values()):,} rows")
             for number in range(1, deltas + 1):
                 _delta(output, airflow, tally, f"DAG continuous_delta {number}, while it writes")
@@ -101,7 +101,7 @@ def _follow(output: Output, home: Path, config: Path, address: ServerAddress, ro
 def _delta(output: Output, airflow: Airflow, tally: _Tally, title: str) -> None:
     with _step(output, title) as said:
         result = airflow.run("continuous_delta")
-        interval = result["snapshot_position"]
+        interval = result["plan_interval"]
         tally.add_delta(interval, result["materialise"])
         said(f"[{interval['start']}, {interval['stop']})")
 

@@ -12,8 +12,8 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.resources import sql
-from loader.transport.address import ServerAddress
-from loader.transport.connection import connected
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
 
 _SHARES = {
     "customers": 0.20,

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 from loader.errors import LoaderError, UsageError
-from loader.jars.resolve import cache_folder, spark_jars
-from loader.resources import folder
-from loader.submit import EXTENSIONS, SparkSettings, environment, log_settings
-from loader.transport.address import ServerAddress
+from loader.jars.resolve import spark_jars
+from loader.resources import cache_folder, folder
+from loader.spark.submit import EXTENSIONS, SparkSettings, environment, log_settings
+from loader.transport.server.address import ServerAddress
 
 _WRITTEN = "# Written by the demo"
 _MARK = ".binlog-loader-demo"

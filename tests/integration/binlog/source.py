@@ -12,21 +12,21 @@ import pymysql
 
 from infra.servers import Server
 from loader.extract.checkpoint import checkpoint_at
-from loader.extract.closing import manifest_of
-from loader.extract.settling import releases_of, settled_of
-from loader.extract.span import whole_segment
-from loader.extract.task import RangeExtractor
+from loader.extract.log_ranges import whole_segment
+from loader.extract.manifest_writer import manifest_of
+from loader.extract.range_task import RangeExtractor
+from loader.extract.xa.outcomes import releases_of, settled_of
 from loader.model.position import Interval, Position
 from loader.model.table import Column, TableName, TableSchema
-from loader.source.inspect import log_end, read_identity
+from loader.source.server_facts import log_end, read_identity
 from loader.staging.documents import HeldGroup, Manifest, Plan, TableFilter
 from loader.store.base import Store
 from loader.store.local import LocalStore
-from loader.transport.address import ServerAddress
 from loader.transport.base import Transport
-from loader.transport.connection import connected
 from loader.transport.file import FileTransport
 from loader.transport.network import NetworkTransport
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
 from tests.unit.binlog.reading import fields, records
 from tests.unit.binlog.test_floats import expected_double, expected_float
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.binlog.codepages import SINGLE, UNICODE, WITH_PAIRS, covered, decoded, sequences
+from loader.binlog.values.codepages import SINGLE, UNICODE, WITH_PAIRS, decode_text, is_supported, sequences
 from tests.integration.binlog.source import Source
 
 pytestmark = pytest.mark.integration
@@ -32,7 +32,7 @@ def candidates(charset: str) -> list[bytes]:
 def is_character(charset: str, raw: bytes) -> bool:
     """Whether the loader takes the bytes for one character."""
     try:
-        return len(decoded(charset, raw)) == 1
+        return len(decode_text(charset, raw)) == 1
     except UnicodeDecodeError:
         return False
 
@@ -55,7 +55,7 @@ def known_to_server(source: Source, charset: str, raws: list[bytes]) -> list[int
 
 def test_the_servers_have_no_other_sets(source: Source) -> None:
     names = {name for (name,) in source.rows("SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS")}
-    assert {name for name in names if not covered(name)} == {"binary"}
+    assert {name for name in names if not is_supported(name)} == {"binary"}
     assert len(names) > 38
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Source
 
 _CHANGES = [

@@ -8,7 +8,7 @@ import pytest
 
 from infra.servers.process import wait_until
 from loader.errors import BinlogFormatError, GapError, LoaderError, UnsupportedError
-from loader.materialise.events import writes_rows
+from loader.materialise.plan.ddl_events import writes_rows
 from loader.model.position import Interval, Position
 from loader.transport.base import LogLags, Transport
 from loader.transport.file import FileTransport

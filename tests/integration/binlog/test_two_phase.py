@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from infra.servers.process import wait_until
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Source, Staged
 
 pytestmark = pytest.mark.integration

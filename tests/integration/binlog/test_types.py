@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from loader.binlog.charsets import charset_of
-from loader.binlog.codepages import covered
+from loader.binlog.values.charsets import charset_of
+from loader.binlog.values.codepages import is_supported
 from tests.integration.binlog.source import Row, Source, quoted, table_rows
-from tests.integration.snapshot import every_value, more_values
+from tests.integration.initial_load import every_value, more_values
 
 pytestmark = pytest.mark.integration
 KEY = 2  # the first columns of the table are its key
@@ -127,4 +127,4 @@ def test_every_collation_and_character_set_of_the_server_is_known(source: Source
     found = source.rows(query)
     assert len(found) > 200
     assert [one for one in found if charset_of(one[0]) != one[1]] == []
-    assert {charset for _, charset in found if not covered(charset)} == {"binary"}
+    assert {charset for _, charset in found if not is_supported(charset)} == {"binary"}

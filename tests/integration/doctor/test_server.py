@@ -14,11 +14,11 @@ from infra.servers import Kind, Options, Server, start_server
 from loader.doctor.finding import Finding
 from loader.doctor.server import server_findings
 from loader.model.table import TableName
-from loader.source.inspect import query
+from loader.source.server_facts import query
 from loader.staging.documents import TableFilter
-from loader.transport.address import ServerAddress
-from loader.transport.connection import connected
 from loader.transport.network import NetworkTransport
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
 
 pytestmark = pytest.mark.integration
 

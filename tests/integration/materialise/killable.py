@@ -17,9 +17,9 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from loader.materialise.maintain_job import maintain
-from loader.materialise.maintain_spec import MaintainSpec
-from loader.materialise.run import load, materialise
+from loader.materialise.jobs.maintain_job import maintain
+from loader.materialise.maintain.spec import MaintainSpec
+from loader.materialise.merge.source_run import load, materialise
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 
 _KINDS = {"load": (load, LoadSpec), "merge": (materialise, MaterialiseSpec), "maintain": (maintain, MaintainSpec)}

@@ -9,9 +9,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from loader.materialise.history import TableHistory
+from loader.materialise.iceberg.table_metadata import TableMetadata
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.merge.source_run import load, materialise
 from loader.materialise.rules import TableRule
-from loader.materialise.run import load, materialise
 from loader.materialise.spec import (
     CatalogSettings,
     LoadSpec,
@@ -19,7 +20,6 @@ from loader.materialise.spec import (
     MaterialiseSpec,
     TableResult,
 )
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import TableName, TableSchema
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Staging
 
@@ -84,11 +84,11 @@ class Lake:
         rows = frame.select(*columns or frame.columns).collect()
         return Counter(tuple(_plain(value) for value in row) for row in rows)
 
-    def history(self, schema: TableSchema | TableName) -> TableHistory:
+    def metadata(self, schema: TableSchema | TableName) -> TableMetadata:
         name = schema if isinstance(schema, TableName) else schema.name
-        history = self.warehouse.history(name)
-        assert history is not None
-        return history
+        metadata = self.warehouse.metadata(name)
+        assert metadata is not None
+        return metadata
 
     def sql(self, statement: str) -> list[Any]:
         return self.warehouse.session.sql(statement).collect()

@@ -12,14 +12,14 @@ import pytest
 from pydantic import BaseModel
 from pyspark.sql import SparkSession
 
-from loader import submit
 from loader.errors import DataError, GapError, LoaderError, RetryableError, UsageError
-from loader.job import carried, carried_error
-from loader.materialise import job
+from loader.materialise.jobs import materialise_job
+from loader.materialise.jobs.warm_job import warm
 from loader.materialise.spec import CatalogSettings
-from loader.materialise.warm_job import warm
 from loader.model.table import Column
-from loader.submit import SparkSettings, WarmSpec, configuration, run
+from loader.spark import submit
+from loader.spark.job import carried, carried_error
+from loader.spark.submit import SparkSettings, WarmSpec, configuration, run
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
 
@@ -28,14 +28,14 @@ pytestmark = pytest.mark.integration
 
 def test_an_error_of_the_job_arrives_as_what_it_was(lake: Lake, settings: SparkSettings) -> None:
     with pytest.raises(GapError) as caught:
-        run(Path(job.__file__), lake.merge_spec(number(1, 5)), settings)
+        run(Path(materialise_job.__file__), lake.merge_spec(number(1, 5)), settings)
     assert caught.value.where == {"source": "shop", "seqno": str(number(1, 5))}
     assert caught.value.hint == "extract that interval first"
 
 
 def test_a_spec_of_another_job_is_refused(settings: SparkSettings) -> None:
     with pytest.raises(UsageError, match="no MaterialiseSpec"):
-        run(Path(job.__file__), Spec(), settings)
+        run(Path(materialise_job.__file__), Spec(), settings)
 
 
 class Spec(BaseModel):
@@ -68,7 +68,7 @@ def test_a_job_without_a_result_is_worth_a_retry_and_shows_its_last_lines(
 def test_a_job_imports_pyspark_from_where_it_is_installed(tmp_path: Path, settings: SparkSettings) -> None:
     body = """
 from pydantic import BaseModel
-from loader.job import job_main
+from loader.spark.job import job_main
 class Spec(BaseModel):
     x: int
 def work(spark, spec):
@@ -94,7 +94,7 @@ def test_secrets_of_the_catalog_are_not_in_the_log_of_events(
     lake.staging.interval(start, stop, [(people, [Change("I", number(1, 2000), 0, (2,))])])
     logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(events), "spark.eventLog.compress": "false"}
     told = settings.model_copy(update={"conf": settings.conf | logged})
-    result = run(Path(job.__file__), lake.merge_spec(), told)
+    result = run(Path(materialise_job.__file__), lake.merge_spec(), told)
     assert (result["tables"][0]["status"], sorted(lake.rows(people))) == ("applied", [(1,), (2,)])
     text = "".join(file.read_text() for file in events.rglob("*") if file.is_file())
     assert "SparkListenerJobStart" in text
@@ -136,7 +136,7 @@ def test_an_error_of_a_spark_task_arrives_as_what_it_was(lake: Lake) -> None:
     assert carried_error(LoaderError("x")) is None
 
 
-@pytest.mark.parametrize("module", ["loader.materialise.job", "loader.materialise.load_job"])
+@pytest.mark.parametrize("module", ["loader.materialise.jobs.materialise_job", "loader.materialise.jobs.load_job"])
 def test_the_job_needs_neither_airflow_nor_a_driver_of_mysql(module: str) -> None:
     code = (
         f"import sys, {module};"

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from loader.errors import RetryableError
-from loader.materialise import job
+from loader.materialise.jobs import materialise_job
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 from loader.model.table import Column
-from loader.submit import SparkSettings, run
+from loader.spark.submit import SparkSettings, run
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, fold, number, position, table
-from tests.spark import CATALOGS, NewLake
+from tests.support.spark import CATALOGS, NewLake
 
 pytestmark = pytest.mark.integration
 
@@ -67,14 +67,14 @@ def test_a_merge_killed_anywhere_heals(new_lake: NewLake, kind: str, point: str)
     through = point in {"publish.after", "published.before", "published.after"}
     before = lake.rows(SCHEMA)
     assert before == fold(SCHEMA, ROWS, 0, FIRST + SECOND if through else [])
-    head = lake.history(SCHEMA).head
+    head = lake.metadata(SCHEMA).head
     again = lake.merged()
     assert lake.one(again).status == ("already" if through else "applied")
-    assert (lake.history(SCHEMA).head == head) is through
+    assert (lake.metadata(SCHEMA).head == head) is through
     assert lake.rows(SCHEMA) == fold(SCHEMA, ROWS, 0, FIRST + SECOND)
     assert again.published
     assert lake.staging.store.get(again.published)
-    assert lake.merged().tables[0].snapshot == lake.history(SCHEMA).head
+    assert lake.merged().tables[0].snapshot == lake.metadata(SCHEMA).head
 
 
 @pytest.mark.parametrize("point", ["branch.after", "insert.after", "publish.after"])
@@ -87,14 +87,14 @@ def test_a_load_killed_anywhere_heals(lake: Lake, point: str) -> None:
     assert lake.rows(SCHEMA) == {(row[0],): row for row in ROWS}
     assert lake.one(lake.merged()).status == "applied"
     assert lake.rows(SCHEMA) == fold(SCHEMA, ROWS, 0, FIRST + SECOND)
-    assert list(lake.history(SCHEMA).branches) == ["main"]
+    assert list(lake.metadata(SCHEMA).branches) == ["main"]
 
 
 def test_a_job_of_spark_submit_killed_in_the_middle_heals(lake: Lake, settings: SparkSettings) -> None:
     key = staged(lake)
     lake.one(lake.loaded(key))
     with pytest.raises(RetryableError, match="ended without a result") as caught:
-        run(Path(job.__file__), lake.merge_spec(), settings, {"LOADER_FAILPOINT": "delete.after"})
+        run(Path(materialise_job.__file__), lake.merge_spec(), settings, {"LOADER_FAILPOINT": "delete.after"})
     assert "exit code 137" in caught.value.why
     assert lake.rows(SCHEMA) == {(row[0],): row for row in ROWS}
     assert lake.one(lake.merged()).status == "applied"

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from loader.errors import UnsupportedError
-from loader.materialise.chain import Chain
-from loader.materialise.replay import replay_table
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.replay.table_replay import replay_table
 from loader.materialise.spec import MaterialiseResult
 from loader.model.table import Column, TableName
 from loader.pipeline import intervals, purge
-from loader.pipeline.releasing import release
+from loader.pipeline.quarantine_release import release
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Barrier, LeftOut, Manifest, Published
 from tests.integration.materialise.lake import Lake

@@ -163,14 +163,14 @@ def test_a_table_without_a_key_holds_each_row_as_often_as_the_source(ruled: Lake
     ruled.staging.interval(
         position(1, 3000), position(1, 4000), [(BAG, [*two[2:], Change("D", number(1, 3200), 1, rows[2])])]
     )
-    head = ruled.history(BAG).head
+    head = ruled.metadata(BAG).head
     (failed,) = ruled.merged().tables
     assert failed.error is not None
     assert failed.error["what"] == "a row that was deleted on the server is not in the warehouse"
     assert '1 of this row should go, 0 are there: {"f":-0.0,"name":"a","b":' in failed.error["why"]
     assert failed.error["where"] == {"table": "shop.bag", "position": position(1, 3200)}
-    assert ruled.history(BAG).head == head
-    assert list(ruled.history(BAG).branches) == ["main"]
+    assert ruled.metadata(BAG).head == head
+    assert list(ruled.metadata(BAG).branches) == ["main"]
 
 
 def test_a_table_made_by_another_rule_and_rules_that_do_not_fit(ruled: Lake) -> None:
@@ -181,15 +181,17 @@ def test_a_table_made_by_another_rule_and_rules_that_do_not_fit(ruled: Lake) -> 
     for result in (ruled.merged(), ruled.loaded(key)):
         error = result.tables[0].error
         assert error is not None
-        assert error["what"] == "the table was made by another rule than the configuration has for it"
-        assert error["why"].startswith("mode is 'soft_delete', to be 'history'; op_column is '', to be '_op'")
+        assert error["what"] == "the table was made with another rule than the configuration has for it"
+        assert error["why"].startswith(
+            "mode of the table is 'soft_delete', not 'history'; op_column of the table is '', not '_op'"
+        )
         assert error["hint"].endswith("loader initial-load --table shop.kept --again")
     ruled.rules = RULES
     assert statuses(ruled.merged()) == {"kept": "applied"}
     taken = table("kept", [ID, Column("_Is_Deleted", "int")], ["id"], "other")
     bag = TableSchema(taken.name, LOG.columns, ())
     ruled.rules = (TableRule(tables=("*",), mode="soft_delete"),)
-    for schema, what in ((taken, "taken by the warehouse"), (bag, "cannot keep its deleted rows apart")):
+    for schema, what in ((taken, "the column name is reserved"), (bag, "cannot have mode soft_delete")):
         (failed,) = ruled.loaded(ruled.staging.load(schema, [], position(1, 1000 + len(schema.key)))).tables
         assert failed.error is not None
         assert what in failed.error["what"]

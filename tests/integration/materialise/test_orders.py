@@ -39,10 +39,10 @@ def test_runs_in_any_order_and_again(lake: Lake, seed: int) -> None:
         )
     furthest = -1
     for interval in order:
-        head = lake.history(ORDERS).head
+        head = lake.metadata(ORDERS).head
         result = lake.one(lake.merged(number(1, PLACES[interval + 1])))
         assert result.status == ("applied" if interval > furthest else "already")
-        assert (lake.history(ORDERS).head == head) is (interval <= furthest)
+        assert (lake.metadata(ORDERS).head == head) is (interval <= furthest)
         furthest = max(furthest, interval)
         records = [change for done in range(furthest + 1) for change in changes(done)]
         assert lake.rows(ORDERS) == fold(ORDERS, LOADED, 0, records)

@@ -14,10 +14,10 @@ from infra.hdfs import HdfsNodes, run_hdfs
 from infra.postgres import PASSWORD, PostgresServer, run_postgres
 from infra.s3server import S3Process, run_s3
 from loader import retries
-from loader.job import failure
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
 from loader.model.table import Column
 from loader.s3 import open_client
+from loader.spark.job import failure
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.outage import at, lost_replies
 from tests.integration.materialise.staged_writer import Change, fold, number, position, table
@@ -71,7 +71,7 @@ def lake(spark: SparkSession, tmp_path: Path, database: PostgresServer) -> Lake:
 def impatient(patch: pytest.MonkeyPatch) -> None:
     """Fail a run at once that would wait."""
     patch.setattr(retries.Retries, "_taken", lambda *_: None)
-    patch.setattr("loader.materialise.branch._PAUSES", (0, 0))
+    patch.setattr("loader.materialise.iceberg.branch._PAUSES", (0, 0))
 
 
 def told(result: MaterialiseResult) -> dict[str, str]:
@@ -90,10 +90,10 @@ def exact_once(lake: Lake) -> None:
     assert (result.exit_code, bool(result.published)) == (0, True)
     assert lake.rows(ORDERS) == fold(ORDERS, ROWS, 0, CHANGES)
     assert lake.rows(QUIET) == {(row[0],): row for row in ROWS}
-    stood = [one.seqno for one in lake.history(ORDERS).stood()]
+    stood = [one.seqno for one in lake.metadata(ORDERS).applied_positions()]
     assert stood == [number(1, 2000), number(1, 1000)]
     # One that was published, and that nobody dropped then, goes with the next merge.
-    assert set(lake.history(ORDERS).branches.values()) == {lake.history(ORDERS).head}
+    assert set(lake.metadata(ORDERS).branches.values()) == {lake.metadata(ORDERS).head}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_catalog_that_comes_back_is_waited_for(
     lake: Lake, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("loader.materialise.branch._PAUSES", (0, 0))
+        patch.setattr("loader.materialise.iceberg.branch._PAUSES", (0, 0))
         passed = at("delete.after", database.stop, patch)
         patch.setattr(retries.Retries, "_taken", lambda *_: database.start() or 0.001)
         result = lake.merged()
@@ -225,7 +225,7 @@ def test_a_name_node_that_is_gone_hides_no_table(on_hdfs: Lake, nodes: HdfsNodes
     nodes.stop()
     try:
         with pytest.raises(Exception, match="ConnectException") as caught:
-            on_hdfs.warehouse.history(QUIET.name)
+            on_hdfs.warehouse.metadata(QUIET.name)
     finally:
         nodes.start()
     assert failure(caught.value)["retryable"]

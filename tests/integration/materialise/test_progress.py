@@ -88,7 +88,7 @@ def test_a_table_that_was_dropped_before_it_was_loaded(lake: Lake) -> None:
     assert (a.status, a.complete_through) == ("unchanged", number(1, 3000))
     assert b.status == "quarantined" and b.error is not None
     assert b.error["hint"].startswith("add 'shop.b' to tables.exclude of the source, then: loader run")
-    assert lake.warehouse.history(A.name) is None
+    assert lake.warehouse.metadata(A.name) is None
 
 
 def test_rows_that_an_initial_load_passed_over_are_not_taken_by_another_table(lake: Lake) -> None:

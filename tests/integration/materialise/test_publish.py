@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from loader.materialise import job, merge
-from loader.materialise.branch import Branch, LostError, drop_superseded
-from loader.materialise.chain import published_key
-from loader.materialise.history import TableHistory
-from loader.materialise.warehouse import Warehouse
+from loader.materialise.iceberg.branch import Branch, BranchLostError, drop_superseded
+from loader.materialise.iceberg.table_metadata import TableMetadata
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.jobs import materialise_job
+from loader.materialise.merge import table_merge
+from loader.materialise.plan.interval_chain import published_key
 from loader.model.table import Column
+from loader.spark.submit import SparkSettings, command, environment
 from loader.staging.documents import Published
-from loader.submit import SparkSettings, command, environment
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
 
@@ -53,69 +54,69 @@ def insert(lake: Lake, target: str, key: int) -> None:
 
 
 def test_the_second_of_two_branches_from_one_snapshot_is_lost(ready: Lake) -> None:
-    base = ready.history(NUMBERED).head
+    base = ready.metadata(NUMBERED).head
     branches = [Branch(ready.warehouse, NUMBERED.name, base) for _ in range(2)]
     for key, branch in enumerate(branches, start=10):
         with branch.signed():
             insert(ready, branch.target, key)
     branches[0].publish(1)
-    with pytest.raises(LostError, match="main moved"):
+    with pytest.raises(BranchLostError, match="main moved"):
         branches[1].publish(1)
     assert {(10,), (11,)} & set(ready.rows(NUMBERED)) == {(10,)}
 
 
 def test_a_signature_does_not_stick_to_later_commits(ready: Lake) -> None:
-    branch = Branch(ready.warehouse, NUMBERED.name, ready.history(NUMBERED).head)
+    branch = Branch(ready.warehouse, NUMBERED.name, ready.metadata(NUMBERED).head)
     with branch.signed({"loader.applied": "1"}):
         insert(ready, branch.target, 10)
     insert(ready, branch.target, 11)
-    history = ready.history(NUMBERED)
-    later, signed, *_ = history.ancestry(history.branches[branch.name])
+    metadata = ready.metadata(NUMBERED)
+    later, signed, *_ = metadata.ancestry(metadata.branches[branch.name])
     assert (signed.summary["loader.applied"], signed.summary["loader.run"]) == ("1", branch.name)
     assert not [name for name in later.summary if name.startswith("loader.")]
 
 
 def test_a_commit_of_another_on_the_branch_is_not_published(ready: Lake) -> None:
-    branch = Branch(ready.warehouse, NUMBERED.name, ready.history(NUMBERED).head)
+    branch = Branch(ready.warehouse, NUMBERED.name, ready.metadata(NUMBERED).head)
     with branch.signed():
         insert(ready, branch.target, 10)
     insert(ready, branch.target, 11)
-    with pytest.raises(LostError, match="not of this attempt"):
+    with pytest.raises(BranchLostError, match="not of this attempt"):
         branch.publish(1)
     assert ready.rows(NUMBERED) == {(row[0],): row for row in ROWS}
 
 
 def test_a_branch_dropped_and_made_again_is_not_published(ready: Lake) -> None:
-    base = ready.history(NUMBERED).head
+    base = ready.metadata(NUMBERED).head
     name = ready.warehouse.name(NUMBERED.name)
     branch = Branch(ready.warehouse, NUMBERED.name, base)
     with branch.signed():
         insert(ready, branch.target, 10)
     ready.sql(f"ALTER TABLE {name} DROP BRANCH `{branch.name}`")
-    with pytest.raises(LostError, match="dropped"):
+    with pytest.raises(BranchLostError, match="dropped"):
         branch.publish(1)
     ready.sql(f"ALTER TABLE {name} CREATE BRANCH `{branch.name}`")
     with branch.signed():
         insert(ready, branch.target, 10)
-    with pytest.raises(LostError, match="not 2"):
+    with pytest.raises(BranchLostError, match="not 2"):
         branch.publish(2)
 
 
 def test_another_change_of_the_table_in_between_is_no_failure(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = TableHistory.transaction
+    original = TableMetadata.transaction
     left = [2]
 
-    def transaction(self: TableHistory):
+    def transaction(self: TableMetadata):
         change = original(self)
         if left[0]:
             left[0] -= 1
             ready.sql(f"ALTER TABLE {ready.warehouse.name(NUMBERED.name)} SET TBLPROPERTIES ('by.hand' = '{left[0]}')")
         return change
 
-    monkeypatch.setattr(TableHistory, "transaction", transaction)
+    monkeypatch.setattr(TableMetadata, "transaction", transaction)
     assert ready.one(ready.merged()).status == "applied"
     assert exact(ready)
-    assert ready.history(NUMBERED).properties["by.hand"] == "0"
+    assert ready.metadata(NUMBERED).properties["by.hand"] == "0"
 
 
 @pytest.mark.parametrize("moves", [1, 99])
@@ -140,11 +141,11 @@ def test_maintenance_in_between_makes_the_merge_start_over(
     else:
         assert result.tables[0].error["error"] == "RetryableError"
         assert ready.rows(NUMBERED) == {(row[0],): row for row in ROWS}
-    assert list(ready.history(NUMBERED).branches) == ["main"]
+    assert list(ready.metadata(NUMBERED).branches) == ["main"]
 
 
 def test_a_faster_run_in_between_leaves_nothing_to_do(ready: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = merge._merge
+    original = table_merge._merge
     done = []
 
     def build(*arguments):
@@ -152,26 +153,26 @@ def test_a_faster_run_in_between_leaves_nothing_to_do(ready: Lake, monkeypatch: 
             done.append(True)
             chain, target = arguments[1], number(1, 2000)
             faster = Warehouse(ready.spark, ready.catalog)
-            done.append(merge._attempt(faster, chain, NUMBERED.name, target, None))
+            done.append(table_merge._attempt(faster, chain, NUMBERED.name, target, None))
         return original(*arguments)
 
-    monkeypatch.setattr(merge, "_merge", build)
+    monkeypatch.setattr(table_merge, "_merge", build)
     result = ready.one(ready.merged())
     assert (done[1].status, result.status) == ("applied", "already")
     assert result.snapshot == done[1].snapshot
     assert exact(ready)
-    assert list(ready.history(NUMBERED).branches) == ["main"]
+    assert list(ready.metadata(NUMBERED).branches) == ["main"]
 
 
 def test_left_branches_are_dropped_once_main_has_passed_them(ready: Lake) -> None:
-    history = ready.history(NUMBERED)
-    killed = Branch(ready.warehouse, NUMBERED.name, history.head)
+    metadata = ready.metadata(NUMBERED)
+    killed = Branch(ready.warehouse, NUMBERED.name, metadata.head)
     insert(ready, killed.target, 77)
     ready.sql(f"ALTER TABLE {ready.warehouse.name(NUMBERED.name)} CREATE BRANCH audit")
     drop_superseded(ready.warehouse, NUMBERED.name)
-    assert set(ready.history(NUMBERED).branches) == {"main", "audit", killed.name}
+    assert set(ready.metadata(NUMBERED).branches) == {"main", "audit", killed.name}
     ready.one(ready.merged())
-    assert set(ready.history(NUMBERED).branches) == {"main", "audit"}
+    assert set(ready.metadata(NUMBERED).branches) == {"main", "audit"}
     assert exact(ready)
 
 
@@ -179,7 +180,7 @@ def test_a_commit_of_maintenance_does_not_hide_the_applied_position(ready: Lake)
     first = ready.one(ready.merged())
     name = ready.warehouse.name(NUMBERED.name)
     ready.sql(f"CALL lake.system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
-    assert ready.history(NUMBERED).head != first.snapshot
+    assert ready.metadata(NUMBERED).head != first.snapshot
     assert ready.one(ready.merged()) == first.model_copy(
         update={
             "status": "already", "inserts": 0, "updates": 0, "deletes": 0, "rows_deleted": 0,
@@ -206,7 +207,7 @@ def test_published_record_spares_old_manifests(ready: Lake) -> None:
 
 
 def test_published_record_does_not_count_for_a_table_that_was_rolled_back(ready: Lake) -> None:
-    load = ready.history(NUMBERED).head
+    load = ready.metadata(NUMBERED).head
     ready.merged()
     name = ready.warehouse.name(NUMBERED.name)
     ready.sql(f"CALL lake.system.rollback_to_snapshot('{name}', {load})")
@@ -220,7 +221,7 @@ def test_two_tables_at_once_do_not_sign_each_others_commits(lake: Lake) -> None:
     keys = [lake.staging.load(schema, ROWS, position(1, 1000 + place)) for place, schema in enumerate(schemas)]
     assert lake.loaded(*keys).exit_code == 0
     for place, schema in enumerate(schemas):
-        assert lake.history(schema).applied.seqno == number(1, 1000 + place)
+        assert lake.metadata(schema).applied.seqno == number(1, 1000 + place)
 
 
 def test_two_processes_at_once(ready: Lake, settings: SparkSettings, spark: SparkSession) -> None:
@@ -229,14 +230,14 @@ def test_two_processes_at_once(ready: Lake, settings: SparkSettings, spark: Spar
     results = [ready.folder / f"result-{place}.json" for place in range(2)]
     processes = []
     for result in results:
-        argv = command(Path(job.__file__), ["--spec", str(spec), "--result", str(result)], settings)
+        argv = command(Path(materialise_job.__file__), ["--spec", str(spec), "--result", str(result)], settings)
         processes.append(subprocess.Popen(argv, env={**os.environ, **environment(settings)}))
     assert [process.wait(timeout=200) for process in processes] == [0, 0]
     found = [json.loads(result.read_text())["tables"][0] for result in results]
     assert sorted(one["status"] for one in found) == ["already", "applied"]
-    assert found[0]["snapshot"] == found[1]["snapshot"] == ready.history(NUMBERED).head
+    assert found[0]["snapshot"] == found[1]["snapshot"] == ready.metadata(NUMBERED).head
     assert exact(ready)
-    assert list(ready.history(NUMBERED).branches) == ["main"]
+    assert list(ready.metadata(NUMBERED).branches) == ["main"]
 
 
 def test_an_old_interval_run_again_publishes_no_view_of_tables_that_are_further(ready: Lake) -> None:

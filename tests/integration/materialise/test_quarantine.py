@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from loader.errors import DataError, StagedDataError
-from loader.materialise import run
-from loader.materialise.merge import merge_table
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.jobs.snapshots_job import require_snapshots
+from loader.materialise.merge import source_run
+from loader.materialise.merge.table_merge import merge_table
 from loader.materialise.rules import TableRule
-from loader.materialise.snapshots_job import require_snapshots
 from loader.materialise.spec import MaterialiseResult
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column
 from loader.pipeline import intervals, purge, snapshots_job, view
-from loader.pipeline.releasing import quarantines_of, release
+from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.staging.documents import Barrier, Manifest, Published, TableFilter
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
@@ -150,7 +150,7 @@ def test_a_newer_initial_load_and_a_rollback_release_it(both: Lake) -> None:
     both.merged(number(1, 3000))
     (both.staging.root / broken.files[0].key).write_bytes(b"")
     assert statuses(both.merged())["orders"] == "quarantined"
-    name, before = both.warehouse.name(ORDERS.name), list(both.history(ORDERS).ancestry(both.history(ORDERS).head))
+    name, before = both.warehouse.name(ORDERS.name), list(both.metadata(ORDERS).ancestry(both.metadata(ORDERS).head))
     both.sql(f"CALL lake.system.rollback_to_snapshot('{name}', {before[1].id})")
     assert statuses(both.merged(number(1, 3000)))["orders"] == "applied"
     assert set(both.rows(ORDERS)) == {(7,), (2100,)}
@@ -164,7 +164,7 @@ def test_a_table_that_a_faster_run_brought_on_is_not_quarantined(both: Lake, mon
         return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "merge_table", overtaken)
+        patch.setattr(source_run, "merge_table", overtaken)
         result = both.merged()
     assert statuses(result) == {"items": "applied", "orders": "failed"}
     assert (result.published, quarantines_of(settings(both)).all()) == ("", {})
@@ -206,7 +206,7 @@ def test_a_table_that_takes_the_rows_of_a_quarantined_one_waits_for_it(lake: Lak
     first, then = ("quarantined", "quarantined") if kept else ("applied", "already")
     assert statuses(result) == {"items": "applied", "moved": "quarantined", "orders": first}
     assert set(record(lake, result).behind) == {"shop.moved"} | ({"shop.orders"} if kept else set())
-    assert lake.warehouse.history(moved.name) is None
+    assert lake.warehouse.metadata(moved.name) is None
     assert statuses(lake.merged()) == {"items": "already", "moved": "quarantined", "orders": then}
     if kept:
         kept.rename(place)
@@ -263,4 +263,4 @@ def test_one_that_gets_a_key_on_a_new_column_can_be_loaded_again(lake: Lake) -> 
     again = lake.loaded(lake.staging.load(keyed, [(1, "one"), (2, "one")], position(1, 2000)))
     assert [one.error for one in again.tables] == [None]
     assert lake.rows(keyed) == {(1,): (1, "one"), (2,): (2, "one")}
-    assert lake.history(keyed).ordered
+    assert lake.metadata(keyed).is_sorted

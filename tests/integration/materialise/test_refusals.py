@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from loader.errors import GapError, UsageError
-from loader.materialise import verifying
-from loader.materialise.run import materialise
+from loader.materialise.collapse import file_checks
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.merge.source_run import materialise
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
-from loader.materialise.warehouse import Warehouse
 from loader.model.table import Column, TableSchema
 from loader.schema.evolution import STRICT
 from loader.staging.documents import Barrier, Published, TableFilter
@@ -68,13 +68,13 @@ def staged_for_both(lake: Lake, stop: int = 2000, **more: Any) -> list[Path]:
 
 
 def unchanged(lake: Lake) -> bool:
-    return lake.rows(ORDERS) == {(1,): (1, "one")} and list(lake.history(ORDERS).branches) == ["main"]
+    return lake.rows(ORDERS) == {(1,): (1, "one")} and list(lake.metadata(ORDERS).branches) == ["main"]
 
 
 @pytest.fixture(params=["by the driver", "by tasks"])
 def verified(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where files are hashed; by tasks on a cluster, here by those of a local Spark."""
-    monkeypatch.setattr(verifying, "_spread", lambda *_: request.param == "by tasks")
+    monkeypatch.setattr(file_checks, "_spread", lambda *_: request.param == "by tasks")
 
 
 def swap(at: int) -> Barrier:
@@ -275,7 +275,7 @@ def test_changes_of_a_table_that_was_never_loaded(both: Lake) -> None:
     assert error["hint"].startswith(
         "loader initial-load --table shop.other; then, unless it was loaded again: loader release"
     )
-    assert both.warehouse.history(other.name) is None
+    assert both.warehouse.metadata(other.name) is None
     both.loaded(both.staging.load(other, [(2, "new")], position(1, 2000)))
     assert both.merged().exit_code == 0
 
@@ -394,4 +394,4 @@ def test_a_load_whose_manifest_counts_otherwise(lake: Lake, monkeypatch: pytest.
     assert result.error is not None
     assert (result.error["error"], result.error["why"]) == ("StagedDataError", "2 in the manifest, 1 in the files")
     assert lake.rows(ORDERS) == {}
-    assert lake.history(ORDERS).applied is None
+    assert lake.metadata(ORDERS).applied is None

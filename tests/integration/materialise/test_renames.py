@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loader.materialise.branch import Branch
+from loader.materialise.iceberg.branch import Branch
 from loader.model.table import Column, TableSchema
 from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
@@ -103,9 +103,9 @@ def test_tables_take_each_others_rows_and_columns(shop: Lake) -> None:
     result = shop.merged()
     assert {one.table: one.error for one in result.tables if one.error} == {}
     assert as_on_the_server(shop)
-    heads = {name: shop.history(schema(name).name).head for name in ("orders", "items", "_orders_del")}
+    heads = {name: shop.metadata(schema(name).name).head for name in ("orders", "items", "_orders_del")}
     assert {one.status for one in shop.merged().tables} <= {"already", "unchanged"}
-    assert {name: shop.history(schema(name).name).head for name in heads} == heads
+    assert {name: shop.metadata(schema(name).name).head for name in heads} == heads
 
 
 @pytest.mark.parametrize("publications", range(1, 7) if "LOADER_SWEEP" in os.environ else [4])

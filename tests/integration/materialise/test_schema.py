@@ -269,16 +269,16 @@ def test_rows_and_columns_are_those_of_the_source(followed: Lake, told: Story) -
 
 
 def test_another_run_changes_nothing(followed: Lake) -> None:
-    heads = {told.schema.name: followed.history(told.schema.name).head for told in [*STORIES, *MADE]}
+    heads = {told.schema.name: followed.metadata(told.schema.name).head for told in [*STORIES, *MADE]}
     assert {one.status for one in followed.merged().tables} <= {"already", "unchanged"}
-    assert {name: followed.history(name).head for name in heads} == heads
+    assert {name: followed.metadata(name).head for name in heads} == heads
 
 
 def test_every_snapshot_of_the_loader_shows_the_columns_of_then(followed: Lake) -> None:
     """Also to who asks for it by its id."""
     for told in STORIES:
         name = followed.warehouse.name(told.schema.name)
-        for snapshot in followed.history(told.schema.name).ancestry(followed.history(told.schema.name).head):
+        for snapshot in followed.metadata(told.schema.name).ancestry(followed.metadata(told.schema.name).head):
             if "loader.applied" in snapshot.summary:
                 frame = followed.warehouse.session.sql(f"SELECT * FROM {name} VERSION AS OF {snapshot.id}")
                 assert [column for column in frame.columns if column.startswith("_loader")] == []

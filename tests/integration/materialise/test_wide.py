@@ -10,7 +10,7 @@ from loader.materialise.rules import TableRule
 from loader.model.table import Column
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
-from tests.integration.materialise.test_replay import replayed
+from tests.integration.materialise.test_table_replay import replayed
 
 pytestmark = [
     pytest.mark.integration,

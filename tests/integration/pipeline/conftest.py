@@ -15,11 +15,11 @@ from loader.extract.spec import TransportSettings
 from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
 from loader.settings import IntervalLimits, Retention, SourceSettings
+from loader.spark.submit import SparkSettings
 from loader.staging.documents import Skip, TableFilter
-from loader.submit import SparkSettings
-from loader.transport.address import ServerAddress
-from tests.integration.snapshot.source_server import SourceServer
-from tests.replicas import run
+from loader.transport.server.address import ServerAddress
+from tests.integration.initial_load.source_server import SourceServer
+from tests.support.replicas import run
 
 
 @dataclass

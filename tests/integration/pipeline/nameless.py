@@ -11,19 +11,19 @@ from typer.testing import CliRunner
 from infra.servers import Server
 from loader import pipeline
 from loader.cli.app import app
-from loader.extract.run import again, extract, restore
+from loader.extract.extraction import again, extract, restore
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import Threads
-from loader.job import carried_error
 from loader.model.position import Position
-from loader.pipeline import chain_of, extract_job, snapshot_position
+from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.settings import SourceSettings
-from loader.source.inspect import log_end
+from loader.source.server_facts import log_end
+from loader.spark.job import carried_error
 from loader.staging.documents import Manifest
-from loader.store.opening import open_store
-from loader.transport.connection import connected
+from loader.store.registry import open_store
+from loader.transport.server.connection import connected
 from tests.integration.pipeline.conftest import settings_of
-from tests.replicas import address_of, run
+from tests.support.replicas import address_of, run
 from tests.unit.binlog.reading import fields, records
 
 Staged = dict[tuple[str, str], list[list[str | None]]]
@@ -51,7 +51,7 @@ class Shop:
 
     def delta(self) -> Manifest:
         """Plan the next interval and extract it, in many ranges."""
-        chosen = snapshot_position(self.settings)
+        chosen = plan_interval(self.settings)
         assert chosen is not None
         return self.extract(chosen.start_seqno)
 

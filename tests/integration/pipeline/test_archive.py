@@ -12,9 +12,9 @@ import pytest
 from loader.doctor.page import continues
 from loader.doctor.server import runway
 from loader.errors import BinlogFormatError, GapError, LoaderError
-from loader.extract.run import extract
+from loader.extract.extraction import extract
 from loader.extract.workers import Threads
-from loader.pipeline import chain_of, extract_job, snapshot_position, source_runway
+from loader.pipeline import chain_of, extract_job, plan_interval, source_runway
 from tests.integration.pipeline.test_continuity import Shop, purge, run, shop, sizes
 
 pytestmark = pytest.mark.integration
@@ -67,7 +67,7 @@ def test_the_archive_gives_the_same_bytes(shop: Shop, tmp_path: Path) -> None:
     shop.insert(3, 4)
     run(shop.server, "FLUSH BINARY LOGS")
     shop.insert(5)
-    chosen = snapshot_position(shop.settings)
+    chosen = plan_interval(shop.settings)
     assert chosen is not None
     first = shop.extract(chosen)
     files = list(sizes(shop.server))
@@ -90,7 +90,7 @@ def test_a_file_that_the_archive_lacks(archived: tuple[Shop, Path]) -> None:
     file = sorted(folder.iterdir())[1]
     file.unlink()
     with pytest.raises(GapError) as caught:
-        snapshot_position(shop.settings)
+        plan_interval(shop.settings)
     assert caught.value.where["file"] == file.name
     refused(shop, GapError, "a log file that is still needed is gone")
 

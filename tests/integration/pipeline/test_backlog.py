@@ -10,12 +10,12 @@ import pytest
 
 from infra.servers import Server
 from loader import pipeline
-from loader.airflow.already import done_before
+from loader.airflow.finished_work import done_before
 from loader.errors import LoaderError, StagedDataError, UsageError
 from loader.extract.backlog import extract_backlog, staged_backlog
 from loader.extract.spec import ExtractSpec, TransportSettings
 from loader.extract.workers import Threads
-from loader.pipeline import IntervalChosen, snapshot_position, unfinished
+from loader.pipeline import IntervalChosen, plan_interval, unfinished
 from loader.settings import SourceSettings
 from tests.integration.pipeline.conftest import Source
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 
 def chosen_by(settings: SourceSettings, run: str) -> IntervalChosen:
-    found = snapshot_position(settings, run)
+    found = plan_interval(settings, run)
     assert found is not None
     return found
 
@@ -97,16 +97,16 @@ def test_signed_plans_and_manifests_are_followed_and_others_are_not(
     signed = plain.model_copy(update={"staging_root": f"{plain.staging_root}#signed=env:STAGING_KEY"})
     monkeypatch.setenv("STAGING_KEY", "0123456789abcdef")
     with pytest.raises(StagedDataError, match="is not signed"):
-        snapshot_position(signed)
+        plan_interval(signed)
     assert pipeline.sign_staged(signed) > 0
     assert pipeline.sign_staged(signed) == 0
     source.insert(1)
     first = staged_backlog(Threads(1), spec_of(signed, chosen_by(signed, "dag/1")))
     assert (first.status, rows(first)) == ("staged", [1])
     with pytest.raises(StagedDataError, match=r"staging\.signing_key"):
-        snapshot_position(plain)
+        plan_interval(plain)
     monkeypatch.setenv("STAGING_KEY", "another key of 16")
     with pytest.raises(StagedDataError, match="the signature of a staged document is wrong"):
-        snapshot_position(signed)
+        plan_interval(signed)
     with pytest.raises(UsageError, match="no signing key is configured"):
         pipeline.sign_staged(plain)

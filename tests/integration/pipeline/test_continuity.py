@@ -15,14 +15,14 @@ from infra.servers import Kind, Server
 from infra.servers.process import wait_until
 from loader import pipeline
 from loader.errors import DataError, GapError, LoaderError, UsageError
-from loader.extract.run import extract
+from loader.extract.extraction import extract
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import Threads
-from loader.materialise.chain import Chain
+from loader.materialise.plan.interval_chain import Chain
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline import IntervalChosen, chain_of, snapshot_position
-from loader.pipeline.following import log_of
+from loader.pipeline import IntervalChosen, chain_of, plan_interval
+from loader.pipeline.failover import log_of
 from loader.settings import SourceSettings
 from loader.source.continuity import (
     AnotherServer,
@@ -34,10 +34,10 @@ from loader.source.continuity import (
 )
 from loader.staging.chain import Superseded
 from loader.staging.documents import Followed, Generation, Manifest
-from loader.store.opening import open_store
-from loader.transport.connection import connected, log_sizes
+from loader.store.registry import open_store
+from loader.transport.server.connection import connected, log_sizes
 from tests.integration.pipeline.conftest import settings_of
-from tests.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
+from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration
 
@@ -59,7 +59,7 @@ class Shop:
 
     def delta(self) -> Manifest:
         """Plan the next interval and extract it."""
-        chosen = snapshot_position(self.settings)
+        chosen = plan_interval(self.settings)
         assert chosen is not None
         return self.extract(chosen)
 
@@ -112,7 +112,7 @@ def refused(shop: Shop, kind: type[LoaderError], says: str) -> None:
     chain = chain_of(shop.settings)
     for _ in range(2):
         with pytest.raises(kind, match=says) as caught:
-            snapshot_position(shop.settings)
+            plan_interval(shop.settings)
         assert type(caught.value) is kind
         assert caught.value.hint
         assert chain.unfinished(chain.require_generation().name) == []
@@ -181,10 +181,10 @@ def test_a_restored_server(shop: Shop, tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "backup", shop.server.data_dir, symlinks=True)
     shop.server.start()
     with pytest.raises((LogShortened, LogReset, ServerRestored, LogReplaced)):
-        snapshot_position(shop.settings)
+        plan_interval(shop.settings)
     shop.insert(*range(10, 30))
     with pytest.raises((ServerRestored, LogReplaced)):
-        snapshot_position(shop.settings)
+        plan_interval(shop.settings)
 
 
 def test_a_log_that_lost_its_end(shop: Shop) -> None:
@@ -193,7 +193,7 @@ def test_a_log_that_lost_its_end(shop: Shop) -> None:
     log.write_bytes(log.read_bytes()[:-200])
     shop.server.start()
     with pytest.raises((LogShortened, ServerRestored)):
-        snapshot_position(shop.settings)
+        plan_interval(shop.settings)
 
 
 def test_purged_files(shop: Shop) -> None:
@@ -206,7 +206,7 @@ def test_purged_files(shop: Shop) -> None:
     purge(shop.server, newest)
     refused(shop, LogPurged, "the log file of the last applied position is gone")
     with pytest.raises(LogPurged) as caught:
-        snapshot_position(shop.settings)
+        plan_interval(shop.settings)
     assert f"[{position}, {newest}:4)" in caught.value.why
 
 
@@ -270,7 +270,7 @@ def test_another_server_without_gtids_is_refused_and_followed_by_hand(
     there.run("INSERT INTO shop.orders VALUES (1, 'x')")
     refused(there, AnotherServer, "without GTIDs the place in its log is not known")
     with pytest.raises(AnotherServer) as caught:
-        snapshot_position(there.settings)
+        plan_interval(there.settings)
     assert "loader follow --source shop --at FILE:POS" in caught.value.hint
     position = Position.at(*list(sizes(other).items())[-1])
     with pytest.raises(DataError):
@@ -280,7 +280,7 @@ def test_another_server_without_gtids_is_refused_and_followed_by_hand(
     assert generation.follows == Followed(name="0001", stop_seqno=old.stop_seqno)
     there.insert(2)
     assert there.delta().start_seqno > old.stop_seqno
-    assert snapshot_position(there.settings) is not None
+    assert plan_interval(there.settings) is not None
 
 
 def test_a_server_without_gtids_is_followed_by_hand_from_one_with_them(
@@ -315,7 +315,7 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
     shop, replica = pair
     first = shop.delta()
     shop.insert(3, 4)
-    abandoned = snapshot_position(shop.settings)
+    abandoned = plan_interval(shop.settings)
     assert abandoned is not None and abandoned.start_seqno == first.stop_seqno
     caught_up(shop.server, replica)
     stop_replica(replica)
@@ -338,7 +338,7 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
     assert third.start == second.stop
     seen = Chain(open_store(there.settings.staging_root), "shop", "0002")
     every = [first.start_seqno, second.start_seqno, third.start_seqno]
-    run_of = seen.covering(generation_start(chain, "0001"), third.stop_seqno)
+    run_of = seen.covering_intervals(generation_start(chain, "0001"), third.stop_seqno)
     assert [one.start_seqno for one in run_of] == every
     # A zombie's extraction of the abandoned interval is of no account.
     old, new = f"/{first.start_seqno:020d}/", f"/{first.stop_seqno:020d}/"
@@ -354,7 +354,7 @@ def test_a_promoted_replica_is_followed(pair: tuple[Shop, Server]) -> None:
         )
     )
     again = Chain(open_store(there.settings.staging_root), "shop", "0002")
-    assert [one.start_seqno for one in again.between(0, third.stop_seqno)] == every
+    assert [one.start_seqno for one in again.intervals_between(0, third.stop_seqno)] == every
 
 
 @pytest.mark.parametrize("planned", [False, True], ids=["nothing planned", "planned and not staged"])
@@ -371,7 +371,7 @@ def test_a_second_promotion_before_anything_was_staged_since_the_first(
     between = shop.at(second)
     if planned:
         between.insert(3)
-    chosen = snapshot_position(between.settings)
+    chosen = plan_interval(between.settings)
     assert (chosen is not None) is planned
     assert chain_of(between.settings).require_generation().name == "0002"
     caught_up(second, third)
@@ -386,7 +386,7 @@ def test_a_second_promotion_before_anything_was_staged_since_the_first(
     assert chain.require_generation().follows == Followed(name="0002", stop_seqno=empty)
     seen = Chain(open_store(there.settings.staging_root), "shop", "0003")
     for applied in (generation_start(chain, "0001"), first.stop_seqno, empty):
-        run_of = [one.start_seqno for one in seen.covering(applied, last.stop_seqno)]
+        run_of = [one.start_seqno for one in seen.covering_intervals(applied, last.stop_seqno)]
         assert run_of == ([first.start_seqno] if applied < first.stop_seqno else []) + [last.start_seqno]
     states = [(one.generation, one.state) for one in pipeline.intervals(there.settings)]
     assert states == [("0001", "staged"), *([("0002", "superseded")] if planned else []), ("0003", "staged")]
@@ -426,7 +426,7 @@ def test_a_replica_that_is_behind_is_refused_until_it_is_not(pair: tuple[Shop, S
     run(replica, "START REPLICA" if replica.kind == "mysql" else "START SLAVE")
     caught_up(shop.server, replica)
     stop_replica(replica)
-    assert snapshot_position(there.settings) is None
+    assert plan_interval(there.settings) is None
     there.insert(4)
     assert sum(file.rows for file in there.delta().files) == 1
 
@@ -472,7 +472,7 @@ def test_an_interval_of_another_server_is_not_extracted(pair: tuple[Shop, Server
     shop, replica = pair
     shop.delta()
     shop.insert(3)
-    chosen = snapshot_position(shop.settings)
+    chosen = plan_interval(shop.settings)
     assert chosen is not None
     with pytest.raises(LoaderError) as caught:
         shop.at(replica).extract(chosen)
@@ -490,14 +490,14 @@ def test_a_run_that_goes_on_while_another_server_is_followed_stops(pair: tuple[S
     shop, replica = pair
     first = shop.delta()
     shop.insert(3, 4)
-    chosen = snapshot_position(shop.settings, "dag/1")
+    chosen = plan_interval(shop.settings, "dag/1")
     assert chosen is not None
     caught_up(shop.server, replica)
     stop_replica(replica)
     there = shop.at(replica)
     second = there.delta()
     assert (second.generation, sum(file.rows for file in second.files)) == ("0002", 2)
-    again = snapshot_position(there.settings, "dag/1")
+    again = plan_interval(there.settings, "dag/1")
     assert again is not None and (again.generation, again.start_seqno) == ("0002", second.start_seqno)
     for _ in range(2):
         with pytest.raises(Superseded, match="followed on another server since"):
@@ -530,7 +530,7 @@ def test_all_tables_can_be_loaded_again_where_the_log_does_not_go_on(shop: Shop)
     reset(shop)
     shop.insert(3)
     with pytest.raises(GapError):
-        snapshot_position(shop.settings)
+        plan_interval(shop.settings)
     found = pipeline.begin_again(shop.settings)
     assert (found.name, found.follows) == ("0002", Followed(name="0001", stop_seqno=stop))
     assert found.gap
@@ -548,7 +548,7 @@ def test_all_tables_can_be_loaded_again_where_the_log_does_not_go_on(shop: Shop)
 
 def test_intervals_that_cannot_be_staged_are_given_up_by_loading_all_again(shop: Shop) -> None:
     shop.insert(3)
-    planned = snapshot_position(shop.settings)
+    planned = plan_interval(shop.settings)
     assert planned is not None
     shop.run("FLUSH BINARY LOGS")
     shop.run("FLUSH BINARY LOGS")

@@ -18,16 +18,16 @@ from infra.servers import Server
 from infra.servers.process import wait_until
 from loader.errors import LoaderError
 from loader.extract.spec import TransportSettings
-from loader.job import failure
 from loader.model.position import Position
-from loader.pipeline import chain_of, snapshot_position
+from loader.pipeline import chain_of, plan_interval
 from loader.settings import IntervalLimits
-from loader.source.inspect import log_end
+from loader.source.server_facts import log_end
+from loader.spark.job import failure
 from loader.staging.documents import Manifest
-from loader.store.opening import open_store
-from loader.transport.connection import connected
+from loader.store.registry import open_store
+from loader.transport.server.connection import connected
 from tests.integration.pipeline.test_continuity import Shop, begun
-from tests.replicas import address_of
+from tests.support.replicas import address_of
 
 pytestmark = pytest.mark.integration
 
@@ -110,7 +110,7 @@ def test_a_server_that_is_killed_under_load(kind: str, fresh_server: StartServer
         for writer in writers:
             writer.goes_on(20)
         shop.delta()
-        chosen = snapshot_position(shop.settings) if number % 2 else None
+        chosen = plan_interval(shop.settings) if number % 2 else None
         with pymysql.connect(host=shop.server.host, port=shop.server.port, user="root") as open_one:
             with open_one.cursor() as cursor:
                 cursor.execute("BEGIN")
@@ -124,7 +124,7 @@ def test_a_server_that_is_killed_under_load(kind: str, fresh_server: StartServer
             shop.extract(chosen)
     for writer in writers:
         writer.stop()
-    while (chosen := snapshot_position(shop.settings)) and chosen.new:
+    while (chosen := plan_interval(shop.settings)) and chosen.new:
         shop.extract(chosen)
     chain = chain_of(shop.settings)
     generation = chain.require_generation()
@@ -176,7 +176,7 @@ def test_a_transaction_that_the_killed_server_had_half_written(
     begin = end_of(shop)
     shop.insert(2)
     end = end_of(shop)
-    planned = snapshot_position(shop.settings)
+    planned = plan_interval(shop.settings)
     shop.server.kill()
     log = shop.server.log_dir / end.file
     data = log.read_bytes()

@@ -17,14 +17,14 @@ from infra.servers import Server
 from infra.servers.process import wait_until
 from loader.errors import LoaderError
 from loader.extract.spec import TransportSettings
-from loader.job import failure
 from loader.model.position import Position
-from loader.pipeline import chain_of, snapshot_position
-from loader.source import inspect
+from loader.pipeline import chain_of, plan_interval
+from loader.source import server_facts
+from loader.spark.job import failure
 from loader.transport.base import LogLags
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.pipeline.test_continuity import Shop, begun
-from tests.replicas import address_of
+from tests.support.replicas import address_of
 
 pytestmark = pytest.mark.integration
 
@@ -46,7 +46,7 @@ class Seen:
 
     def end(self) -> Position:
         with connected(address_of(self.server)) as connection:
-            return inspect.log_end(connection)
+            return server_facts.log_end(connection)
 
     def settle(self) -> None:
         """MariaDB writes a checkpoint to a new file some time after it has begun it."""
@@ -94,7 +94,7 @@ def test_nothing_is_planned_of_a_newest_file_that_is_cut(seen: Seen) -> None:
     whole = path.read_bytes()
     for cut in [*range(0, start.logpos, 97), *range(start.logpos, stop.logpos)]:
         path.write_bytes(whole[:cut])
-        error = refused(lambda: snapshot_position(seen.shop.settings), stop.file)
+        error = refused(lambda: plan_interval(seen.shop.settings), stop.file)
         assert isinstance(error, LogLags) and error.retryable, f"cut at {cut}: {error!r}"
         assert seen.planned() == []
     path.write_bytes(whole)
@@ -104,7 +104,7 @@ def test_nothing_is_planned_of_a_newest_file_that_is_cut(seen: Seen) -> None:
 def test_nothing_is_staged_of_a_newest_file_that_is_cut(seen: Seen) -> None:
     seen.shop.insert(2, 3)
     seen.copy()
-    chosen = snapshot_position(seen.shop.settings)
+    chosen = plan_interval(seen.shop.settings)
     assert chosen is not None
     stop, staged = Position.parse(chosen.stop), seen.files_staged()
     path = seen.folder / stop.file
@@ -132,10 +132,10 @@ def test_no_interval_goes_over_a_file_that_is_cut(seen: Seen) -> None:
     whole = path.read_bytes()
     for cut in range(begin.logpos, len(whole)):
         path.write_bytes(whole[:cut])
-        assert isinstance(refused(lambda: snapshot_position(seen.shop.settings), begin.file), LogLags), f"cut at {cut}"
+        assert isinstance(refused(lambda: plan_interval(seen.shop.settings), begin.file), LogLags), f"cut at {cut}"
         assert seen.planned() == []
     path.write_bytes(whole)
-    chosen = snapshot_position(seen.shop.settings)
+    chosen = plan_interval(seen.shop.settings)
     assert chosen is not None
     if not chain_of(seen.shop.settings).require_generation().gtids:
         return

@@ -10,7 +10,14 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from infra.servers import Server, fetch, start_server
-from loader.materialise.events import Altered, Came, Emptied, Left, Made, events_of
+from loader.materialise.plan.ddl_events import (
+    RenamedFrom,
+    TableAltered,
+    TableCreated,
+    TableEmptied,
+    TableRemoved,
+    collect_events,
+)
 from loader.model.table import TableName
 from tests.integration.pipeline.nameless import begun
 
@@ -53,13 +60,15 @@ def test_statements_are_about_the_tables_that_the_rows_name(folding: Server, met
     events = {
         table: [
             type(one)
-            for one in events_of(TableName("nameless", table), [manifest], manifest.start_seqno, manifest.stop_seqno)
+            for one in collect_events(
+                TableName("nameless", table), [manifest], manifest.start_seqno, manifest.stop_seqno
+            )
         ]
         for table in ("a", "b", "moved", "fresh", "swapped", "quiet", "keyless", "other")
     }
     assert events == {
-        "a": [Emptied], "b": [Left], "moved": [Came], "fresh": [Made], "swapped": [Altered], "quiet": [Left],
-        "keyless": [Left], "other": [Came],
+        "a": [TableEmptied], "b": [TableRemoved], "moved": [RenamedFrom], "fresh": [TableCreated], "swapped": [TableAltered], "quiet": [TableRemoved],
+        "keyless": [TableRemoved], "other": [RenamedFrom],
     }  # fmt: skip
     assert {name for name, _ in shop.staged(manifest)} == {"nameless.fresh"}
     named = {name for barrier in manifest.barriers for name in barrier.tables}

@@ -10,13 +10,13 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.errors import UnsupportedError, UsageError
-from loader.extract.accounts import LEFT_OUT
+from loader.extract.accounting.accounts import LEFT_OUT
 from loader.model.table import TableName, TableSchema
 from loader.pipeline import chain_of
 from loader.staging.documents import Manifest
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.integration.pipeline.nameless import Shop, begun, log_end_of
-from tests.replicas import run
+from tests.support.replicas import run
 
 pytestmark = pytest.mark.integration
 
@@ -226,7 +226,7 @@ def test_a_table_that_is_loaded_anew_is_known_from_there_on(logged: tuple[Server
     assert shop.delta().left_out
     shop.run("ALTER TABLE nameless.quiet ADD w INT\nINSERT INTO nameless.quiet VALUES (2,2,2)")
     shop.run("INSERT INTO nameless.keyless VALUES (1,NULL)")
-    pipeline.snapshot_job(shop.settings, ("nameless.quiet",), again=True)
+    pipeline.read_tables_job(shop.settings, ("nameless.quiet",), again=True)
     shop.run(
         "INSERT INTO nameless.quiet VALUES (3,3,3)\nALTER TABLE nameless.quiet ADD x INT\nINSERT INTO nameless.quiet VALUES (4,4,4,4)"
     )

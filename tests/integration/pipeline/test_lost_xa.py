@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from loader.errors import UnsupportedError
-from loader.materialise.events import events_of
+from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
 from tests.integration.pipeline.test_continuity import StartServer, begun, purge, sizes
-from tests.replicas import run
+from tests.support.replicas import run
 
 pytestmark = pytest.mark.integration
 
@@ -38,8 +38,8 @@ def test_a_rollback_passes_and_a_commit_stops_the_tables(
     if outcome == "ROLLBACK":
         assert found.barriers == ()
         return
-    with pytest.raises(UnsupportedError, match="whose rows are in no log file at hand"):
-        events_of(ORDERS, [found], *after)
+    with pytest.raises(UnsupportedError, match="whose rows are in no available log file"):
+        collect_events(ORDERS, [found], *after)
     shop.insert(3)
     later = shop.delta()
-    assert events_of(ORDERS, [later], later.start_seqno, later.stop_seqno) == []
+    assert collect_events(ORDERS, [later], later.start_seqno, later.stop_seqno) == []

@@ -16,13 +16,13 @@ from loader.errors import RetryableError
 from loader.extract.spec import TransportSettings
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline import chain_of, known
-from loader.source.inspect import log_end
+from loader.pipeline import chain_of, table_registry
+from loader.source.server_facts import log_end
 from loader.staging.documents import Published
 from loader.staging.layout import published_key
 from loader.staging.schemas import SchemaStore
 from tests.integration.pipeline.nameless import Shop, begun, log_end_of
-from tests.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
+from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run, stop_replica
 
 pytestmark = pytest.mark.integration
 
@@ -148,7 +148,7 @@ def test_columns_are_those_where_the_log_begins(
             break
         return end
 
-    monkeypatch.setattr(known, "log_end", altered)
+    monkeypatch.setattr(table_registry, "log_end", altered)
     late = shop.settings.model_copy(update={"staging_root": f"file://{tmp_path}/late"})
     generation = pipeline.begin(late)
     assert generation.start == str(log_end_of(server))
@@ -161,7 +161,7 @@ def test_columns_are_those_where_the_log_begins(
         shop.run(f"ALTER TABLE nameless.swapped ADD z{next(numbers)} INT")
         return log_end(connection)
 
-    monkeypatch.setattr(known, "log_end", altering)
+    monkeypatch.setattr(table_registry, "log_end", altering)
     with pytest.raises(RetryableError, match="altered again and again"):
         pipeline.begin(shop.settings.model_copy(update={"staging_root": f"file://{tmp_path}/never"}))
 

@@ -10,14 +10,14 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.errors import UsageError
-from loader.extract.skipping import READ_BEFORE, SKIPPED
-from loader.pipeline import chain_of, snapshot_position
+from loader.extract.gtids.skipped_transactions import READ_BEFORE, SKIPPED
+from loader.pipeline import chain_of, plan_interval
 from loader.source.continuity import Errant
 from loader.staging.documents import Manifest
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.test_continuity import Shop
-from tests.replicas import address_of, options_of_replica, run
+from tests.support.replicas import address_of, options_of_replica, run
 from tests.unit.binlog.reading import fields, records
 
 pytestmark = pytest.mark.integration
@@ -130,7 +130,7 @@ def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
     there = shop.at(new)
     for _ in range(2):
         with pytest.raises(Errant, match="transactions of its own") as caught:
-            snapshot_position(there.settings)
+            plan_interval(there.settings)
     assert f"{ERRANT}:1" in caught.value.why
     assert f"loader follow --source shop --accept {ERRANT}:1" in caught.value.hint
     with pytest.raises(UsageError, match="not on this server"):

@@ -15,7 +15,7 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.extract.spec import TransportSettings
-from loader.pipeline import IntervalChosen, chain_of, snapshot_position, unfinished
+from loader.pipeline import IntervalChosen, chain_of, plan_interval, unfinished
 from loader.settings import SourceSettings
 from loader.staging.documents import Manifest, Plan
 from tests.integration.pipeline.conftest import Source
@@ -43,13 +43,13 @@ def publish(settings: SourceSettings, start_seqno: int) -> None:
 
 
 def test_a_quiet_source_plans_nothing_and_its_log_end_is_known(source: Source) -> None:
-    assert snapshot_position(source.settings) is None
+    assert plan_interval(source.settings) is None
     source.insert(1)
-    first = snapshot_position(source.settings)
+    first = plan_interval(source.settings)
     assert first is not None and first.new and first.stop == str(source.end())
     publish(source.settings, first.start_seqno)
     for _ in range(2):
-        assert snapshot_position(source.settings) == first.model_copy(update={"new": False})
+        assert plan_interval(source.settings) == first.model_copy(update={"new": False})
         assert len(plans(source.settings)) == 1
     assert pipeline.status(source.settings).log_end == str(source.end()) == first.stop
     source.insert(2)
@@ -61,12 +61,12 @@ def test_a_quiet_source_plans_nothing_and_its_log_end_is_known(source: Source) -
 def test_a_quiet_source_whose_files_are_read_in_place_plans_nothing(mysql_server: Server, source: Source) -> None:
     files = TransportSettings(kind="file", server=source.settings.server, path=str(mysql_server.log_dir))
     settings = source.settings.model_copy(update={"transport": files})
-    assert snapshot_position(settings) is None
+    assert plan_interval(settings) is None
     source.insert(1)
-    first = snapshot_position(settings)
+    first = plan_interval(settings)
     assert first is not None and first.new
     publish(settings, first.start_seqno)
-    assert snapshot_position(settings) == first.model_copy(update={"new": False})
+    assert plan_interval(settings) == first.model_copy(update={"new": False})
 
 
 def test_a_backlog_becomes_intervals_that_are_done_one_by_one(source: Source) -> None:
@@ -74,7 +74,7 @@ def test_a_backlog_becomes_intervals_that_are_done_one_by_one(source: Source) ->
     source.server.run("FLUSH BINARY LOGS")
     source.insert(*range(5, 10))
     settings = source.limited(transactions=3)
-    first = snapshot_position(settings)
+    first = plan_interval(settings)
     made = plans(settings)
     assert first is not None and first.new
     assert len(made) == 4
@@ -82,7 +82,7 @@ def test_a_backlog_becomes_intervals_that_are_done_one_by_one(source: Source) ->
     assert [plan.start_seqno for plan in made] == [one.start_seqno for one in unfinished(settings)]
     given = []
     while unfinished(settings):
-        chosen = snapshot_position(settings)
+        chosen = plan_interval(settings)
         assert chosen is not None
         given.append(chosen.start_seqno)
         publish(settings, chosen.start_seqno)
@@ -95,25 +95,25 @@ def test_runs_of_an_orchestrator_get_one_interval_after_the_other_and_their_own_
     settings = source.limited(transactions=1)
     given = []
     for number in range(4):
-        chosen = snapshot_position(settings, run=f"dag/{number}")
+        chosen = plan_interval(settings, run=f"dag/{number}")
         assert chosen is not None
         given.append(chosen.start_seqno)
-        assert snapshot_position(settings, run=f"dag/{number}") == chosen.model_copy(update={"new": False})
+        assert plan_interval(settings, run=f"dag/{number}") == chosen.model_copy(update={"new": False})
         publish(settings, chosen.start_seqno)
     assert given == [plan.start_seqno for plan in plans(settings)]
-    assert [snapshot_position(settings, run=f"dag/{number}").start_seqno for number in range(4)] == given  # type: ignore[union-attr]
+    assert [plan_interval(settings, run=f"dag/{number}").start_seqno for number in range(4)] == given  # type: ignore[union-attr]
 
 
 def test_limits_that_changed_count_from_the_next_plan_on(source: Source) -> None:
     source.insert(1, 2)
-    snapshot_position(source.limited(transactions=1))
+    plan_interval(source.limited(transactions=1))
     made = plans(source.settings)
     source.insert(3, 4)
-    assert snapshot_position(source.settings) is not None
+    assert plan_interval(source.settings) is not None
     assert plans(source.settings) == made
     for plan in made:
         publish(source.settings, plan.start_seqno)
-    snapshot_position(source.settings)
+    plan_interval(source.settings)
     assert [plan.stop for plan in plans(source.settings)] == [made[0].stop, made[1].stop, str(source.end())]
 
 
@@ -123,7 +123,7 @@ def test_all_who_plan_at_once_agree(source: Source) -> None:
 
     def race(number: int) -> IntervalChosen | None:
         meeting.wait()
-        return snapshot_position(source.limited(transactions=1 + number % 3))
+        return plan_interval(source.limited(transactions=1 + number % 3))
 
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(race, range(6)))
@@ -132,15 +132,15 @@ def test_all_who_plan_at_once_agree(source: Source) -> None:
     assert {one.stop for one in found if one} == {made[0].stop}
     for plan in made:
         publish(source.settings, plan.start_seqno)
-    snapshot_position(source.settings)
+    plan_interval(source.settings)
     assert plans(source.settings)[-1].stop == str(source.end())
 
 
 _PROGRAM = """
 import sys
-from loader.pipeline import snapshot_position
+from loader.pipeline import plan_interval
 from loader.settings import SourceSettings
-snapshot_position(SourceSettings.model_validate_json(sys.argv[1]))
+plan_interval(SourceSettings.model_validate_json(sys.argv[1]))
 """
 
 
@@ -156,7 +156,7 @@ def test_planning_that_is_killed_is_taken_up(source: Source, point: str) -> None
     before = plans(settings)
     assert len(before) == (point == "plan.after")
     while len(plans(settings)) < 3:
-        chosen = snapshot_position(settings)
+        chosen = plan_interval(settings)
         assert chosen is not None
         publish(settings, chosen.start_seqno)
     made = plans(settings)
@@ -169,7 +169,7 @@ def test_planning_that_slept_while_others_went_on_changes_nothing(source: Source
     sleeper = process(source.limited(transactions=1), LOADER_FAILPOINT="plan.before:stop")
     stopped(sleeper.pid)
     source.insert(4)
-    assert snapshot_position(source.settings) is not None
+    assert plan_interval(source.settings) is not None
     made = plans(source.settings)
     assert [plan.stop for plan in made] == [str(source.end())]
     sleeper.send_signal(signal.SIGCONT)
@@ -189,5 +189,5 @@ def stopped() -> Stopped:
 
 def test_tables_are_read_anew_from_the_end_of_the_log_on(source: Source) -> None:
     source.insert(1)
-    specs = [pipeline.snapshot_job(source.settings, again=again).spec.model_dump() for again in (False, True)]
+    specs = [pipeline.read_tables_job(source.settings, again=again).spec.model_dump() for again in (False, True)]
     assert [spec["not_before"] for spec in specs] == ["", str(source.end())]

@@ -8,15 +8,15 @@ import pytest
 
 from loader import pipeline
 from loader.errors import UnsupportedError
-from loader.materialise.events import events_of
+from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
 from loader.source.schemas import find_tables, read_schemas
 from loader.staging.filters import Captured
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.conftest import StartServer
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.nameless import Shop
-from tests.replicas import address_of, run
+from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration
 
@@ -78,7 +78,7 @@ def test_the_cure_of_a_table_that_keeps_its_history(made: str, fresh_server: Sta
     manifest = shop.delta()
     if made.startswith("CREATE"):
         with pytest.raises(UnsupportedError) as caught:
-            events_of(table, [manifest], 0, manifest.stop_seqno)
+            collect_events(table, [manifest], 0, manifest.stop_seqno)
         assert "tables.exclude" in caught.value.hint
         assert f"ALTER TABLE {table} DROP SYSTEM VERSIONING" in caught.value.hint
     with connected(shop.settings.server) as connection:

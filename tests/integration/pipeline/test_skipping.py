@@ -15,9 +15,9 @@ from loader import pipeline
 from loader.extract.spec import TransportSettings
 from loader.pipeline import chain_of
 from loader.staging.documents import Manifest, Skip
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from loader.transport import dump
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.test_continuity import Shop, StartServer, address_of, replicating, run
 from tests.unit.binlog.reading import fields, records
@@ -181,11 +181,11 @@ def test_a_marker_table_that_is_touched_first_or_last(server: Server, compressed
 def test_a_changed_configuration_counts_from_the_next_plan_on(server: Server, tmp_path: Path) -> None:
     shop = source(server, tmp_path, "shop")
     transaction(server, "INSERT INTO shop.orders VALUES (1, 'x')", MARK)
-    chosen = pipeline.snapshot_position(shop.settings)
+    chosen = pipeline.plan_interval(shop.settings)
     assert chosen
     changed = shop.settings.model_copy(update={"skip": Skip(marker_tables=("loader.marker",))})
     after = Shop(server, changed)
-    assert pipeline.snapshot_position(changed) == chosen.model_copy(update={"new": False})
+    assert pipeline.plan_interval(changed) == chosen.model_copy(update={"new": False})
     first = after.extract(chosen)
     transaction(server, "INSERT INTO shop.orders VALUES (2, 'x')", MARK)
     insert(server, 3)

@@ -10,13 +10,13 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.errors import UnsupportedError
-from loader.materialise.events import events_of
+from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
 from loader.staging.documents import Manifest
 from tests.conftest import StartServer
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.nameless import Shop
-from tests.replicas import address_of, run
+from tests.support.replicas import address_of, run
 
 pytestmark = pytest.mark.integration
 
@@ -96,10 +96,10 @@ def test_a_statement_stops_the_tables_that_it_may_have_changed(shop: Shop) -> No
         for table in (a, b):
             if expected == [()] or (expected and table == a):
                 with pytest.raises(UnsupportedError, match="rows were changed by a statement") as caught:
-                    events_of(table, [manifest], 0, manifest.stop_seqno)
+                    collect_events(table, [manifest], 0, manifest.stop_seqno)
                 assert f"loader initial-load --table {table} --again" in caught.value.hint
             else:
-                assert events_of(table, [manifest], 0, manifest.stop_seqno) == []
+                assert collect_events(table, [manifest], 0, manifest.stop_seqno) == []
 
 
 def test_a_trigger_that_is_dropped_before_the_plan_is_made_counts(shop: Shop) -> None:
@@ -154,8 +154,8 @@ def test_rows_that_mariadb_logs_and_takes_back(fresh_server: StartServer, tmp_pa
     ]
     assert staged(shop, first) == {"a": ["1"], "audit": ["1"], "b": ["1"], "m": ["1", "2"]}
     with pytest.raises(UnsupportedError, match="logged and then rolled back"):
-        events_of(TableName("nameless", "audit"), [first], 0, first.stop_seqno)
-    assert events_of(TableName("nameless", "m"), [first], 0, first.stop_seqno) == []
+        collect_events(TableName("nameless", "audit"), [first], 0, first.stop_seqno)
+    assert collect_events(TableName("nameless", "m"), [first], 0, first.stop_seqno) == []
     run(shop.server, "XA COMMIT 'x'")
     second = shop.delta()
     assert [(one.statement, one.tables) for one in second.barriers] == [("ROLLBACK TO `s`", ("nameless.b",))]

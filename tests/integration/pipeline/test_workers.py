@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader.errors import GapError
-from loader.extract.run import again, extract
+from loader.extract.extraction import again, extract
 from loader.extract.workers import Tasks, Threads, Workers, workers_of
-from loader.job import carried, failure
-from loader.pipeline import chain_of, extract_job, snapshot_position
+from loader.pipeline import chain_of, extract_job, plan_interval
+from loader.spark.job import carried, failure
 from tests.integration.pipeline.test_continuity import Shop, shop
-from tests.spark import jars, settings, spark
+from tests.support.spark import jars, settings, spark
 
 pytestmark = pytest.mark.integration
 
@@ -26,7 +26,7 @@ def test_they_stage_the_same(shop: Shop, spark: SparkSession) -> None:
     shop.run(
         "FLUSH BINARY LOGS", "CREATE TABLE shop.more (id INT PRIMARY KEY)", "INSERT INTO shop.more VALUES (1), (2)"
     )
-    chosen = snapshot_position(shop.settings)
+    chosen = plan_interval(shop.settings)
     assert chosen is not None
     spec = cast("Any", extract_job(shop.settings, chosen.start_seqno).spec)
     assert extract(Tasks(spark), spec).status == "staged"

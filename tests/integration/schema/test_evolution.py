@@ -20,12 +20,12 @@ from loader.errors import UnsupportedError
 from loader.model.position import Position
 from loader.model.table import TableSchema
 from loader.schema.changes import Altered
-from loader.schema.evolution import STRICT, Added, Evolution, Kept, Step, evolve
+from loader.schema.evolution import STRICT, ColumnOrigin, ConstantOrigin, Evolution, Step, evolve
 from loader.schema.history import SchemaHistory
-from loader.schema.reading import table_changes
+from loader.schema.statement_reader import table_changes
 from loader.source.schemas import read_schemas
 from loader.staging.documents import Barrier
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Row, Source, Staged, name_of, table_rows
 from tests.integration.schema.alters import MODES, Alters
 from tests.integration.schema.test_type_changes import in_spark
@@ -125,11 +125,11 @@ def differences(one: Altering, told: Evolution) -> list[str]:
     olds, news = ([column.name for column in schema.columns] for schema in (one.old, one.new))
     if set(one.before) != set(one.after):
         origin = told.origins["id"]
-        return [] if isinstance(origin, Kept) and origin.numbered and "0" in one.before else ["other rows"]
+        return [] if isinstance(origin, ColumnOrigin) and origin.numbered and "0" in one.before else ["other rows"]
     for key, row in one.after.items():
         for column, text in zip(one.new.columns, row, strict=True):
             origin = told.origins[column.name]
-            if isinstance(origin, Added):
+            if isinstance(origin, ConstantOrigin):
                 same, was = origin.text == text, origin.text
             else:
                 was = one.before[key][olds.index(origin.old)]
@@ -140,7 +140,7 @@ def differences(one: Altering, told: Evolution) -> list[str]:
     return wrong
 
 
-def spared(origin: Kept, was: str | None) -> bool:
+def spared(origin: ColumnOrigin, was: str | None) -> bool:
     if was is None:
         return origin.numbered or origin.dated
     spaces = origin.longest is not None and len(was) > origin.longest and was.endswith(" ")
@@ -170,10 +170,10 @@ def check_history(history: SchemaHistory, staged: Staged, one: Altering, count: 
     """The history knows the schema of the last row, but for a longer text that CONVERT TO CHARACTER SET may have made."""
     for barrier in staged.manifest.barriers:
         changes = table_changes(barrier.statement, barrier.database, barrier.sql_mode, barrier.mariadb)
-        history.follow(barrier.seqno, barrier.position, changes, barrier.statement)
+        history.apply(barrier.seqno, barrier.position, changes, barrier.statement)
     known = history.versions(one.new.name)[-1].schema
     if known is None:
-        count[f"history: {history.now(one.new.name).unknown[:20]}"] += 1
+        count[f"history: {history.latest(one.new.name).unreadable_why[:20]}"] += 1
         return
     count["history"] += 1
     assert known.key == one.new.key

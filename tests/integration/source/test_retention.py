@@ -10,13 +10,13 @@ import pytest
 
 from infra.servers import NEW_MARIADB, Server
 from infra.servers.process import wait_until
-from loader.source.inspect import query
 from loader.source.retention import Runway, begun, read_runway
-from loader.transport.address import ServerAddress
+from loader.source.server_facts import query
 from loader.transport.base import Transport
-from loader.transport.connection import connected, log_sizes
 from loader.transport.file import FileTransport
 from loader.transport.network import NetworkTransport
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected, log_sizes
 from tests.conftest import StartServer
 
 pytestmark = pytest.mark.integration

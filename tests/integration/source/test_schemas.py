@@ -10,16 +10,16 @@ import pytest
 from loader.errors import UnsupportedError, UsageError
 from loader.model.table import TableName, TableSchema
 from loader.schema.history import SchemaHistory
-from loader.schema.reading import table_changes
-from loader.source.every import read_tables
+from loader.schema.statement_reader import table_changes
+from loader.source.bulk_schemas import read_tables
 from loader.source.schemas import find_tables, labels_of, read_key, read_schemas
 from tests.conftest import StartServer
-from tests.integration.snapshot import more_values
-from tests.integration.snapshot.source_server import SourceServer
+from tests.integration.initial_load import more_values
+from tests.integration.initial_load.source_server import SourceServer
 
 pytestmark = pytest.mark.integration
 
-EVERY_TYPE = (Path(__file__).parents[1] / "snapshot" / "every_type.sql").read_text()
+EVERY_TYPE = (Path(__file__).parents[1] / "initial_load" / "every_type.sql").read_text()
 
 KEYS = {
     "(a INT, b INT, c INT, PRIMARY KEY (c, a))": ("c", "a"),
@@ -63,11 +63,11 @@ def check_statement(source: SourceServer, found: TableSchema, statement: str) ->
     """CREATE TABLE tells the same schema, or that a unique key may be the key."""
     history = SchemaHistory({source.schema: "utf8mb4"})
     mariadb = source.kind == "mariadb"
-    history.follow(1, "log.000001:1", table_changes(statement, source.schema, 0, mariadb), statement)
-    told = history.now(found.name)
+    history.apply(1, "log.000001:1", table_changes(statement, source.schema, 0, mariadb), statement)
+    told = history.latest(found.name)
     assert told.schema is not None, told.why
     assert told.schema.columns == found.columns
-    assert told.schema.key == found.key or "UNIQUE" in told.unknown
+    assert told.schema.key == found.key or "UNIQUE" in told.unreadable_why
 
 
 def test_every_type(source: SourceServer) -> None:

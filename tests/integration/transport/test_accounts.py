@@ -8,12 +8,12 @@ import pytest
 
 from loader.errors import SourceUnavailable
 from loader.model.position import Interval
-from loader.transport.address import ServerAddress
-from loader.transport.connection import AccessDenied
 from loader.transport.network import NetworkTransport
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import AccessDenied
 from tests.conftest import StartServer
 from tests.integration.binlog.source import Source, extracted
-from tests.integration.snapshot.test_tls import certificate
+from tests.integration.initial_load.test_tls import certificate
 
 pytestmark = pytest.mark.integration
 ACCOUNTS = {

@@ -13,9 +13,9 @@ from infra.servers.process import wait_until
 from loader.errors import BinlogFormatError, GapError, LoaderError, SourceUnavailable
 from loader.model.position import Interval, Position
 from loader.transport import network
-from loader.transport.address import ServerAddress
 from loader.transport.base import LogFile
 from loader.transport.network import NetworkTransport
+from loader.transport.server.address import ServerAddress
 from tests.conftest import StartServer
 from tests.integration.binlog.source import Source, extracted
 from tests.integration.transport.proxy import Proxy, breaking

@@ -19,9 +19,9 @@ from loader.errors import UsageError
 from loader.model.position import Interval, Position
 from loader.source.continuity import check_log_holds
 from loader.transport.base import Transport
-from loader.transport.connection import connected, log_sizes
 from loader.transport.file import FileTransport
 from loader.transport.keys import KeyFiles
+from loader.transport.server.connection import connected, log_sizes
 from tests.integration.binlog.source import Source, extracted
 from tests.integration.transport.keyrings import encrypting_mariadb, encrypting_mysql
 

@@ -10,9 +10,9 @@ from infra.servers import Server
 from infra.servers.process import wait_until
 from loader.model.gtid import parse_gtid_set
 from loader.model.position import Interval
-from loader.reader.files import in_folder
-from loader.reader.locate import Locator
-from loader.reader.places import After
+from loader.reader.files.log_files import in_folder
+from loader.reader.seek.position_spec import After
+from loader.reader.seek.seek import Locator
 from loader.reader.server import ServerFiles
 from loader.reader.uri import resolve
 from loader.transport import dump

@@ -10,15 +10,15 @@ from pymysql.connections import Connection
 
 from infra.servers import NEW_MARIADB
 from loader.errors import UsageError
-from loader.snapshot.reader import ResultReader, prepare_session
-from loader.source.every import read_tables
-from loader.source.inspect import WrongSettings, check_settings, query
+from loader.initial_load.result_set.reader import ResultReader, prepare_session
+from loader.source.bulk_schemas import read_tables
 from loader.source.schemas import find_tables, read_key, read_schemas
-from loader.transport.connection import log_sizes
-from loader.transport.session import COMMON, set_variables
+from loader.source.server_facts import WrongSettings, check_settings, query
+from loader.transport.server.connection import log_sizes
+from loader.transport.server.session import COMMON, set_variables
 from tests.conftest import StartServer
-from tests.integration.snapshot.loading import plan_of, read_chunks
-from tests.integration.snapshot.source_server import SourceServer
+from tests.integration.initial_load.loading import plan_of, read_chunks
+from tests.integration.initial_load.source_server import SourceServer
 
 pytestmark = pytest.mark.integration
 

@@ -12,10 +12,10 @@ import pytest
 
 from infra.servers.process import wait_until
 from loader.errors import SourceUnavailable
-from loader.source.inspect import query
-from loader.transport.connection import connected
+from loader.source.server_facts import query
+from loader.transport.server.connection import connected
 from tests.conftest import StartServer
-from tests.replicas import address_of
+from tests.support.replicas import address_of
 
 pytestmark = pytest.mark.integration
 

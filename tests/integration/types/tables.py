@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from loader.binlog.index import Walk
-from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Stager
+from loader.binlog.table_registry import TableRegistry
 from loader.model.position import Position
 from loader.model.table import TableSchema
-from loader.reader.walking import log_bytes
+from loader.reader.files.log_walk import log_bytes
 from loader.source.schemas import read_schemas
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Row, Source, name_of, table_rows
 from tests.integration.types.kind import Kind
 from tests.unit.binlog.reading import fields, records

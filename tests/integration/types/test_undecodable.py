@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.extract.accounts import UNREADABLE
+from loader.extract.accounting.accounts import UNREADABLE
 from tests.integration.binlog.source import Source
 
 pytestmark = pytest.mark.integration

@@ -9,15 +9,15 @@ import pytest
 
 from loader.config import Config
 from loader.errors import UnsupportedError
-from loader.materialise.events import events_of
-from loader.materialise.timeline import Standing, Timeline, unfold
+from loader.materialise.plan.ddl_events import collect_events
+from loader.materialise.plan.timeline import TableState, Timeline, build_timeline
 from loader.model.position import Position
 from loader.model.table import TableSchema
-from loader.pipeline import begin, chain_of, snapshot_position
+from loader.pipeline import begin, chain_of, plan_interval
 from loader.settings import IntervalLimits
 from loader.source.schemas import read_schemas, read_untold
 from loader.staging.documents import Manifest, Plan
-from loader.transport.connection import connected
+from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Source, name_of
 from tests.integration.types.kinds import Kind, times
 from tests.integration.types.tables import TypedTable, run
@@ -39,7 +39,7 @@ def untold(source: Source) -> list[TableSchema]:
 
 def planned(source: Source, folder: Path) -> Plan:
     """The plan of the interval from the last call of `begin` on."""
-    chosen = snapshot_position(settings(source, folder))
+    chosen = plan_interval(settings(source, folder))
     assert chosen
     chain = chain_of(settings(source, folder))
     return chain.require_plan(chosen.generation, chosen.start_seqno)
@@ -100,7 +100,7 @@ def test_a_table_that_is_altered_in_a_later_of_several_planned_intervals_is_neve
     source.run("INSERT INTO ids VALUES (1, 'sixteen bytes...')", "ALTER TABLE ids MODIFY b UUID")
     source.run("INSERT INTO ids VALUES (2, '123e4567-e89b-12d3-a456-426614174000')")
     several = settings(source, tmp_path / "plans").model_copy(update={"interval": IntervalLimits(transactions=1)})
-    snapshot_position(several)
+    plan_interval(several)
     chain = chain_of(several)
     plans = chain.plans(chain.require_generation())
     assert [len(plan.known()) for plan in plans] == [1, 1, 1]
@@ -111,20 +111,20 @@ def test_a_table_that_is_altered_in_a_later_of_several_planned_intervals_is_neve
     # What was BINARY in the first interval is staged as the UUID that it became later; and the merge takes neither.
     for some in (manifests[:1], manifests):
         with pytest.raises(UnsupportedError):
-            _timeline(Standing(recorded, before), some)
+            _timeline(TableState(recorded, before), some)
     # Loaded again behind the alteration it goes on.
     with connected(source.address) as connection:
         (altered,) = read_schemas(connection, [name])
-    timeline = _timeline(Standing(altered, manifests[1].stop_seqno), manifests[2:])
+    timeline = _timeline(TableState(altered, manifests[1].stop_seqno), manifests[2:])
     assert [sum(file.rows for file in epoch.files) for epoch in timeline.epochs] == [0, 1]
 
 
-def _timeline(standing: Standing, manifests: Sequence[Manifest]) -> Timeline:
+def _timeline(standing: TableState, manifests: Sequence[Manifest]) -> Timeline:
     if standing.schema is None:
         raise ValueError("the table is known")
     name, target = standing.schema.name, manifests[-1].stop_seqno
-    events = events_of(name, manifests, standing.applied, target)
-    return unfold(name, standing, target, manifests, events, lambda *_: None, lambda *_: False)
+    events = collect_events(name, manifests, standing.applied, target)
+    return build_timeline(name, standing, target, manifests, events, lambda *_: None, lambda *_: False)
 
 
 def _ends(plan: Plan) -> tuple[Position, Position]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from loader.binlog import codepages
+from loader.binlog.values import codepages
 from tests.integration.types.kind import Kind, Make
 
 _SPECIAL = r"""'a"b\\c\n\r\0\t,\'\Z;|', '\\N', '"', ' lead and trail ', '\\\\n', 'NULL', '', '""', '\\'"""
@@ -78,7 +78,7 @@ _known: dict[str, list[bytes]] = {}
 
 def _sequences(charset: str) -> list[bytes]:
     if charset not in _known:
-        codes = codepages.table_of(charset)
+        codes = codepages.codepage_of(charset)
         every = zip(codepages.sequences(charset), codes.tolist(), strict=True)
         _known[charset] = [raw for raw, code in every if code]
     return _known[charset]

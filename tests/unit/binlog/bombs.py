@@ -13,7 +13,7 @@ from pathlib import Path
 
 import zstandard
 
-from loader.binlog.compressed import BLOCK
+from loader.binlog.events.compressed_events import BLOCK
 from tests.unit.binlog.builder import WRITE, LogBuilder, packed
 from tests.unit.binlog.fields import Field, Table, blob, compressed_blob, integer, json, varchar
 from tests.unit.binlog.reading import Staged, outcome

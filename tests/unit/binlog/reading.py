@@ -11,13 +11,13 @@ import numpy as np
 
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.binlog.index import LogIndex, Walk
-from loader.binlog.registry import TableRegistry
 from loader.binlog.stager import Counts, Stager
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import LoaderError
-from loader.extract.blocks import Window, windows
-from loader.extract.span import LogRange
+from loader.extract.log_ranges import LogRange
+from loader.extract.windows import Window, windows
 from loader.model.table import TableName, TableSchema
-from loader.reader.walking import LogBytes, log_bytes
+from loader.reader.files.log_walk import LogBytes, log_bytes
 
 FILE = "binlog.000001"
 UNIT = 10**12
@@ -85,13 +85,15 @@ def staged(
     room: int = _ROOM,
     shift: int = 0,
     nameless: bool = False,
-    hexed: bool = False,
+    hex_fallback: bool = False,
     mariadb: bool = False,
     known: TableSchema | None = None,
 ) -> Staged:
     """All of a log, by way of an output block of `room` bytes."""
     form = read_format(log[:HEAD_BYTES], FILE)
-    registry = TableRegistry(captured, mariadb=mariadb, known=lambda _: known, nameless=nameless, hexed=hexed)
+    registry = TableRegistry(
+        captured, mariadb=mariadb, known=lambda _: known, nameless=nameless, hex_fallback=hex_fallback
+    )
     result = Staged(_walk(log, blocks, registry))
 
     def write(schema: TableSchema, lines: memoryview) -> None:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loader.binlog.codepages import SINGLE, WITH_PAIRS, covered, decoded, sequences, table_of
+from loader.binlog.values.codepages import SINGLE, WITH_PAIRS, codepage_of, decode_text, is_supported, sequences
 from loader.errors import DataError
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import ASCII, BINARY, Field, Table, blob, char, geometry, integer, varchar, vector
 from tests.unit.binlog.reading import staged
 from tests.unit.binlog.test_floats import expected_float
-from tests.unit.binlog.test_texts import column, quoted
+from tests.unit.binlog.test_quoted_text import column, quoted
 
 MANY = settings(max_examples=60, deadline=None)
 COLLATIONS = {
@@ -35,14 +35,14 @@ UCS2, UTF16, UTF16LE, UTF32 = 35, 54, 56, 60
 def test_every_set_has_a_table_of_its_sequences() -> None:
     assert set(COLLATIONS) == {*SINGLE, *WITH_PAIRS}
     assert len(COLLATIONS) == 33
-    assert all(len(table_of(name)) == len(sequences(name)) and covered(name) for name in COLLATIONS)
-    assert covered("utf8mb4")
-    assert not covered("collation 999")
+    assert all(len(codepage_of(name)) == len(sequences(name)) and is_supported(name) for name in COLLATIONS)
+    assert is_supported("utf8mb4")
+    assert not is_supported("collation 999")
 
 
 @pytest.mark.parametrize("charset", SAME)
 def test_sets_that_python_knows_as_the_servers_do(charset: str) -> None:
-    for raw, code in zip(sequences(charset), table_of(charset).tolist(), strict=True):
+    for raw, code in zip(sequences(charset), codepage_of(charset).tolist(), strict=True):
         try:
             expected = raw.decode(SAME[charset])
         except UnicodeDecodeError:
@@ -52,15 +52,15 @@ def test_sets_that_python_knows_as_the_servers_do(charset: str) -> None:
 
 @pytest.mark.parametrize("charset", COLLATIONS)
 def test_every_character_and_every_sequence_that_is_none(charset: str) -> None:
-    known = table_of(charset) != 0
+    known = codepage_of(charset) != 0
     known[0] = True
     raws = sequences(charset)
-    texts = [chr(code) for code in table_of(charset).tolist()]
+    texts = [chr(code) for code in codepage_of(charset).tolist()]
     good = [n for n in range(len(raws)) if known[n]]
     whole = [b"".join(raws[n] for n in good[at : at + 100]) for at in range(0, len(good), 100)]
     wanted = [quoted("".join(texts[n] for n in good[at : at + 100])) for at in range(0, len(good), 100)]
     assert column(varchar("v", 400, COLLATIONS[charset]), *whole) == wanted
-    assert [decoded(charset, raw) for raw in whole[:3]] == [
+    assert [decode_text(charset, raw) for raw in whole[:3]] == [
         "".join(texts[n] for n in good[at : at + 100]) for at in (0, 100, 200)
     ][: len(whole)]
     field = blob("t", 2, COLLATIONS[charset])
@@ -75,7 +75,7 @@ def test_every_character_and_every_sequence_that_is_none(charset: str) -> None:
 
 @pytest.mark.parametrize("charset", WITH_PAIRS)
 def test_a_text_that_ends_inside_a_character(charset: str) -> None:
-    table = table_of(charset)
+    table = codepage_of(charset)
     for raw, code in zip(sequences(charset), table.tolist(), strict=True):
         if code and len(raw) > 1 and raw[-1] in {0xA1, 0xFE, 0x30}:
             with pytest.raises(DataError):
@@ -89,7 +89,7 @@ def test_kernel_and_labels_agree_on_any_bytes(values: list[bytes], charset: str)
     field = varchar("v", 400, COLLATIONS[charset])
     for value in values:
         try:
-            expected = quoted(decoded(charset, value))
+            expected = quoted(decode_text(charset, value))
         except UnicodeDecodeError:
             with pytest.raises(DataError):
                 column(field, value)
@@ -180,7 +180,7 @@ def test_a_geometry_is_the_hex_of_srid_and_wkb() -> None:
 @pytest.mark.parametrize("mariadb", [False, True])
 @pytest.mark.parametrize("listed", [False, True])
 def test_geometry_and_vector_count_as_their_servers_count_them(mariadb: bool, listed: bool) -> None:
-    from loader.binlog.tablemap import read_table_map
+    from loader.binlog.events.table_map import read_table_map
 
     fields: list[Field] = [varchar("a", 9, 28), geometry("g", BINARY if mariadb else None), varchar("b", 9, 9)]
     fields += [varchar("w", 9, BINARY) if mariadb else vector("w"), varchar("c", 9, 7), varchar("d", 9, 28)]

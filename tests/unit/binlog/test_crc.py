@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from loader.binlog.crc import crc32
-from loader.binlog.jit import kernel
+from loader.binlog.native.compiler import kernel
+from loader.binlog.native.crc import crc32
 
 
 @kernel("uint32(uint8[::1], int64, int64)")

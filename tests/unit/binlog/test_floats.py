@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from loader.binlog.floats import put_double, put_float
-from loader.binlog.jit import kernel
+from loader.binlog.native.compiler import kernel
+from loader.binlog.values.floats import put_double, put_float
 
 Ints = NDArray[np.uint64]
 _LONGEST = 48

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from loader.binlog import index as indexes
 from loader.binlog import walk as w
-from loader.binlog.compressed import plain_event
-from loader.binlog.fragments import Group, row_event
+from loader.binlog.events.compressed_events import uncompress_event
+from loader.binlog.events.fragments import Group, row_event
 from loader.errors import BinlogFormatError, LoaderError, UnsupportedError
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar
 from tests.unit.binlog.fragments import bodies, fragmented, of, of_bytes, parts_of, without_seqno, written
 from tests.unit.binlog.reading import outcome, staged, walked
-from tests.unit.binlog.test_compressed import payload, zipped
+from tests.unit.binlog.test_compressed_events import payload, zipped
 
 ORDERS = Table("shop", "orders", (integer("id"), varchar("name", 4000)))
 ITEMS = Table("shop", "items", (integer("id"), integer("line")), key=(0, 1))
@@ -126,7 +126,7 @@ def test_rows_that_the_server_left_uncompressed_under_a_compressed_type(most: in
     for header, body in parts_of(fragmented(compressed_log(), of(1)), of(1)):
         if header[4] == 172:
             event = body[17:]
-            whole = plain_event(event[4], event[:19], event[19:])
+            whole = uncompress_event(event[4], event[:19], event[19:])
             whole = whole[:4] + event[4:5] + whole[5:]
             parts += [(header, each) for each in bodies(whole, of_bytes(most)(whole))]
         else:

@@ -10,7 +10,7 @@ import pytest
 
 from loader.binlog.format import HEAD_BYTES, read_format
 from loader.binlog.index import Walk
-from loader.binlog.registry import TableRegistry
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import DataError, LoaderError
 from loader.model.table import SchemaVersion, TableSchema
 from tests.unit.binlog.builder import LogBuilder
@@ -40,7 +40,7 @@ def read(log: bytes, registry: TableRegistry) -> list[list[str | None]]:
     stager = GuardedStager(registry, FILE, 1, form.checksum, 0, False, lambda _, lines: found.append(bytes(lines)))
     stager.give_room(1 << 16)
     timing = stager.timing(index.transactions)
-    stager.stage(np.frombuffer(log, np.uint8).copy(), 0, registry.settled(index.rows, timing.seqnos), timing)
+    stager.stage(np.frombuffer(log, np.uint8).copy(), 0, registry.assign_programs(index.rows, timing.seqnos), timing)
     return [fields(line)[5:] for line in records(b"".join(found))]
 
 
@@ -117,16 +117,16 @@ def test_rows_under_one_table_map_have_the_columns_of_their_transaction() -> Non
     registry = TableRegistry(everything, versions=lambda _: versions)
     assert len(read(until, registry)) == 3
     assert [program.schema for program in registry.programs] == [full(), renamed]
-    assert registry.alike[:2].tolist() == [0, 1]
-    assert registry.unread == {}
+    assert registry.schema_numbers[:2].tolist() == [0, 1]
+    assert registry.unstaged == {}
     registry = TableRegistry(everything, versions=lambda _: versions)
     assert len(read(bytes(log.data), registry)) == 3
-    unread = registry.unread[full().name]
+    unread = registry.unstaged[full().name]
     assert (unread.seqno, unread.at, unread.error.why) == (ends[3], "f:3", "lost")
     assert ends[2] - 10**12 < unread.event < ends[3] - 10**12
     registry = TableRegistry(everything, versions=lambda _: versions[1:])
     assert len(read(until, registry)) == 2
-    unread = registry.unread[full().name]
+    unread = registry.unstaged[full().name]
     assert (unread.seqno, unread.error.why) == (ends[0], "no statement made it before")
 
 
@@ -135,7 +135,7 @@ def test_rows_that_their_schema_does_not_fit_are_left_out_and_noted_where_they_b
     end = 10**12 + len(log_of(optional=b""))
     registry = TableRegistry(everything, versions=lambda _: [SchemaVersion(0, "f:1", wrong)])
     assert read(log_of(optional=b""), registry) == []
-    unread = registry.unread[full().name]
+    unread = registry.unstaged[full().name]
     assert (unread.seqno, unread.at, unread.error.what) == (
         end,
         "",

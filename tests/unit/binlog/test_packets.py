@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pymysql.err import OperationalError
 
-from loader.binlog.packets import BEGUN, DAMAGED, LEFT, MORE, READ, REPLY, WRITTEN, unpack
+from loader.binlog.events.packets import BEGUN, DAMAGED, LEFT, MORE, READ, REPLY, WRITTEN, unpack
 from loader.errors import BinlogFormatError
 from loader.transport.dump import Events
 

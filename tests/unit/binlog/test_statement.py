@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loader.binlog.statement import read_query
+from loader.binlog.events.statement import read_query
 from loader.errors import BinlogFormatError
 from tests.unit.binlog.builder import LogBuilder
 

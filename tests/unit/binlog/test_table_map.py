@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loader.binlog.charsets import charset_of
-from loader.binlog.tablemap import read_table_map
+from loader.binlog.events.table_map import read_table_map
+from loader.binlog.values.charsets import charset_of
 from loader.errors import BinlogFormatError, UnsupportedError
 from loader.model.table import Column, TableName, TableSchema
 from tests.unit.binlog.builder import LogBuilder

@@ -7,19 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loader.binlog.codepages import decoded
-from loader.binlog.program import joined_tables, table_places, text_operation
+from loader.binlog.program import codepage_array, codepage_offsets, text_operation
+from loader.binlog.values import codepages
+from loader.binlog.values.codepages import decode_text
 from loader.errors import DataError
+from loader.initial_load.result_set import kernel as k
+from loader.initial_load.result_set import program as p
 from loader.model.table import Column
-from loader.snapshot import kernel as k
-from loader.snapshot import program as p
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Field, Table, blob, char, compressed_blob, integer, varchar
 from tests.unit.binlog.reading import records, staged
 from tests.unit.binlog.test_charsets import COLLATIONS, UCS2, UTF16, UTF16LE, UTF32
 from tests.unit.binlog.test_compressed_columns import stored
-from tests.unit.binlog.test_texts import quoted
-from tests.unit.snapshot.packets import packed, packet, row, stage
+from tests.unit.binlog.test_quoted_text import quoted
+from tests.unit.initial_load.packets import packed, packet, row, stage
 
 ALL = COLLATIONS | {"utf8mb4": 255, "utf8mb3": 33, "ucs2": UCS2, "utf16": UTF16, "utf16le": UTF16LE, "utf32": UTF32}
 BAD = {
@@ -36,7 +37,7 @@ def lines(field: Field, *values: bytes, room: int = 1 << 16) -> list[str]:
     """The field of each value as it is staged."""
     table = Table("s", "t", (integer("id"), field))
     log = LogBuilder().insert(table, *((n, value) for n, value in enumerate(values)))
-    ((_, text),) = staged(bytes(log.data), hexed=True, room=room).text.items()
+    ((_, text),) = staged(bytes(log.data), hex_fallback=True, room=room).text.items()
     return [line.split(",", 6)[6] for line in records(text)]
 
 
@@ -44,8 +45,8 @@ def lines(field: Field, *values: bytes, room: int = 1 << 16) -> list[str]:
 @pytest.mark.parametrize("make", [blob, varchar, char, compressed_blob])
 def test_they_are_hex_after_a_mark_that_no_text_has(charset: str, make: type[Field]) -> None:
     field = make("v", 2 if make is blob else 4 if make is compressed_blob else 90, ALL[charset])  # type: ignore[call-arg]
-    raw, text = BAD[charset], decoded(charset, "\\x61".encode(p.log.codepages.UNICODE.get(charset, "ascii")))
-    good = "\\x61".encode(p.log.codepages.UNICODE.get(charset, "ascii"))
+    raw, text = BAD[charset], decode_text(charset, "\\x61".encode(codepages.UNICODE.get(charset, "ascii")))
+    good = "\\x61".encode(codepages.UNICODE.get(charset, "ascii"))
     values = [stored(raw * 40), b"\0" + raw, stored(good)] if make is compressed_blob else [raw * 20, raw, good]
     times = 40 if make is compressed_blob else 20
     assert lines(field, *values) == [f'"\\x{(raw * times).hex()}"', f'"\\x{raw.hex()}"', quoted(text)]
@@ -58,7 +59,7 @@ def test_any_bytes_of_any_set_are_their_text_or_their_hex(values: list[bytes], c
     expected = []
     for value in values:
         try:
-            expected.append(quoted(decoded(charset, value)))
+            expected.append(quoted(decode_text(charset, value)))
         except UnicodeDecodeError:
             expected.append(f'"\\x{value.hex()}"')
     assert lines(varchar("v", 400, ALL[charset]), *values) == expected
@@ -75,11 +76,11 @@ def test_they_fit_the_room_that_was_measured(size: int) -> None:
 @pytest.mark.parametrize("charset", BAD)
 def test_a_load_writes_the_same(charset: str) -> None:
     column = Column("v", "varchar", charset=charset)
-    first = table_places((column,))
+    first = codepage_offsets((column,))
     operation, x, y, most = text_operation(charset, first) or (0, 0, 0, 0)
     program = np.array([(p._TEXTS[operation] + p.log.HEXED, 0, x, y, most)], np.int64)
     data = b"".join(packet(row(packed(value))) for value in (BAD[charset], BAD[charset] * 900))
-    status, text, _ = stage(data, program, tables=joined_tables(tuple(first)))
+    status, text, _ = stage(data, program, tables=codepage_array(tuple(first)))
     assert status == k.MORE
     assert text.decode().splitlines() == [f'"\\x{(BAD[charset] * times).hex()}"' for times in (1, 900)]
 

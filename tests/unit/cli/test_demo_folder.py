@@ -11,7 +11,7 @@ import pytest
 from loader.cli.demo import stage
 from loader.cli.demo.stage import DemoServer, clear, write_configuration
 from loader.errors import UsageError
-from loader.transport.address import ServerAddress
+from loader.transport.server.address import ServerAddress
 
 
 @pytest.fixture

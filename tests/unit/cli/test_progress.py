@@ -9,14 +9,14 @@ import pytest
 
 from loader.cli import jobs
 from loader.cli.output import Output
-from loader.submit import SparkSettings
+from loader.spark.submit import SparkSettings
 
 _LINES = [
-    (1, "INFO loader.snapshot.run: 6 tables to load"),
+    (1, "INFO loader.initial_load.run: 6 tables to load"),
     (11, "26/11/22 WARN Utils: something of Spark"),
-    (12, "INFO loader.snapshot.run: table shop.orders: 5000 rows read"),
-    (13, "INFO loader.snapshot.run: table shop.orders: 6000 rows read"),
-    (25, "INFO loader.snapshot.run: table shop.orders: 9000 rows read"),
+    (12, "INFO loader.initial_load.run: table shop.orders: 5000 rows read"),
+    (13, "INFO loader.initial_load.run: table shop.orders: 6000 rows read"),
+    (25, "INFO loader.initial_load.run: table shop.orders: 9000 rows read"),
 ]
 
 
@@ -28,11 +28,11 @@ def test_a_pipe_gets_a_line_every_ten_seconds(
     def run(*_: object, **__: object) -> dict[str, object]:
         for seconds, line in _LINES:
             now[0] = seconds
-            logging.getLogger("loader.submit").debug("%s", line)
+            logging.getLogger("loader.spark.submit").debug("%s", line)
         return {"tables": []}
 
     class Told:
-        name, short, file, spec = "snapshot", False, Path("job.py"), None
+        name, short, file, spec = "read_tables", False, Path("job.py"), None
 
     class Source:
         name, spark = "shop", SparkSettings(jars="j")
@@ -41,7 +41,7 @@ def test_a_pipe_gets_a_line_every_ten_seconds(
     monkeypatch.setattr(jobs.time, "monotonic", lambda: now[0])
     assert jobs.submit(Told, Source, Output(as_json=False).console) == {"tables": []}  # type: ignore[arg-type]
     assert capsys.readouterr().err.splitlines() == [
-        "snapshot shop: table shop.orders: 5000 rows read",
-        "snapshot shop: table shop.orders: 9000 rows read",
+        "read_tables shop: table shop.orders: 5000 rows read",
+        "read_tables shop: table shop.orders: 9000 rows read",
     ]
-    assert logging.getLogger("loader.submit").handlers == []
+    assert logging.getLogger("loader.spark.submit").handlers == []

@@ -6,14 +6,14 @@ import pytest
 
 from loader.doctor.finding import Finding, error, examine, exit_code, ok, warning
 from loader.doctor.grants import Grant, parse
-from loader.doctor.here import java, packages
 from loader.doctor.lake import between_executors
 from loader.doctor.server import clock, tls
+from loader.doctor.this_machine import java, packages
 from loader.doctor.variables import log_bin
 from loader.errors import RetryableError
 from loader.model.table import TableName
-from loader.submit import SparkSettings
-from loader.transport.address import ServerAddress
+from loader.spark.submit import SparkSettings
+from loader.transport.server.address import ServerAddress
 
 
 def test_a_check_that_fails_is_a_finding_and_stops_no_other() -> None:

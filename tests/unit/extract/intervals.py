@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loader.extract.closing import manifest_of
-from loader.extract.ranges import cut
-from loader.extract.result import RangeResult
-from loader.extract.settling import releases_of, settled_of
-from loader.extract.span import LogRange, whole_segment
-from loader.extract.task import RangeExtractor
+from loader.extract.log_ranges import LogRange, whole_segment
+from loader.extract.manifest_writer import manifest_of
+from loader.extract.range_cutting import cut
+from loader.extract.range_result import RangeResult
+from loader.extract.range_task import RangeExtractor
+from loader.extract.xa.outcomes import releases_of, settled_of
 from loader.model.identity import Identity
-from loader.reader.walking import log_bytes
+from loader.reader.files.log_walk import log_bytes
 from loader.staging.chain import Checkpoint
 from loader.staging.documents import Manifest, Plan, TableFilter
 from loader.store.base import Store

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from loader.errors import LoaderError
-from loader.extract.span import whole_segment
-from loader.extract.task import RangeExtractor
+from loader.extract.log_ranges import whole_segment
+from loader.extract.range_task import RangeExtractor
 from loader.store.local import LocalStore
 from loader.transport.base import LogLags
 from loader.transport.file import FileTransport

@@ -9,9 +9,9 @@ import pytest
 
 from loader.binlog import index
 from loader.errors import BinlogFormatError
-from loader.extract import blocks
-from loader.extract.span import whole_segment
-from loader.reader import walking
+from loader.extract import windows
+from loader.extract.log_ranges import whole_segment
+from loader.reader.files import log_walk
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar
 from tests.unit.binlog.fragments import events, fragmented, of_bytes
@@ -76,7 +76,7 @@ def test_the_lines_are_those_of_the_log_uncut_and_the_account_closes(tmp_path: P
 def test_neither_the_size_of_blocks_nor_the_ranges_change_anything(size: int, pieces: int, tmp_path: Path) -> None:
     plan = plan_of(CUT, part_bytes=PART)
     expected = extracted(CUT, plan, tmp_path / "whole", [whole_segment(FILE, 1, 4, len(CUT), PART)])
-    with patch.object(walking, "BLOCK", size), patch.object(blocks, "BLOCK", size):
+    with patch.object(log_walk, "BLOCK", size), patch.object(windows, "BLOCK", size):
         found = extracted(CUT, plan, tmp_path / "pieces", pieces_of(CUT, plan, tmp_path / "pieces", pieces))
     assert found.files == expected.files
     assert found.manifest == expected.manifest
@@ -87,7 +87,7 @@ def test_how_many_row_events_of_a_transaction_are_kept_changes_nothing(kept: int
     plan = plan_of(CUT, part_bytes=PART)
     whole = whole_segment(FILE, 1, 4, len(CUT), PART)
     expected = extracted(CUT, plan, tmp_path / "all", [whole])
-    with patch.object(index, "LONG", kept), patch.object(walking, "BLOCK", 700), patch.object(blocks, "BLOCK", 700):
+    with patch.object(index, "LONG", kept), patch.object(log_walk, "BLOCK", 700), patch.object(windows, "BLOCK", 700):
         found = extracted(CUT, plan, tmp_path / "few", [whole])
     assert found.files == expected.files
     assert found.manifest == expected.manifest

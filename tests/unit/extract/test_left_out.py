@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from loader.errors import DataError
-from loader.extract.accounts import LEFT_OUT, UNREADABLE
-from loader.extract.local import Wanted, count
-from loader.extract.span import whole_segment
+from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE
+from loader.extract.local_staging import Wanted, count
+from loader.extract.log_ranges import whole_segment
 from loader.reader.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loader.extract.run import ranges_of
-from loader.extract.span import whole_segment
+from loader.extract.extraction import ranges_of
+from loader.extract.log_ranges import whole_segment
 from loader.extract.spec import TableRows, TransportSettings, result_of
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer

@@ -10,9 +10,9 @@ from pathlib import Path
 PROGRAM = """
 import sys
 import numpy as np
-from loader.binlog.carryless import fold
-from loader.binlog.jit import kernel
-from loader.binlog.memory import load16, load32, load64, store16, store64
+from loader.binlog.native.carryless_crc import fold
+from loader.binlog.native.compiler import kernel
+from loader.binlog.native.memory import load16, load32, load64, store16, store64
 
 @kernel("int64(uint8[::1], int64, int64)")
 def touch(block, at, how):

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loader.binlog import cipherblocks as c
-from loader.binlog import gtids as g
 from loader.binlog.constants import HEADER
+from loader.binlog.crypto import cipher_blocks as c
+from loader.binlog.events import gtids as g
 from loader.reader import kernel as r
 from tests.unit.binlog.reading import Staged, outcome
 from tests.unit.binlog.test_damage import WHOLE

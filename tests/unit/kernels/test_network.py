@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loader.binlog import packets as p
-from loader.snapshot import kernel as k
+from loader.binlog.events import packets as p
+from loader.initial_load.result_set import kernel as k
 from tests.unit.binlog.test_packets import packets, typed
+from tests.unit.initial_load.packets import COLUMNS, END, ROWS, packed, packet, row
+from tests.unit.initial_load.test_kernel import foreign, foreign_row
 from tests.unit.kernels.fuzz import much, mutated
-from tests.unit.snapshot.packets import COLUMNS, END, ROWS, packed, packet, row
-from tests.unit.snapshot.test_kernel import foreign, foreign_row
 
 GUARD = 4096
 MARK = 0xA5

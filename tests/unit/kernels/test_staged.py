@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loader.latest.choosing import choose
-from loader.latest.lines import keep, longest, scan
-from loader.latest.texts import unescape, unhex
+from loader.native_collapse.key_index import choose
+from loader.native_collapse.staged_lines import keep, longest, scan
+from loader.native_collapse.staged_text import unescape, unhex
 from tests.unit.kernels.fuzz import much, mutated
 
 LINES = b'I,12,3,2024-01-01 00:00:00,,1,"a""b"\nU,12,9,2024-01-01 00:00:00,,2,"x,\\n"\nD,13,0,2024-01-01 00:00:00,01,3,\\N\n'

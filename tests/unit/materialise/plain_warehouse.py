@@ -10,16 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from loader.errors import RetryableError
-from loader.materialise import merge as merging
-from loader.materialise.chain import Chain
-from loader.materialise.history import GENERATION, SCHEMA_ID, SOURCE, Applied
-from loader.materialise.plan import Copy, Empty, Fill, Merge, Work
+from loader.materialise.iceberg.table_metadata import GENERATION, SCHEMA_ID, SOURCE, Applied
+from loader.materialise.iceberg.warehouse import recorded_schema, schema_property
+from loader.materialise.merge import table_merge as merging
+from loader.materialise.merge.merge_planner import idle_result, plan_merge
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import CopyRows, EmptyTable, FillColumns, Merge, Work
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings, TableResult
-from loader.materialise.standing import plan_merge, stands
-from loader.materialise.warehouse import recorded_schema, schema_property
 from loader.model.table import TableName, TableSchema
-from loader.schema.evolution import Added, Kept
+from loader.schema.evolution import ColumnOrigin, ConstantOrigin
 from tests.integration.materialise.staged_writer import GENERATION as LOG
 from tests.integration.materialise.staged_writer import SOURCE as SHOP
 from tests.integration.materialise.staged_writer import Change
@@ -33,7 +33,7 @@ class Outage(RetryableError):
 
 @dataclass
 class PlainHistory:
-    """What TableHistory says of a table; `commits`: where it stood and its rows, oldest first."""
+    """What TableMetadata says of a table; `commits`: where it stood and its rows, oldest first."""
 
     properties: dict[str, str]
     commits: list[tuple[Applied, Rows]] = field(default_factory=list)
@@ -52,9 +52,9 @@ class PlainHistory:
         return self.commits[-1][1] if self.commits else {}
 
     def applied_before(self, seqno: int | None) -> Applied | None:
-        return next((one for one in self.stood() if seqno is None or one.seqno < seqno), None)
+        return next((one for one in self.applied_positions() if seqno is None or one.seqno < seqno), None)
 
-    def stood(self) -> Iterator[Applied]:
+    def applied_positions(self) -> Iterator[Applied]:
         return (one for one, _ in reversed(self.commits))
 
 
@@ -73,12 +73,12 @@ class PlainWarehouse:
     def rule(self, table: TableName) -> TableRule:
         return TableRule(tables=("*",))
 
-    def history(self, table: TableName) -> Any:
+    def metadata(self, table: TableName) -> Any:
         found = self.tables.get(table)
         return PlainHistory(found.properties, list(found.commits), found.exact_at) if found else None
 
     @contextmanager
-    def one(self) -> Iterator[PlainWarehouse]:
+    def borrow(self) -> Iterator[PlainWarehouse]:
         yield self
 
     def load(self, schema: TableSchema, rows: Rows, seqno: int, position: str) -> None:
@@ -89,21 +89,21 @@ class PlainWarehouse:
         self._commit(schema.name, schema, "", seqno, position, rows, loaded=True)
 
     def attempt(self, chain: Chain, table: TableName, target: int, record: Any, **how: Any) -> TableResult:
-        """As `loader.materialise.merge._attempt`; a commit may fail, or its reply be lost."""
-        history = self.history(table)
-        merge = plan_merge(self, history, chain, table, target, record, **how)  # type: ignore[arg-type]
+        """As `loader.materialise.merge.table_merge._attempt`; a commit may fail, or its reply be lost."""
+        metadata = self.metadata(table)
+        merge = plan_merge(self, metadata, chain, table, target, record, **how)  # type: ignore[arg-type]
         if isinstance(merge, TableResult):
             return merge
-        rows = {key: dict(row) for key, row in history.rows.items()} if history else {}
+        rows = {key: dict(row) for key, row in metadata.rows.items()} if metadata else {}
         touched: dict[int, Any] = {}
         for place, stage in enumerate(merge.stages):
             rows = self._done(table, stage, rows, touched, place)
-        applied = history.applied if history else None
+        applied = metadata.applied if metadata else None
         settle = bool(how.get("settle"))
-        if applied and not settle and merge.target == target and merging._nothing(merge, touched, history, applied):
-            return stands(table, applied, "unchanged", target)
+        if applied and not settle and merge.target == target and merging._is_noop(merge, touched, metadata, applied):
+            return idle_result(table, applied, "unchanged", target)
         self._may_fail()
-        commit = self._merged(merge, rows, history)
+        commit = self._merged(merge, rows, metadata)
         self._may_fail()
         return TableResult(
             table=str(table), status="applied", applied_seqno=commit.seqno, position=commit.position,
@@ -119,12 +119,12 @@ class PlainWarehouse:
         properties = {SOURCE: SHOP, GENERATION: LOG, name: text, SCHEMA_ID: schema.schema_id}
         return self.tables.setdefault(schema.name, PlainHistory(properties))
 
-    def _merged(self, merge: Merge, rows: Rows, history: PlainHistory | None) -> Applied:
-        schema = merge.schema or recorded_schema(history, merge.name)  # type: ignore[arg-type]
+    def _merged(self, merge: Merge, rows: Rows, metadata: PlainHistory | None) -> Applied:
+        schema = merge.schema or recorded_schema(metadata, merge.name)  # type: ignore[arg-type]
         made = self._made(schema)
         name, text = schema_property(schema)
         made.properties[name] = text
-        names = merge.names or {column.name: column.name for column in schema.columns}
+        names = merge.aliases or {column.name: column.name for column in schema.columns}
         published = {
             key: {column.name: row.get(names[column.name]) for column in schema.columns} for key, row in rows.items()
         }
@@ -147,16 +147,16 @@ class PlainWarehouse:
         return made
 
     def _done(self, table: TableName, stage: Any, rows: Rows, touched: dict[int, Any], place: int) -> Rows:
-        if isinstance(stage, Empty):
+        if isinstance(stage, EmptyTable):
             return {}
-        if isinstance(stage, Copy):
+        if isinstance(stage, CopyRows):
             _, taken = self.tables[stage.schema.name].commits[stage.snapshot - 1]
             return {
-                key: {stage.names[column.name]: row[column.name] for column in stage.schema.columns}
+                key: {stage.aliases[column.name]: row[column.name] for column in stage.schema.columns}
                 for key, row in taken.items()
             }
-        if isinstance(stage, Fill):
-            filled = {stage.names[column]: int(text) for column, text in stage.constants.items()}
+        if isinstance(stage, FillColumns):
+            filled = {stage.aliases[column]: int(text) for column, text in stage.constants.items()}
             return {key: row | filled for key, row in rows.items()}
         if isinstance(stage, Work):
             changed = list(self._changes(stage))
@@ -171,17 +171,17 @@ class PlainWarehouse:
 
     def _changes(self, work: Work) -> Iterator[tuple[str, int, dict[str, int | None]]]:
         found = []
-        for source in work.sources:
+        for source in work.file_groups:
             for file in source.files:
                 schema, changes = self.files[file.key]
                 assert schema == source.schema
                 for change in changes:
                     values = dict(zip((column.name for column in schema.columns), change.values, strict=True))
-                    for window in source.windows:
-                        if window.after < change.seqno <= window.through:
+                    for window in source.ranges:
+                        if window.after_seqno < change.seqno <= window.last_seqno:
                             row = {
-                                work.names[column]: values[origin.old]
-                                if isinstance(origin, Kept)
+                                work.aliases[column]: values[origin.old]
+                                if isinstance(origin, ColumnOrigin)
                                 else _constant(origin)
                                 for column, origin in window.origins.items()
                             }
@@ -191,5 +191,5 @@ class PlainWarehouse:
         return (tuple(rest) for _, _, *rest in sorted(found, key=lambda one: one[:2]))  # type: ignore[misc]
 
 
-def _constant(origin: Added) -> int | None:
+def _constant(origin: ConstantOrigin) -> int | None:
     return None if origin.text is None else int(origin.text)

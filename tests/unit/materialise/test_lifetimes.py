@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loader.errors import UnsupportedError
-from loader.materialise.lifetimes import Origin, new_life, origin_of
+from loader.materialise.plan.lifetimes import TableOrigin, find_new_life, find_origin
 from loader.model.table import TableName
 from loader.staging.documents import Barrier, Manifest, StagedFile
 from tests.integration.materialise.staged_writer import IDENTITY, number, position
@@ -99,7 +99,7 @@ def test_origins(intervals: list[tuple[str | int, ...]], last: int | None, first
         return None if place is None else number(1 + place // 10_000_000_000, place % 10_000_000_000) - 1
 
     for every_life, expected in ((False, last), (True, first)):
-        found = origin_of(NAME, reversed(manifests), 0, END, every_life=every_life)
+        found = find_origin(NAME, reversed(manifests), 0, END, every_life=every_life)
         assert (found.seqno, found.dropped) == (seqno(expected), dropped)
 
 
@@ -110,7 +110,7 @@ def test_origins(intervals: list[tuple[str | int, ...]], last: int | None, first
 def test_a_table_that_is_known_to_be_made_before(entries: tuple[str | int, ...], last: int, first: int) -> None:
     for every_life, expected in ((False, last), (True, first)):
         made = number(1, 500) - 1
-        found = origin_of(NAME, [interval(1, *entries)], number(1, 600), END, made=made, every_life=every_life)
+        found = find_origin(NAME, [interval(1, *entries)], number(1, 600), END, made=made, every_life=every_life)
         assert found.seqno == number(1, expected) - 1
 
 
@@ -128,13 +128,13 @@ def test_a_table_that_is_known_to_be_made_before(entries: tuple[str | int, ...],
 def test_a_new_life_makes_earlier_statements_of_no_account(
     entries: tuple[str | int, ...], expected: int | None
 ) -> None:
-    found = new_life(NAME, [interval(1, *entries)], 0, END)
+    found = find_new_life(NAME, [interval(1, *entries)], 0, END)
     assert found == (None if expected is None else number(1, expected))
 
 
 def test_rows_that_are_not_known_concern_their_own_life_alone() -> None:
-    found = origin_of(NAME, [interval(1, UNLOGGED, DROP, CREATE, 1)], 0, END, every_life=False)
-    assert found == Origin(number(1, 3000) - 1, dropped=False, last=number(1, 3000) - 1)
+    found = find_origin(NAME, [interval(1, UNLOGGED, DROP, CREATE, 1)], 0, END, every_life=False)
+    assert found == TableOrigin(number(1, 3000) - 1, dropped=False, last=number(1, 3000) - 1)
     for entries, every_life in (((CREATE, UNLOGGED), False), ((CREATE, UNLOGGED, DROP, CREATE), True)):
         with pytest.raises(UnsupportedError):
-            origin_of(NAME, [interval(1, *entries)], 0, END, every_life=every_life)
+            find_origin(NAME, [interval(1, *entries)], 0, END, every_life=every_life)

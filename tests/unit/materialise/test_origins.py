@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from loader.materialise.chain import Chain
-from loader.materialise.published import publish
+from loader.materialise.merge.published_record import publish
+from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Barrier, Manifest, Plan
-from loader.testing import MemoryStore
+from tests.support.memory_store import MemoryStore
 from tests.unit.pipeline.forged import forged_manifest, forged_plan
 from tests.unit.pipeline.site import GENERATION
 
@@ -54,8 +54,8 @@ def test_records_tell_what_all_manifests_tell(seed: int) -> None:
             PlanChain(one, "shop").publish(manifest)
         for name in NAMES:
             table = TableName("shop", name)
-            told = Chain(store, "shop", "0001").origin_of(table, manifest.stop_seqno)
-            every = Chain(without, "shop", "0001").origin_of(table, manifest.stop_seqno)
+            told = Chain(store, "shop", "0001").find_origin(table, manifest.stop_seqno)
+            every = Chain(without, "shop", "0001").find_origin(table, manifest.stop_seqno)
             # A dropped table without a record has nothing to be applied: where it began is not noted.
             assert (told.last, told.dropped) == (every.last, every.dropped) or (told.dropped and every.dropped), (
                 number,

@@ -14,7 +14,13 @@ class Missing:
             raise ImportError(name)
 
 sys.meta_path.insert(0, Missing())
-import loader.materialise.plan
+import pkgutil
+from importlib import import_module
+
+import loader.materialise.plan as package
+
+for module in pkgutil.iter_modules(package.__path__):
+    import_module(f"{package.__name__}.{module.name}")
 """
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from loader.materialise import merge, run
+from loader.materialise.merge import source_run, table_merge
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import Column, TableName, TableSchema
 from loader.staging.documents import Barrier
@@ -95,7 +95,7 @@ class Shop:
             catalog=self.warehouse.catalog, through_seqno=through,
         )  # fmt: skip
         print(f"run through {through}")
-        return run.materialise(None, spec)  # type: ignore[arg-type]
+        return source_run.materialise(None, spec)  # type: ignore[arg-type]
 
     def load(self, name: str) -> None:
         """Load a table, also again, as it is on the server now."""
@@ -126,8 +126,8 @@ class Shop:
         for name, table in self.server.states[stop].items():
             if self.ahead.get(name, 0) > stop:
                 continue
-            history = self.warehouse.history(TableName("shop", name))
-            assert (history.rows if history else {}) == table.rows, name
+            metadata = self.warehouse.metadata(TableName("shop", name))
+            assert (metadata.rows if metadata else {}) == table.rows, name
 
 
 def schema_of(name: str, columns: tuple[PlainColumn, ...]) -> TableSchema:
@@ -144,10 +144,10 @@ def barrier(entry: Statement) -> Barrier:
 @pytest.fixture
 def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     shop = Shop(request.param, tmp_path)
-    monkeypatch.setattr(run, "Warehouse", lambda *_: shop.warehouse)
-    monkeypatch.setattr(run, "Warehouses", lambda *_: shop.warehouse)
-    monkeypatch.setattr(run, "tables_at_once", lambda _: 1)
-    monkeypatch.setattr(merge, "_attempt", lambda warehouse, *rest, **how: warehouse.attempt(*rest, **how))
+    monkeypatch.setattr(source_run, "Warehouse", lambda *_: shop.warehouse)
+    monkeypatch.setattr(source_run, "WarehousePool", lambda *_: shop.warehouse)
+    monkeypatch.setattr(source_run, "tables_at_once", lambda _: 1)
+    monkeypatch.setattr(table_merge, "_attempt", lambda warehouse, *rest, **how: warehouse.attempt(*rest, **how))
     shop.begin()
     return shop
 

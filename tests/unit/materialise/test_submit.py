@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from loader.errors import DataError, LoaderError, RetryableError, StagedDataError, UsageError
-from loader.job import failure, rebuild
-from loader.submit import SparkSettings, command, configuration, environment
+from loader.spark.job import failure, rebuild
+from loader.spark.submit import SparkSettings, command, configuration, environment
 
-JOB = Path("/srv/loader/materialise/job.py")
+JOB = Path("/srv/loader/materialise/jobs/materialise_job.py")
 
 
 @pytest.fixture

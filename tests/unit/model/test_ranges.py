@@ -10,9 +10,9 @@ from pymysql.protocol import FieldDescriptorPacket
 
 from loader.binlog.program import compile_program as log_program
 from loader.errors import DataError, StagedDataError
+from loader.initial_load.result_set.program import compile_program as load_program
 from loader.model.ranges import fault_of
 from loader.model.table import Column, TableName, TableSchema
-from loader.snapshot.program import compile_program as load_program
 from loader.source.schemas import Described, schema_of
 
 NAME = TableName("shop", "orders")

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 from loader.model.position import Position
 from loader.staging.documents import Manifest, Plan, Published, PublishedTable, Purged, StagedFile, TableFilter
-from loader.staging.newest import Hint
+from loader.staging.hints import Hint
 from loader.store.base import PAGE_NAMES, ObjectInfo, ObjectNotFound, Page
-from loader.testing import MemoryStore
+from tests.support.memory_store import MemoryStore
 from tests.unit.pipeline.site import GENERATION, IDENTITY, MARK
 
 CHAIN = "shop/0001/"

@@ -9,11 +9,11 @@ from loader.materialise.spec import CatalogSettings
 from loader.model.position import Position
 from loader.pipeline import chain_of
 from loader.settings import IntervalLimits, Retention, SourceSettings
+from loader.spark.submit import SparkSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Mark, Plan, Published, PublishedTable, Skip
-from loader.store.opening import open_store
-from loader.submit import SparkSettings
-from loader.transport.address import ServerAddress
+from loader.store.registry import open_store
+from loader.transport.server.address import ServerAddress
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar
 from tests.unit.extract.intervals import FILE, IDENTITY, extracted, pieces_of, plan_of

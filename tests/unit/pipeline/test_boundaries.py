@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from loader.errors import BinlogFormatError, UsageError
-from loader.extract.span import whole_segment
+from loader.extract.log_ranges import whole_segment
 from loader.model.position import Interval, Position
 from loader.pipeline.limits import stops
-from loader.reader.files import FolderFiles
-from loader.reader.locate import Locator
-from loader.reader.places import At
+from loader.reader.files.log_files import FolderFiles
+from loader.reader.seek.position_spec import At
+from loader.reader.seek.seek import Locator
 from loader.settings import IntervalLimits
 from loader.transport.file import FileTransport
 from tests.unit.binlog.builder import LogBuilder

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from loader.cli.app import app
 from loader.errors import DataError
-from loader.extract.again import compared
+from loader.extract.repair.reextract import compared
 from loader.model.table import TableName
 from loader.pipeline import IntervalState, interval, intervals, staged_files, verify_interval
 from loader.staging.documents import Followed, Plan

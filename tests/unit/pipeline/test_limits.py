@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from loader.errors import BinlogFormatError
 from loader.model.position import Interval, Position
 from loader.pipeline.limits import stops
-from loader.reader import walking
+from loader.reader.files import log_walk
 from loader.settings import IntervalLimits
 from loader.transport.file import FileTransport
 from tests.unit.binlog.builder import MICROS, LogBuilder
@@ -91,9 +91,9 @@ LIMITS = st.builds(
 
 
 @settings(deadline=None, max_examples=300)
-@given(FILES, LIMITS, st.sampled_from([512, 4096, walking.BLOCK]))
+@given(FILES, LIMITS, st.sampled_from([512, 4096, log_walk.BLOCK]))
 def test_the_cuts_are_those_of_the_rule(files: list[list[tuple[int, int]]], limits: IntervalLimits, block: int) -> None:
-    with TemporaryDirectory() as folder, patch.object(walking, "BLOCK", block):
+    with TemporaryDirectory() as folder, patch.object(log_walk, "BLOCK", block):
         backlog = Backlog(Path(folder), files)
         assert backlog.stops(limits) == backlog.expected(limits)
 
@@ -166,7 +166,7 @@ def test_cuts_before_a_damaged_event_are_given_and_none_behind(tmp_path: Path) -
     path.write_bytes(data)
     found: list[int] = []
     interval = Interval(Position("binlog", 1, 4), backlog.end)
-    with pytest.raises(BinlogFormatError, match="checksum"), patch.object(walking, "BLOCK", 128):
+    with pytest.raises(BinlogFormatError, match="checksum"), patch.object(log_walk, "BLOCK", 128):
         found.extend(
             stop.logpos for stop in stops(FileTransport(str(tmp_path)), interval, IntervalLimits(transactions=1))
         )

@@ -8,7 +8,7 @@ from loader.model.position import Position
 from loader.pipeline.retention import needed_from
 from loader.staging.chain import PlanChain
 from loader.staging.documents import HeldGroup
-from loader.testing import MemoryStore
+from tests.support.memory_store import MemoryStore
 from tests.unit.staging.test_chain import GENERATION, manifest, plan
 
 HELD = HeldGroup(xid="x", file="binlog.000001", start=150, end=190)

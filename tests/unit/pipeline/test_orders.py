@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from loader.errors import GapError, UsageError
-from loader.materialise.chain import Chain
-from loader.materialise.plan import plan_table
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import plan_stages
+from loader.materialise.plan.timeline import TableState, build_timeline
 from loader.materialise.rules import DEFAULT
-from loader.materialise.timeline import Standing, unfold
 from loader.model.table import TableName, TableSchema
 from loader.reader.rows import record_of
 from loader.staging.documents import Plan
@@ -77,7 +77,7 @@ class World:
         chain = Chain(self.site.store, "shop", "0001")
         before = dict(self.applied)
         try:
-            last = chain.target(plan.stop_seqno)
+            last = chain.interval_ending_at(plan.stop_seqno)
         except GapError:
             return "refused"
         assert last is not None
@@ -93,10 +93,12 @@ class World:
         if applied >= target:
             return
         start = max(applied, self.site.generation.start_position.seqno())
-        manifests = chain.covering(start, target)
+        manifests = chain.covering_intervals(start, target)
         schema = self._schema(chain, table)
-        timeline = unfold(table, Standing(schema, applied), target, manifests, (), lambda *_: None, lambda *_: False)
-        works = plan_table(table, timeline, manifests, DEFAULT, new=False).works if schema else ()
+        timeline = build_timeline(
+            table, TableState(schema, applied), target, manifests, (), lambda *_: None, lambda *_: False
+        )
+        works = plan_stages(table, timeline, manifests, DEFAULT, new=False).works if schema else ()
         rows = self.rows[table]
         for work, file in ((each, file) for each in works for file in each.files):
             for line in self.site.store.get(file.key).decode().splitlines():
@@ -108,7 +110,7 @@ class World:
         self.applied[table] = target
 
     def _schema(self, chain: Chain, table: TableName) -> TableSchema | None:
-        found = chain.between(0, 1 << 62)
+        found = chain.intervals_between(0, 1 << 62)
         return next((one.schema_of(file.schema_id) for one in found for file in one.of_table(table)), None)
 
 

@@ -16,7 +16,7 @@ from loader.errors import StagedDataError
 from loader.pipeline import intervals, purge, verify_interval
 from loader.settings import Retention, SourceSettings
 from loader.staging.documents import Followed, Plan, Published
-from loader.staging.verifying import fault
+from loader.staging.file_verification import fault
 from loader.store.local import LocalStore
 from tests.unit.pipeline.site import Site, shop
 from tests.unit.pipeline.test_intervals import Command
@@ -230,7 +230,7 @@ class Dying(LocalStore):
 def test_a_purge_cut_anywhere_is_finished_by_the_next(
     archive: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("purging", "planning"):
+    for module in ("staging_purge", "planning"):
         monkeypatch.setattr(f"loader.pipeline.{module}.open_store", Dying)
     changes, cut = 0, True
     ends = shop(12)[1]

@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 from loader import pipeline
-from loader.airflow.already import done_before
+from loader.airflow.finished_work import done_before
 from loader.doctor import page
-from loader.materialise.chain import Chain
-from loader.materialise.keeping import viewed
-from loader.materialise.published import publish
-from loader.materialise.run import _changed, _steps, known_tables
+from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
+from loader.materialise.merge.published_record import publish
+from loader.materialise.merge.source_run import _changed, _steps, known_tables
+from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.pipeline import planning, states
+from loader.pipeline import planning, source_status
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.staging.schemas import SchemaStore
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 from tests.unit.extract.intervals import IDENTITY
 from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, ForgedStore, forged_manifest, position
 from tests.unit.pipeline.site import settings_of
@@ -45,16 +45,16 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
         yield None
 
     monkeypatch.setattr(planning, "connected", nobody)
-    monkeypatch.setattr(planning.inspect, "check_settings", lambda _: None)
+    monkeypatch.setattr(planning.server_facts, "check_settings", lambda _: None)
     monkeypatch.setattr(planning, "prove", lambda *_: None)
     monkeypatch.setattr(page, "prove", lambda *_: None)
     monkeypatch.setattr(
         planning, "_read", lambda _s, _l, start, *_: planning._Read(start_after(start), [], "", (), False, [])
     )
     monkeypatch.setattr(planning, "stops", lambda _log, interval, _limits: [interval.stop])
-    monkeypatch.setattr(states, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
-    monkeypatch.setattr(states, "_bytes_between", lambda *_: 0)
-    monkeypatch.setattr(states, "source_runway", lambda _: None)
+    monkeypatch.setattr(source_status, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
+    monkeypatch.setattr(source_status, "_bytes_between", lambda *_: 0)
+    monkeypatch.setattr(source_status, "source_runway", lambda _: None)
     return settings_of(tmp_path)
 
 
@@ -118,7 +118,7 @@ def materialise(settings: SourceSettings, store: ForgedStore) -> None:
         hint(store, "recorded", naming(newest(store).start_seqno))
     done_before(pipeline.materialise_job(settings, last.stop_seqno))
     chain = Chain(store, "shop", "0001")
-    assert chain.target(None) == chain.target(last.stop_seqno) == last
+    assert chain.interval_ending_at(None) == chain.interval_ending_at(last.stop_seqno) == last
     record = chain.newest_published()
     assert record is not None and record.stop_seqno == last.start_seqno
     table = TableName.parse(TABLE)
@@ -126,10 +126,10 @@ def materialise(settings: SourceSettings, store: ForgedStore) -> None:
     assert list(_steps(chain, record.stop_seqno, last.stop_seqno)) == []
     assert table in known_tables(chain, record)
     assert chain.captures(last.start_seqno, table)
-    assert chain.covering(record.stop_seqno, last.stop_seqno) == (last,)
+    assert chain.covering_intervals(record.stop_seqno, last.stop_seqno) == (last,)
     never = TableName("shop", "never_loaded")
     if str(never) not in record.behind:  # a quarantined table is not looked at until it is released
-        assert chain.origin_of(never, last.stop_seqno).seqno is None
+        assert chain.find_origin(never, last.stop_seqno).seqno is None
     at = {"applied_seqno": last.stop_seqno, "complete_through": last.stop_seqno}
     publish(chain, last, [TableResult(table=TABLE, status="applied", snapshot=2, **at)])
 
@@ -137,12 +137,12 @@ def materialise(settings: SourceSettings, store: ForgedStore) -> None:
 def loaded_inside(_: SourceSettings, store: ForgedStore) -> None:
     """A table that stands inside an interval, as after an initial load."""
     last = newest(store)
-    found = Chain(store, "shop", "0001").covering(last.start_seqno - 7, last.stop_seqno)
+    found = Chain(store, "shop", "0001").covering_intervals(last.start_seqno - 7, last.stop_seqno)
     assert [one.start_seqno for one in found] == [forged_manifest(store.count - 2).start_seqno, last.start_seqno]
 
 
 WORK: dict[str, Work] = {
-    "position": lambda settings, _: pipeline.snapshot_position(settings, run="dag/run"),
+    "position": lambda settings, _: pipeline.plan_interval(settings, run="dag/run"),
     "unfinished": lambda settings, _: pipeline.unfinished(settings),
     "extract": extract,
     "materialise": materialise,
@@ -154,7 +154,7 @@ WORK: dict[str, Work] = {
     "doctor": lambda settings, _: page.continues(settings),
     "replay": lambda settings, store: pipeline.intervals_since(settings, newest(store).start),
     "tables": lambda settings, _: pipeline.view(settings),
-    "maintain": lambda _, store: viewed(store, "shop", "0001", EPOCH + timedelta(days=1)),
+    "maintain": lambda _, store: find_viewed_snapshots(store, "shop", "0001", EPOCH + timedelta(days=1)),
     "purge of lost attempts": lambda settings, _: pipeline.purge(settings, None),
     "purge": lambda settings, _: pipeline.purge(settings, timedelta(days=1)),
 }

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loader.reader import pieces, walking
 from loader.reader.events import Event, RowsEvent
+from loader.reader.files import log_walk, raw_events
 from loader.reader.log import open_log
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, integer, varchar
@@ -70,5 +70,5 @@ def staged_by_table(events: Sequence[Event]) -> dict[str, bytes]:
 
 def blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let logs be read in blocks of so many bytes."""
-    monkeypatch.setattr(walking, "BLOCK", size)
-    monkeypatch.setattr(pieces, "BLOCK", size)
+    monkeypatch.setattr(log_walk, "BLOCK", size)
+    monkeypatch.setattr(raw_events, "BLOCK", size)

@@ -26,7 +26,7 @@ from loader.reader.log import open_log
 from tests.unit.binlog.builder import MICROS, SECONDS, LogBuilder
 from tests.unit.binlog.fields import Table, decimal, integer
 from tests.unit.binlog.reading import UNIT, staged
-from tests.unit.binlog.test_compressed import inner, payload, zipped
+from tests.unit.binlog.test_compressed_events import inner, payload, zipped
 from tests.unit.reader.logs import LINES, ORDERS, UUID, blocks_of, busy, names, read, staged_by_table, written
 
 

@@ -9,13 +9,13 @@ import pytest
 from loader.errors import UnsupportedError
 from loader.model.table import Column, TableName, TableSchema
 from loader.schema.changes import Altered
-from loader.schema.evolution import STRICT, Added, Evolution, Kept, Origin, Step, created_like, evolve
-from loader.schema.reading import table_changes
+from loader.schema.evolution import STRICT, ColumnOrigin, ConstantOrigin, Evolution, Origin, Step, created_like, evolve
+from loader.schema.statement_reader import table_changes
 
 NAME = TableName("shop", "t")
 ID, A, B = Column("id", "int"), Column("a", "varchar", charset="utf8mb4"), Column("B", "datetime", size=3)
 OLD = TableSchema(NAME, (ID, A, B), ("id",))
-KEPT = {"id": Kept("id"), "a": Kept("a"), "B": Kept("B")}
+KEPT = {"id": ColumnOrigin("id"), "a": ColumnOrigin("a"), "B": ColumnOrigin("B")}
 
 
 def steps(*texts: str, sql_mode: int = STRICT, mariadb: bool = False) -> list[Step]:
@@ -74,35 +74,35 @@ def test_names_are_those_before_the_statement_and_places_those_after_it(text: st
 
 def test_values_follow_their_column_through_several_statements() -> None:
     told = evolved("RENAME COLUMN a TO b, RENAME COLUMN b TO a", "RENAME COLUMN a TO x, ADD a INT DEFAULT 4", "DROP b")
-    assert told.origins == {"id": Kept("id"), "x": Kept("B"), "a": Added("4")}
+    assert told.origins == {"id": ColumnOrigin("id"), "x": ColumnOrigin("B"), "a": ConstantOrigin("4")}
 
 
 def test_conditions_of_mariadb_are_judged_by_the_schema() -> None:
     told = evolved(
         "ADD COLUMN IF NOT EXISTS A INT, DROP COLUMN IF EXISTS c, CHANGE COLUMN IF EXISTS c d INT, ADD IF NOT EXISTS z INT"
     )
-    assert told.origins == {**KEPT, "z": Added(None)}
+    assert told.origins == {**KEPT, "z": ConstantOrigin(None)}
 
 
 ORIGINS: dict[str, dict[str, Origin]] = {
-    "MODIFY id BIGINT": {"id": Kept("id")},
-    "MODIFY id BIGINT AUTO_INCREMENT": {"id": Kept("id", numbered=True)},
-    "ADD s TIMESTAMP NULL, MODIFY id INT": {"s": Added(None)},
-    "MODIFY a VARCHAR(20)": {"a": Kept("a", longest=20)},
-    "MODIFY a LONGTEXT": {"a": Kept("a")},
-    "MODIFY a TINYTEXT": {"a": Kept("a", longest=63)},
-    "MODIFY b DATETIME(6)": {"b": Kept("B")},
-    "ADD x INT NOT NULL, ADD y DECIMAL(9,2) DEFAULT 1": {"x": Added("0"), "y": Added("1.00")},
-    "ADD x INT, ADD PRIMARY KEY (id, x)": {"x": Added("0")},
-    "ADD x ENUM('p','q') NOT NULL, ADD y SET('p','q') DEFAULT 'q,p'": {"x": Added("p"), "y": Added("p,q")},
-    "ADD x DATETIME(2) DEFAULT '2024-01-02 03:04:05.6'": {"x": Added("2024-01-02 03:04:05.60")},
-    "ADD x BINARY(3) DEFAULT 'a', ADD y VARBINARY(3) DEFAULT 0x0": {"x": Added("610000"), "y": Added("00")},
+    "MODIFY id BIGINT": {"id": ColumnOrigin("id")},
+    "MODIFY id BIGINT AUTO_INCREMENT": {"id": ColumnOrigin("id", numbered=True)},
+    "ADD s TIMESTAMP NULL, MODIFY id INT": {"s": ConstantOrigin(None)},
+    "MODIFY a VARCHAR(20)": {"a": ColumnOrigin("a", longest=20)},
+    "MODIFY a LONGTEXT": {"a": ColumnOrigin("a")},
+    "MODIFY a TINYTEXT": {"a": ColumnOrigin("a", longest=63)},
+    "MODIFY b DATETIME(6)": {"b": ColumnOrigin("B")},
+    "ADD x INT NOT NULL, ADD y DECIMAL(9,2) DEFAULT 1": {"x": ConstantOrigin("0"), "y": ConstantOrigin("1.00")},
+    "ADD x INT, ADD PRIMARY KEY (id, x)": {"x": ConstantOrigin("0")},
+    "ADD x ENUM('p','q') NOT NULL, ADD y SET('p','q') DEFAULT 'q,p'": {"x": ConstantOrigin("p"), "y": ConstantOrigin("p,q")},
+    "ADD x DATETIME(2) DEFAULT '2024-01-02 03:04:05.6'": {"x": ConstantOrigin("2024-01-02 03:04:05.60")},
+    "ADD x BINARY(3) DEFAULT 'a', ADD y VARBINARY(3) DEFAULT 0x0": {"x": ConstantOrigin("610000"), "y": ConstantOrigin("00")},
     "ADD x BIT(9) DEFAULT b'101', ADD y FLOAT DEFAULT 0.1, ADD z YEAR NOT NULL": {
-        "x": Added("5"), "y": Added("0.1"), "z": Added("0000"),
+        "x": ConstantOrigin("5"), "y": ConstantOrigin("0.1"), "z": ConstantOrigin("0000"),
     },
-    "ADD x CHAR(5) DEFAULT 'a  ', ADD y VARCHAR(5) DEFAULT 'a  '": {"x": Added("a"), "y": Added("a  ")},
-    "ADD x TIMESTAMP NULL": {"x": Added(None)}, "ADD x JSON NOT NULL": {"x": Added("null")},
-    "ADD x TIMESTAMP NOT NULL DEFAULT '0000-00-00 00:00:00'": {"x": Added("0000-00-00 00:00:00")},
+    "ADD x CHAR(5) DEFAULT 'a  ', ADD y VARCHAR(5) DEFAULT 'a  '": {"x": ConstantOrigin("a"), "y": ConstantOrigin("a  ")},
+    "ADD x TIMESTAMP NULL": {"x": ConstantOrigin(None)}, "ADD x JSON NOT NULL": {"x": ConstantOrigin("null")},
+    "ADD x TIMESTAMP NOT NULL DEFAULT '0000-00-00 00:00:00'": {"x": ConstantOrigin("0000-00-00 00:00:00")},
     "CONVERT TO CHARACTER SET latin1": KEPT, "ADD INDEX (a), COMMENT 'x'": KEPT,
 }  # fmt: skip
 
@@ -160,13 +160,13 @@ def test_outside_strict_mode_values_may_be_changed_to_fit(text: str) -> None:
 
 def test_outside_strict_mode_what_cannot_change_a_value_is_told() -> None:
     told = evolved("MODIFY id INT COMMENT 'x', CHANGE b c DATETIME(3), ADD x INT NOT NULL, DROP a", sql_mode=0)
-    assert told.origins == {"id": Kept("id"), "c": Kept("B"), "x": Added("0")}
+    assert told.origins == {"id": ColumnOrigin("id"), "c": ColumnOrigin("B"), "x": ConstantOrigin("0")}
 
 
 def test_a_timestamp_without_null_may_get_the_time_of_the_statement() -> None:
     old = replace(OLD, columns=(ID, Column("s", "timestamp")))
     for text, dated in (("TIMESTAMP(3) NOT NULL", True), ("TIMESTAMP", True), ("TIMESTAMP(6) NULL", False)):
-        assert evolved(f"MODIFY s {text}", old=old).origins["s"] == Kept("s", dated=dated)
+        assert evolved(f"MODIFY s {text}", old=old).origins["s"] == ColumnOrigin("s", dated=dated)
     with pytest.raises(UnsupportedError, match="not in the log"):
         evolve(OLD, steps("ADD s TIMESTAMP NULL", "MODIFY s TIMESTAMP NOT NULL"), None)
 
@@ -192,7 +192,7 @@ def test_labels_keep_their_values_unless_one_may_become_another(
     before = replace(OLD, columns=(ID, Column("e", "enum", charset="utf8mb4", labels=old)))
     text = "MODIFY e ENUM(" + ",".join(f"'{label}'" for label in new) + ")"
     if kept:
-        assert evolved(text, old=before).origins["e"] == Kept("e")
+        assert evolved(text, old=before).origins["e"] == ColumnOrigin("e")
         return
     with pytest.raises(UnsupportedError):
         evolve(before, steps(text), None)

@@ -6,7 +6,7 @@ import pytest
 
 from loader.model.table import Column, SchemaVersion, TableName, TableSchema
 from loader.schema.history import KnownTable, SchemaHistory
-from loader.schema.reading import table_changes
+from loader.schema.statement_reader import table_changes
 
 T, U = TableName("db", "t"), TableName("db", "u")
 ID, A = Column("id", "int"), Column("a", "varchar", charset="latin1")
@@ -17,9 +17,9 @@ START = TableSchema(T, (ID, A), ("id",))
 def history(*statements: str, primary: bool = True, mariadb: bool = False, **of: object) -> SchemaHistory:
     """Statements of the transactions 10, 20, ... after the position 5."""
     made = SchemaHistory(**of)  # type: ignore[arg-type]
-    made.give(5, "log.1:5", T, KnownTable.of(START, primary=primary, charset="latin1"))
+    made.set_table(5, "log.1:5", T, KnownTable.of(START, primary=primary, charset="latin1"))
     for number, statement in enumerate(statements, 1):
-        made.follow(10 * number, f"log.1:{10 * number}", table_changes(statement, "db", 0, mariadb), statement, "greek")
+        made.apply(10 * number, f"log.1:{10 * number}", table_changes(statement, "db", 0, mariadb), statement, "greek")
     return made
 
 
@@ -166,8 +166,8 @@ def test_names_are_compared_as_the_server_does() -> None:
 
 def test_what_is_given_counts_from_its_place_on() -> None:
     made = history("ALTER TABLE t ADD x FOO")
-    made.give(10, "log.1:10", T, KnownTable.of(TableSchema(T, (ID, X), ()), primary=False))
+    made.set_table(10, "log.1:10", T, KnownTable.of(TableSchema(T, (ID, X), ()), primary=False))
     assert schema(made, T, 9) == START
     assert schema(made, T, 10).columns == (ID, X)
-    assert made.since(T) == 10
+    assert made.latest_seqno(T) == 10
     assert list(made.tables()) == [T]

@@ -25,7 +25,7 @@ from loader.schema.changes import (
     SetKey,
 )
 from loader.schema.lexer import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
-from loader.schema.reading import table_changes
+from loader.schema.statement_reader import table_changes
 
 # U+FFFD stands for bytes that are no text.
 CHARACTERS = st.sampled_from("\\\\\\'\"`%_,();-#/*! \n\0anx0é") | st.characters(

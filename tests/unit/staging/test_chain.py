@@ -16,7 +16,7 @@ from loader.staging.chain import Checkpoint, NotLoaded, PlanChain
 from loader.staging.document import Document
 from loader.staging.documents import Generation, HeldGroup, Manifest, Mark, Plan, TableFilter
 from loader.store.local import LocalStore
-from loader.testing import MemoryStore
+from tests.support.memory_store import MemoryStore
 
 IDENTITY = Identity(kind="mysql", version="9.7.4", server_id=1, uuid="u")
 MARK = Mark(log="first event", last=0, event="")

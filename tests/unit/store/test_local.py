@@ -13,7 +13,7 @@ import pytest
 
 from loader.errors import StoreUnavailable, UsageError
 from loader.store.local import LocalStore
-from loader.store.opening import open_store
+from loader.store.registry import open_store
 
 
 def files(folder: Path) -> list[str]:

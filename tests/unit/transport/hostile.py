@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from loader.transport import session
-from loader.transport.address import ServerAddress
+from loader.transport.server import session
+from loader.transport.server.address import ServerAddress
 
 SALT = b"12345678abcdefghijkl"
 OK = b"\0\0\0\2\0\0\0"

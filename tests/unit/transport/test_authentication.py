@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from loader.errors import LoaderError, SourceUnavailable, UsageError
-from loader.transport.address import ServerAddress
-from loader.transport.connection import connected
-from tests.integration.snapshot.test_tls import certificate
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
+from tests.integration.initial_load.test_tls import certificate
 from tests.unit.transport.hostile import OK, Wire, any_one, hostile
 
 pytestmark = pytest.mark.timeout(30)

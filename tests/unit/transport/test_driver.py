@@ -6,7 +6,7 @@ import pytest
 from pymysql.connections import Connection
 
 from loader.errors import UsageError
-from loader.transport.driver import check_driver
+from loader.transport.server.driver import check_driver
 
 
 def test_the_installed_version_has_every_name() -> None:

@@ -13,7 +13,7 @@ from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER, ROTATE
 from loader.errors import BinlogFormatError
 from loader.transport.dump import Events, raise_error
 from loader.transport.dump import _parted as parted
-from loader.transport.outside import _first as first
+from loader.transport.gtid_search import _first as first
 
 GTID = 33
 pytestmark = pytest.mark.timeout(10)

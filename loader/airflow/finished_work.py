@@ -1,0 +1,91 @@
+"""Work that needs no Spark: an earlier run has done it, or there is nothing to be done."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from pydantic import BaseModel
+
+from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, result_of
+from loader.initial_load.run import staged_before
+from loader.initial_load.spec import InitialLoadSpec
+from loader.materialise.merge.load_notes import find_noted_loads
+from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
+from loader.model.table import TableName
+from loader.pipeline import Job
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Published
+from loader.staging.layout import published_key
+from loader.staging.quarantine import Quarantines
+from loader.store.registry import open_store
+
+_LOG = logging.getLogger(__name__)
+
+
+def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
+    """The result of a job that was done before; None when it must run.
+
+    `named`: a person named the tables of an initial load. Then the warehouse is looked at all the same.
+    """
+    found: BaseModel | None = None
+    if isinstance(job.spec, ExtractSpec):
+        found = _staged(job.spec)
+    elif isinstance(job.spec, MaterialiseSpec):
+        found = _published(job.spec)
+    elif isinstance(job.spec, InitialLoadSpec):
+        found = staged_before(job.spec)
+    elif isinstance(job.spec, LoadSpec) and not (named and job.spec.manifests):
+        found = find_noted_loads(job.spec)
+        if found and job.spec.manifests:
+            _LOG.info("all loads are noted as done; to have the warehouse looked at, name tables in the run's form")
+    return found.model_dump(mode="json") if found else None
+
+
+def _staged(spec: ExtractSpec) -> BacklogResult | None:
+    chain = PlanChain(open_store(spec.staging_root), spec.source)
+    extracts = []
+    for manifest in chain.following(spec.generation, spec.start_seqno):
+        if manifest.left_out:
+            return None  # what it left out may have been given since
+        extracts.append(result_of(manifest, "already"))
+        if manifest.stop_seqno >= spec.through_seqno:
+            return backlog_result(extracts)
+    return None
+
+
+def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
+    """The newest record, when it is of the spec's stop or a later one."""
+    store = open_store(spec.staging_root)
+    newest = PlanChain(store, spec.source).newest_published(spec.generation)
+    if newest is None:
+        return None
+    start, record = newest
+    if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
+        return None
+    stopped = _stopped(record, Quarantines(store, spec.source))
+    if stopped is None:
+        return None
+    tables = [
+        TableResult(table=name, status="already", applied_seqno=table.applied, snapshot=table.snapshot)
+        for name, table in record.tables.items()
+    ]
+    return MaterialiseResult(
+        tables=tuple(sorted([*tables, *stopped], key=lambda one: one.table)),
+        stop=record.stop,
+        stop_seqno=record.stop_seqno,
+        published=published_key(spec.source, spec.generation, start),
+    )
+
+
+def _stopped(record: Published, quarantines: Quarantines) -> list[TableResult] | None:
+    """The tables behind the record, when all are quarantined; None when one was released and can be brought on."""
+    if not record.behind:
+        return []
+    known = quarantines.all()
+    found = []
+    for name, seqno in record.behind.items():
+        if (stopped := known.get(TableName.parse(name))) is None:
+            return None
+        found.append(TableResult(table=name, status="quarantined", applied_seqno=seqno, error=stopped.told()))
+    return found

@@ -1,0 +1,109 @@
+"""Runs DAGs to their end in this process, without a scheduler: for demonstrations and for trying a configuration.
+
+    python -m loader.airflow.local_runs AIRFLOW_HOME
+
+reads a request per line, `{"dag_id": "continuous_delta", "conf": {}}`, and answers each with a line of JSON, what
+`run_dag` returns; everything else that Airflow and the tasks print goes to stderr. Airflow is started once for
+all requests. Pools and `max_active_runs` do not count here, and a task is tried once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from loader.resources import folder
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
+    from airflow.models.taskinstance import TaskInstance
+
+_SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
+
+
+def run_dag(dag_id: str, conf: dict[str, Any], airflow_home: str | Path) -> dict[str, Any]:
+    """Run a DAG of the loader once and return how it ended.
+
+    The first call decides for this process where Airflow's home is; nothing may have imported airflow before it. Spark
+    runs here, unless the environment has a connection `spark_default`.
+
+    Returns:
+        `dag_id`, `run_id`, `state`, `seconds`, and `tasks`: by name their `state`, their `result` (XCom), and the
+        text of the `error` that ended them.
+
+    Raises:
+        RuntimeError: a DAG file cannot be imported, or this process has another home already.
+        KeyError: there is no such DAG.
+    """
+    _prepare(str(Path(airflow_home).absolute()))
+    from airflow.dag_processing.dagbag import DagBag
+
+    # Read again each time: running a DAG renders the templates of its tasks in place.
+    bag = DagBag(folder("dags"))
+    if bag.import_errors:
+        raise RuntimeError("\n".join(bag.import_errors.values()))
+    dag = bag.dags[dag_id]
+    for task in dag.tasks:
+        task.retries = 0  # who waits here learns of an error at once
+    began = time.monotonic()
+    run: DagRun = dag.test(run_conf=conf)
+    return {
+        "dag_id": dag_id,
+        "run_id": run.run_id,
+        "state": str(run.state),
+        "seconds": round(time.monotonic() - began, 3),
+        "tasks": {task.task_id: _outcome(task) for task in run.get_task_instances()},
+    }
+
+
+@cache
+def _prepare(airflow_home: str) -> None:
+    """Set Airflow up in this process, once."""
+    if os.environ.get("AIRFLOW_HOME") != airflow_home and "airflow" in sys.modules:
+        raise RuntimeError("airflow was imported already, with another home")
+    os.environ |= _environment(airflow_home)
+    os.environ.setdefault(_SPARK, json.dumps({"conn_type": "spark", "host": "local[*]"}))
+    from airflow.utils.db import initdb
+
+    initdb()  # makes the database, or migrates it
+
+
+def _environment(airflow_home: str) -> dict[str, str]:
+    return {
+        "AIRFLOW_HOME": airflow_home,
+        "AIRFLOW__CORE__DAGS_FOLDER": str(folder("dags")),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        # These have a Spark connection that names YARN.
+        "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
+    }
+
+
+def _outcome(task: TaskInstance) -> dict[str, Any]:
+    from loader.airflow.errors import ERROR
+    from loader.spark.job import rebuild
+
+    error = task.xcom_pull(task_ids=task.task_id, key=ERROR)
+    return {
+        "state": str(task.state),
+        "result": task.xcom_pull(task_ids=task.task_id),
+        "error": str(rebuild(error)) if error else None,
+    }
+
+
+def _serve(airflow_home: str, answers: TextIO) -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = run_dag(request["dag_id"], request.get("conf", {}), airflow_home)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    # Airflow logs to stdout, which is for the answers.
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        _serve(sys.argv[1], answers)

@@ -1,0 +1,1 @@
+"""Encrypted events and log files."""

@@ -1,0 +1,1 @@
+"""The formats of events, except row events."""

@@ -1,0 +1,428 @@
+"""Table maps: what a TABLE_MAP event says of its table, as a schema and the program for its rows.
+
+Format: the server's `Table_map_event` (mysql/binlog/event/rows_event.h): types, their metadata, nullability, then
+optional metadata of type, length, value. `binlog_row_metadata=FULL` brings names, key, labels and character sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from loader.binlog.byte_cursor import Cursor
+from loader.binlog.program import label_bytes
+from loader.binlog.values.charsets import charset_of
+from loader.binlog.values.codepages import decode_text
+from loader.binlog.values.operations import OLD_FORMAT, PACKED
+from loader.errors import BinlogFormatError, DataError, UnsupportedError
+from loader.model.table import ADDRESS_BYTES, GROWING_TEXTS, SEQUENCE, TEXTS, Column, TableName, TableSchema
+
+_SEQUENCE_TYPES = (8, 8, 8, 8, 8, 8, 1, 8)
+_NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
+_INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
+_SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 242: "vector", 245: "json", 255: "geometry"}
+_FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
+_BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
+_ENUM, _SET, _STRING, _VARCHAR, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 252, 242, 255
+_COMPRESSED = {140: _BLOB, 141: _VARCHAR}
+_TEXTS = (_STRING, _VARCHAR, _BLOB, *_COMPRESSED)  # 253, of tables of MySQL 4, is not covered
+_METADATA_BYTES = {
+    1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
+    17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
+    140: 1, 141: 2,
+}  # fmt: skip
+_OLD_TEMPORALS = {7: "timestamp", 11: "time", 12: "datetime"}
+
+_POSSIBLE: dict[int, Callable[[bytes], bool]] = {
+    4: lambda meta: meta[0] == 4,
+    5: lambda meta: meta[0] == 8,
+    16: lambda meta: meta[0] < 8 and 1 <= meta[1] * 8 + meta[0] <= 64,
+    17: lambda meta: meta[0] <= 6,
+    18: lambda meta: meta[0] <= 6,
+    19: lambda meta: meta[0] <= 6,
+    245: lambda meta: meta[0] == 4,
+    246: lambda meta: 1 <= meta[0] <= 65 and meta[1] <= meta[0],
+    140: lambda meta: 1 <= meta[0] <= 4,
+    242: lambda meta: meta[0] == 4,
+    252: lambda meta: 1 <= meta[0] <= 4,
+    255: lambda meta: meta[0] == 4,
+}
+"""Whether metadata can be of a column of that type: what is beyond it would be read or written out of bounds."""
+
+# What an ENUM or SET of so many bytes is when its labels are not known.
+_OF_BYTES = {1: "tinyint", 2: "smallint", 3: "mediumint", 4: "int", 8: "bigint"}
+
+
+class NamelessTable(UnsupportedError):
+    """A table map without the names of its columns, of a table whose schema is not known."""
+
+
+def _anything(_: bytes) -> bool:
+    return True
+
+
+@dataclass
+class _Optional:
+    """The optional metadata, still counted by type class."""
+
+    unsigned: list[bool] = field(default_factory=list)
+    charsets: dict[int, int] = field(default_factory=dict)
+    default_charset: int | None = None
+    label_charsets: dict[int, int] = field(default_factory=dict)
+    default_label_charset: int | None = None
+    names: list[str] = field(default_factory=list)
+    enums: list[list[bytes]] = field(default_factory=list)
+    sets: list[list[bytes]] = field(default_factory=list)
+    key: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """A table map, read: the table, the kind of each column, the metadata of all, and the optional block.
+
+    What is behind the name is read when it is asked for, so that a table that is not captured may have any columns.
+    """
+
+    name: TableName
+    kinds: bytes
+    metadata: bytes
+    optional: bytes
+
+    @cached_property
+    def types(self) -> tuple[tuple[int, bytes], ...]:
+        """The wire type and the metadata of each column.
+
+        Raises:
+            BinlogFormatError: lengths that do not fit.
+            UnsupportedError: a type that is not known.
+        """
+        metadata = Cursor(self.metadata)
+        return tuple(_typed(kind, metadata, self.name) for kind in self.kinds)
+
+    @property
+    def named(self) -> bool:
+        """Whether it tells the names of its columns, and so all that FULL metadata does."""
+        return len(self._told.names) == len(self.kinds)
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it is that of a sequence of MariaDB, by the names and types of its columns."""
+        if tuple(self._told.names) != SEQUENCE:
+            return False
+        return tuple(kind for kind, _ in self.types) == _SEQUENCE_TYPES
+
+    @cached_property
+    def _told(self) -> _Optional:
+        return _read_optional(self.optional)
+
+    def schema(
+        self, *, mariadb: bool = False, known: TableSchema | None = None, nameless: bool = False
+    ) -> tuple[TableSchema, tuple[int, ...]]:
+        """The table's schema, and for each column the bytes of its values' length prefix (PACKED more if compressed).
+
+        Args:
+            mariadb: of a MariaDB server. Its log does not tell UUID, INET4, INET6 and VECTOR from BINARY and VARBINARY,
+                nor how many digits the fractions of times in an old format have.
+            known: what the table is as its server says. It tells a column of that name what the log does not tell of
+                it; where the log has no names (binlog_row_metadata=MINIMAL), it is the schema, and its types, signs and
+                character sets must fit as far as the log tells them. A text of it without a character set has that of
+                the log, and a TEXT may be a longer one there.
+            nameless: without names in the log and a known schema, call the columns `@1`, `@2`, ... as mysqlbinlog does;
+                ENUM and SET are numbers then, and text without a character set is bytes.
+
+        Raises:
+            NamelessTable: no column names.
+            UnsupportedError: a type that is not covered.
+            DataError: a known schema that is not the table's.
+        """
+        optional, named = self._told, self.named
+        if not named and known is not None:
+            fitted = list(_fitted(self.types, known, _told(self.types, optional, mariadb)))
+            return replace(known, columns=tuple(column for column, _ in fitted)), tuple(prefix for _, prefix in fitted)
+        if not named and not nameless:
+            raise NamelessTable(
+                "the log has no column names",
+                why="the server writes it with binlog_row_metadata=MINIMAL",
+                hint="SET GLOBAL binlog_row_metadata=FULL on the server, then load the table again",
+                table=self.name,
+            )
+        if not named:
+            optional = replace(optional, names=[f"@{number}" for number in range(1, len(self.types) + 1)], key=[])
+        told = {column.name: column for column in known.columns} if known else {}
+        made = list(_columns(self.types, optional, self.name, mariadb, not named, told))
+        columns = tuple(column for column, _ in made)
+        if not columns or any(index >= len(columns) for index in optional.key):
+            raise BinlogFormatError("a table map has no columns, or a key of others than its own", table=self.name)
+        key = tuple(columns[index].name for index in optional.key)
+        return TableSchema(self.name, columns, key), tuple(prefix for _, prefix in made)
+
+
+def read_table_map(body: bytes) -> TableMap:
+    """Parse the body of a TABLE_MAP event from its table id on, without checksum.
+
+    Raises:
+        BinlogFormatError: lengths that do not fit.
+    """
+    cursor = Cursor(body)
+    cursor.take(8)
+    schema = cursor.text(cursor.number(1))
+    cursor.take(1)
+    table = cursor.text(cursor.number(1))
+    cursor.take(1)
+    kinds = cursor.take(cursor.length_encoded())
+    metadata = cursor.take(cursor.length_encoded())
+    cursor.take((len(kinds) + 7) // 8)
+    return TableMap(TableName(schema, table), kinds, metadata, cursor.take(cursor.remaining))
+
+
+def _typed(kind: int, metadata: Cursor, table: TableName) -> tuple[int, bytes]:
+    """Wire type with ENUM and SET taken out of the STRING that they travel in."""
+    if kind not in _METADATA_BYTES:
+        raise UnsupportedError(
+            f"column type {kind} of the log is not known",
+            hint="exclude the table from the captured tables, or use a loader version that covers it",
+            table=table,
+        )
+    data = metadata.take(_METADATA_BYTES[kind])
+    if kind == _STRING and data[0] in (_ENUM, _SET):
+        return data[0], data
+    return kind, data
+
+
+def _read_optional(block: bytes) -> _Optional:
+    found = _Optional()
+    cursor = Cursor(block)
+    while cursor.remaining:
+        kind = cursor.number(1)
+        value = Cursor(cursor.take(cursor.length_encoded()))
+        if kind == 1:
+            bits = value.take(value.remaining)
+            found.unsigned = [bool(byte >> (7 - i) & 1) for byte in bits for i in range(8)]
+        elif kind in (2, 10):
+            default = value.length_encoded()
+            pairs = dict(_pairs(value))
+            if kind == 2:
+                found.default_charset, found.charsets = default, pairs
+            else:
+                found.default_label_charset, found.label_charsets = default, pairs
+        elif kind in (3, 11):
+            listed = dict(enumerate(_numbers(value)))
+            if kind == 3:
+                found.charsets = listed
+            else:
+                found.label_charsets = listed
+        elif kind == 4:
+            while value.remaining:
+                found.names.append(value.text(value.length_encoded()))
+        elif kind in (5, 6):
+            lists = found.sets if kind == 5 else found.enums
+            while value.remaining:
+                lists.append([value.take(value.length_encoded()) for _ in range(value.length_encoded())])
+        elif kind == 8:
+            found.key = list(_numbers(value))
+        elif kind == 9:
+            found.key = [index for index, _ in _pairs(value)]
+    return found
+
+
+def _numbers(cursor: Cursor) -> Iterator[int]:
+    while cursor.remaining:
+        yield cursor.length_encoded()
+
+
+def _pairs(cursor: Cursor) -> Iterator[tuple[int, int]]:
+    while cursor.remaining:
+        yield cursor.length_encoded(), cursor.length_encoded()
+
+
+def _possible(kind: int, meta: bytes, table: TableName, name: str) -> None:
+    if not _POSSIBLE.get(kind, _anything)(meta):
+        raise BinlogFormatError(
+            f"a table map says {meta.hex()} of a column of type {kind}, which cannot be", table=table, column=name
+        )
+
+
+def _told(
+    types: tuple[tuple[int, bytes], ...], optional: _Optional, mariadb: bool
+) -> Iterator[tuple[bool | None, int | None]]:
+    """Of each column whether it is unsigned, and its collation; None where the metadata does not say.
+
+    Each class of types counts its own entries.
+    """
+    numbers = texts = labelled = 0
+    for kind, _ in types:
+        unsigned = collation = None
+        if kind in _NUMERIC:
+            unsigned = optional.unsigned[numbers] if numbers < len(optional.unsigned) else None
+            numbers += 1
+        elif kind in _TEXTS:
+            collation = optional.charsets.get(texts, optional.default_charset)
+            texts += 1
+        elif kind in (_ENUM, _SET):
+            collation = optional.label_charsets.get(labelled, optional.default_label_charset)
+            labelled += 1
+        else:
+            # Both servers list a character set for types of bytes, but MySQL not for GEOMETRY.
+            texts += kind == _VECTOR or (kind == _GEOMETRY and mariadb)
+        yield unsigned, collation
+
+
+def _fitted(
+    types: tuple[tuple[int, bytes], ...], known: TableSchema, told: Iterator[tuple[bool | None, int | None]]
+) -> Iterator[tuple[Column, int]]:
+    """The columns of a schema that is not from the log, proved to fit a table map, and their length prefixes."""
+    if len(types) != len(known.columns):
+        raise _unfit(known.name, f"the log has {len(types)} columns, the schema {len(known.columns)}")
+    for (kind, meta), column, (unsigned, collation) in zip(types, known.columns, told, strict=True):
+        _possible(kind, meta, known.name, column.name)
+        charset = column.charset if collation is None else charset_of(collation)
+        wanted = (
+            column
+            if column.charset or not (column.labels or column.type in TEXTS)
+            else replace(column, charset="" if charset == "binary" and not column.labels else charset)
+        )
+        if (wanted.labels or wanted.type in TEXTS) and not wanted.charset:
+            raise _unfit(known.name, "neither the log nor a statement tells its character set", column.name)
+        found, prefix = _found(kind, meta, wanted, charset, unsigned, known.name)
+        if found.type in GROWING_TEXTS and wanted.type in GROWING_TEXTS[: GROWING_TEXTS.index(found.type)]:
+            wanted = replace(wanted, type=found.type)
+        if found != wanted:
+            log = f"{found} {found.charset}".strip() if found.type else "other labels"
+            raise _unfit(known.name, f"the log has {log}, the schema {wanted} {wanted.charset}".strip(), column.name)
+        yield wanted, prefix
+
+
+def _found(
+    kind: int, meta: bytes, column: Column, charset: str, unsigned: bool | None, table: TableName
+) -> tuple[Column, int]:
+    """What a table map makes of a column of that schema, of whose other parts it tells nothing."""
+    if kind in _TEXTS:
+        found, prefix = _string(column.name, _COMPRESSED.get(kind, kind), meta, charset or "binary")
+        return _as_told(found, column), prefix + (PACKED if kind in _COMPRESSED else 0)
+    if kind in (_ENUM, _SET):
+        fits = meta[1] == label_bytes(kind == _SET, len(column.labels))
+        fits = fits and charset == column.charset
+        return replace(column, type="enum" if kind == _ENUM else "set") if fits else Column(column.name, ""), 0
+    if kind in _OLD_TEMPORALS:
+        return Column(column.name, _OLD_TEMPORALS[kind], size=column.size), OLD_FORMAT
+    sign = column.unsigned if unsigned is None else unsigned
+    return _other(column.name, kind, meta, sign, table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
+
+
+def _unfit(table: TableName, why: str, column: str = "") -> DataError:
+    return DataError(
+        "the schema given for a table is not that of the log",
+        why=why,
+        hint="give the schema that the table had at this position",
+        table=table,
+        **({"column": column} if column else {}),
+    )
+
+
+def _columns(
+    types: tuple[tuple[int, bytes], ...],
+    optional: _Optional,
+    table: TableName,
+    mariadb: bool,
+    nameless: bool,
+    told: dict[str, Column],
+) -> Iterator[tuple[Column, int]]:
+    """Columns with their length prefixes."""
+    enums = sets = 0
+    each = zip(types, optional.names, _told(types, optional, mariadb), strict=True)
+    for (kind, meta), name, (unsigned, collation) in each:
+        _possible(kind, meta, table, name)
+        if kind in _TEXTS:
+            unknown = nameless and collation is None
+            charset = "binary" if unknown else _charset(collation, name, table)
+            column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
+            if unknown and column.type == "binary":
+                # CHAR or BINARY: which one the log does not tell, so that nothing is added to its bytes.
+                column = replace(column, type="varbinary", size=0)
+            yield _as_told(column, told.get(name)), prefix + (PACKED if kind in _COMPRESSED else 0)
+        elif kind in (_ENUM, _SET) and nameless:
+            yield Column(name, _OF_BYTES.get(meta[1], "bigint"), unsigned=True), 0
+        elif kind in (_ENUM, _SET):
+            lists, at = (optional.enums, enums) if kind == _ENUM else (optional.sets, sets)
+            enums, sets = enums + (kind == _ENUM), sets + (kind == _SET)
+            if at >= len(lists) or meta[1] != label_bytes(kind == _SET, len(lists[at])):
+                raise BinlogFormatError("a table map has not the labels of an ENUM or SET", table=table, column=name)
+            yield _labelled(name, kind, lists[at], _charset(collation, name, table), table), 0
+        elif kind in _OLD_TEMPORALS:
+            yield _old(name, _OLD_TEMPORALS[kind], mariadb, told.get(name), table), OLD_FORMAT
+        else:
+            yield _other(name, kind, meta, bool(unsigned), table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
+
+
+def _charset(collation: int | None, column: str, table: TableName) -> str:
+    if collation is None:
+        raise BinlogFormatError("a table map has no character set for a text", table=table, column=column)
+    return charset_of(collation)
+
+
+def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, int]:
+    binary = charset == "binary"
+    charset = "" if binary else charset
+    if kind == _BLOB:
+        return Column(name, _BLOBS[meta[0]] + ("blob" if binary else "text"), charset=charset), meta[0]
+    if kind == _STRING:
+        # Lengths over 255 hide two bits in the type byte, upside down.
+        length = meta[1] | ((meta[0] & 0x30 ^ 0x30) << 4)
+        size = length if binary else 0
+        return Column(name, "binary" if binary else "char", size=size, charset=charset), 2 if length > 255 else 1
+    length = int.from_bytes(meta, "little")
+    return Column(name, "varbinary" if binary else "varchar", charset=charset), 2 if length > 255 else 1
+
+
+def _as_told(column: Column, told: Column | None) -> Column:
+    """The column as its server says where that is a type which the log has as these bytes."""
+    if told is None or column.name != told.name:
+        return column
+    vector = told.type == "vector" and column.type == "varbinary"
+    address = column.type == "binary" and column.size == ADDRESS_BYTES.get(told.type)
+    return told if vector or address else column
+
+
+def _old(name: str, kind: str, mariadb: bool, told: Column | None, table: TableName) -> Column:
+    """A time in an old format: MySQL's have no fractions, those of MariaDB as many digits as the server says."""
+    if not mariadb:
+        return Column(name, kind)
+    if told and told.type == kind:
+        return told
+    raise UnsupportedError(
+        f"column type old {kind.upper()} cannot be read without the table's schema",
+        why="the log does not tell how many digits its fractions have, and so not its size",
+        hint="ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or exclude the table",
+        table=table,
+        column=name,
+    )
+
+
+def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: TableName) -> Column:
+    try:
+        texts = tuple(decode_text(charset, label) for label in labels)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise UnsupportedError(
+            f"labels in {charset} are not covered", why=str(error), table=table, column=name
+        ) from error
+    return Column(name, "enum" if kind == _ENUM else "set", charset=charset, labels=texts)
+
+
+def _other(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) -> Column:
+    if kind in _INTEGERS:
+        return Column(name, _INTEGERS[kind], unsigned=unsigned)
+    if kind in _SIMPLE:
+        return Column(name, _SIMPLE[kind])
+    if kind in _FRACTIONED:
+        return Column(name, _FRACTIONED[kind], size=meta[0])
+    if kind == 246:
+        return Column(name, "decimal", size=meta[0], scale=meta[1])
+    if kind == 16:
+        return Column(name, "bit", size=meta[1] * 8 + meta[0])
+    raise UnsupportedError(
+        f"column type {kind} is not covered by this version",
+        hint="exclude the table from the captured tables",
+        table=table,
+        column=name,
+    )

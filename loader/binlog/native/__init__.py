@@ -1,0 +1,1 @@
+"""Compiling kernels to native code, and the building blocks that kernels share."""

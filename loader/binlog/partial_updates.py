@@ -1,0 +1,130 @@
+"""PARTIAL_UPDATE_ROWS: updates that log JSON documents as diffs, made into ordinary updates with whole documents.
+
+Format: MySQL's `rpl_record.cc`: between the images of an update stand its options (packed; 1: there are diffs) and
+then a bit per JSON column of the table, set where the image after holds diffs (`json_diff.cc`) behind their length.
+A server logs this only with binlog_row_value_options=PARTIAL_JSON, so it is plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog import walk as w
+from loader.binlog.byte_cursor import Cursor
+from loader.binlog.constants import HEADER, PARTIAL_UPDATE_ROWS, UPDATE_ROWS
+from loader.binlog.index import error_place
+from loader.binlog.program import Program
+from loader.binlog.values.json_tree import apply_diffs, read_tree, write_tree
+from loader.binlog.values.operations import JSON, OP, PREFIX, SIZE
+from loader.errors import BinlogFormatError, UnsupportedError
+
+Ints = NDArray[np.int64]
+Bits = list[bool]
+
+_JSON_LENGTH = 4
+
+
+def is_partial(rows: Ints) -> NDArray[np.bool_]:
+    """Which of the row events (fields walk.R_*) are such updates."""
+    found: NDArray[np.bool_] = rows[:, w.R_KIND] == PARTIAL_UPDATE_ROWS
+    return found
+
+
+def expand_partial_updates(
+    block: NDArray[np.uint8], base: int, rows: Ints, program: Program, file: str
+) -> tuple[NDArray[np.uint8], Ints]:
+    """Such events as UPDATE_ROWS events of one row each: their bytes, and the rows in them.
+
+    Each keeps the row offset that it has in the log.
+
+    Raises:
+        BinlogFormatError: a damaged event, or a diff that does not fit.
+        UnsupportedError: the image before the update does not hold the document that a diff is about.
+    """
+    out, found = bytearray(), []
+    for row in rows:
+        start = int(row[w.R_OFFSET]) - base
+        with error_place(file, int(row[w.R_EVENT]), table=program.schema.name):
+            event = _Event(block[start : start + int(row[w.R_SIZE])].tobytes(), program)
+            for place, images in event.updates():
+                whole = row.copy()
+                whole[w.R_OFFSET], whole[w.R_KIND] = len(out), UPDATE_ROWS
+                out += event.head + images
+                whole[w.R_SIZE] = len(event.head) + len(images)
+                # A row offset is the place of an image less the transaction's first byte and this.
+                whole[w.R_LEAD] += int(row[w.R_OFFSET]) + place - (int(whole[w.R_OFFSET]) + len(event.head))
+                found.append(whole)
+    return np.frombuffer(out or bytearray(1), np.uint8), np.array(found, np.int64).reshape(len(found), rows.shape[1])
+
+
+class _Event:
+    """A PARTIAL_UPDATE_ROWS event, without checksum. `head`: the bytes before the images of an UPDATE_ROWS event."""
+
+    def __init__(self, data: bytes, program: Program) -> None:
+        self._columns = program.columns.tolist()
+        self._documents = sum(column[OP] == JSON for column in self._columns)
+        self._names = [column.name for column in program.schema.columns]
+        self._cursor = cursor = Cursor(data)
+        cursor.take(HEADER + 8)
+        cursor.take(max(cursor.number(2), 2) - 2)
+        count = cursor.length_encoded()
+        if count != len(self._columns):
+            raise BinlogFormatError("a row event does not fit its table map")
+        self._before, self._after = (_bits(cursor.take((count + 7) // 8), count) for _ in range(2))
+        self.head = data[:4] + bytes([UPDATE_ROWS]) + data[5 : cursor.offset]
+
+    def updates(self) -> Iterator[tuple[int, bytes]]:
+        """Of each row the place of its first image in the event, and both images with whole documents."""
+        cursor = self._cursor
+        while cursor.remaining:
+            place = cursor.offset
+            before = self._image(self._before)
+            first = cursor.data[place : cursor.offset]
+            options = cursor.length_encoded()
+            if options > 1:
+                raise UnsupportedError(f"row value options {options} are not known")
+            count = self._documents
+            partial = _bits(cursor.take((count + 7) // 8), count) if options else [False] * count
+            nulls = cursor.offset
+            after = self._image(self._after)
+            size = (sum(self._after) + 7) // 8
+            yield place, first + cursor.data[nulls : nulls + size] + self._whole(before, after, partial)
+
+    def _image(self, present: Bits) -> list[bytes | None]:
+        """The values of an image, each with its length before it; None for NULL and what is left out."""
+        cursor = self._cursor
+        nulls = iter(_bits(cursor.take((sum(present) + 7) // 8), sum(present)))
+        return [self._value(n) if there and not next(nulls) else None for n, there in enumerate(present)]
+
+    def _value(self, n: int) -> bytes:
+        cursor, start = self._cursor, self._cursor.offset
+        prefix, size = self._columns[n][PREFIX], self._columns[n][SIZE]
+        cursor.take(cursor.number(prefix) if prefix else size)
+        return cursor.data[start : cursor.offset]
+
+    def _whole(self, before: list[bytes | None], after: list[bytes | None], partial: Bits) -> bytes:
+        """The values of the image after, with whole documents."""
+        diffs = iter(partial)
+        values = []
+        for n, value in enumerate(after):
+            is_diff = self._columns[n][OP] == JSON and next(diffs)
+            values.append(self._patched(n, before[n], value) if is_diff and value is not None else value)
+        return b"".join(value for value in values if value is not None)
+
+    def _patched(self, n: int, before: bytes | None, diffs: bytes) -> bytes:
+        if before is None:
+            raise UnsupportedError(
+                "a partial update of a JSON document does not come with the document before it",
+                why="binlog_row_value_options=PARTIAL_JSON with binlog_row_image other than FULL",
+                hint="SET GLOBAL binlog_row_image=FULL, or binlog_row_value_options='', then load the table again",
+                column=self._names[n],
+            )
+        document = write_tree(apply_diffs(read_tree(before[_JSON_LENGTH:]), diffs[_JSON_LENGTH:]))
+        return len(document).to_bytes(_JSON_LENGTH, "little") + document
+
+
+def _bits(data: bytes, count: int) -> Bits:
+    return [bool(data[n >> 3] >> (n & 7) & 1) for n in range(count)]

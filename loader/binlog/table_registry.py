@@ -1,0 +1,282 @@
+"""The table maps met so far, as the arrays that the walk looks them up in, and the program of each."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog.events.table_map import NamelessTable, TableMap, read_table_map
+from loader.binlog.program import Program, compile_program
+from loader.binlog.walk import MARKER, R_EVENT, R_TABLE, R_TRANSACTION, UNCAPTURED, UNSTAGED
+from loader.errors import BinlogFormatError, DataError, UnsupportedError
+from loader.model.table import SchemaVersion, TableName, TableSchema
+
+Ints = NDArray[np.int64]
+
+_ROOM = 256  # table maps, at first
+_Number = TypeVar("_Number", bound=np.generic)
+_OPEN = 1 << 32  # from here on the numbers of table maps whose programs depend on the transaction
+
+
+def _no_versions(_: TableName) -> Sequence[SchemaVersion]:
+    return ()
+
+
+@dataclass(frozen=True)
+class _OpenMap:
+    """A table map whose columns depend on the transaction, as those without names do.
+
+    It has one program for each schema that its table has, as far as rows have asked for it. Or it tells of a table that
+    cannot be staged (`follows` is False): its only version has an error.
+    """
+
+    table: TableMap
+    versions: Sequence[SchemaVersion]
+    programs: dict[int, int] = field(default_factory=dict)
+    errors: dict[int, DataError] = field(default_factory=dict)
+    follows: bool = True
+
+    def numbers(self, seqnos: Ints) -> Ints:
+        """Which version each of the transactions has; -1 for those before the first."""
+        since = np.array([version.since for version in self.versions], np.int64)
+        return np.searchsorted(since, seqnos, "right") - 1
+
+    def unread(self, number: int, seqno: int, event: int) -> UnstagedRow:
+        """Why a row event with this version cannot be staged."""
+        version, error = self.versions[max(number, 0)], self.errors[number]
+        return UnstagedRow(
+            seqno, event, "" if version.schema else version.at, error, "" if self.follows else error.hint
+        )
+
+
+@dataclass(frozen=True, order=True)
+class UnstagedRow:
+    """The first row event of a table that cannot be staged: its transaction's seqno, its place, and why.
+
+    Attributes:
+        at: the position from which on the table's columns are not known; empty where they are, and do not fit the log.
+        hint: what to do before the table is loaded again; empty where a schema that somebody gives can help.
+    """
+
+    seqno: int
+    event: int
+    at: str = field(compare=False)
+    error: DataError = field(compare=False)
+    hint: str = field(default="", compare=False)
+
+
+class TableRegistry:
+    """Distinct table maps by their bytes: each is parsed once, however often the log repeats it.
+
+    The arrays `slots`, `hashes`, `spans`, `numbers` and `map_bytes` are the hash table in which the walk looks up
+    table maps.
+
+    Args:
+        captured: whether a table is staged.
+        mariadb: the log was written by MariaDB.
+        known: see `TableMap.schema`.
+        nameless: see `TableMap.schema`.
+        versions: the schemas of a table whose table maps have no column names, ordered by seqno. `assign_programs`
+            gives each of its row events a program.
+        named_versions: the same for a table whose table maps have column names, where one schema (`known`) is not
+            right for all of its rows.
+        hex_fallback: see `compile_program`.
+        markers: tables that mark a transaction to skip. They are not captured.
+        ignore_sequences: do not capture MariaDB's sequences, whatever their names.
+        isolate: note a captured table whose rows cannot be staged in `unstaged`, instead of raising the reason.
+
+    Attributes:
+        programs: one program per captured table map, in order of arrival.
+        schema_numbers: int64 (programs): programs of equal schemas have equal numbers.
+        unstaged: the first row event of each table that got no program or could not be staged.
+    """
+
+    def __init__(
+        self,
+        captured: Callable[[TableName], bool],
+        *,
+        mariadb: bool = False,
+        known: Callable[[TableName], TableSchema | None] = lambda _: None,
+        nameless: bool = False,
+        versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
+        named_versions: Callable[[TableName], Sequence[SchemaVersion]] = _no_versions,
+        hex_fallback: bool = False,
+        markers: Container[TableName] = (),
+        ignore_sequences: bool = False,
+        isolate: bool = False,
+    ) -> None:
+        self._captured = captured
+        self._known = known
+        self._versions = versions
+        self._named_versions = named_versions
+        self._open: list[_OpenMap] = []
+        self.unstaged: dict[TableName, UnstagedRow] = {}
+        self._nameless = nameless
+        self._hex_fallback = hex_fallback
+        self._markers = markers
+        self._ignores_sequences = ignore_sequences and mariadb
+        self._isolates = isolate
+        self.mariadb = mariadb
+        self._count = 0
+        self._schema_numbers: dict[TableSchema, int] = {}
+        self.programs: list[Program] = []
+        self.schema_numbers = np.zeros(_ROOM, np.int64)
+        self.slots = np.full(4 * _ROOM, -1, np.int64)
+        self.hashes = np.zeros(_ROOM, np.uint32)
+        self.spans = np.zeros(_ROOM + 1, np.int64)
+        self.numbers = np.zeros(_ROOM, np.int64)
+        self.map_bytes = np.zeros(64 * _ROOM, np.uint8)
+
+    def add(self, body: bytes) -> None:
+        """Register the body of a TABLE_MAP event, from its table id on.
+
+        Raises:
+            BinlogFormatError, DataError, UnsupportedError: see read_table_map and TableMap.schema; only for captured
+            tables where the schema is concerned, and not if they are isolated.
+        """
+        table = read_table_map(body)
+        number = MARKER if table.name in self._markers else UNCAPTURED
+        if number != MARKER and self._captured(table.name):
+            versions = (self._named_versions if table.named else self._versions)(table.name)
+            if self._ignores_sequences and table.is_sequence:
+                number = UNCAPTURED
+            elif versions:
+                number = _OPEN + len(self._open)
+                self._open.append(_OpenMap(table, versions))
+            else:
+                number = self._known_program(table)
+        self._note(body[6:], number)
+
+    def table_names(self, numbers: Iterable[int]) -> set[TableName]:
+        """The captured tables that row events have these numbers of (field walk.R_TABLE)."""
+        return {
+            self._open[number - _OPEN].table.name if number >= _OPEN else self.programs[number].schema.name
+            for number in numbers
+            if number >= 0
+        }
+
+    def assign_programs(self, rows: Ints, seqnos: Ints) -> Ints:
+        """Captured row events (fields walk.R_*), each with the program that its table has in its transaction.
+
+        Args:
+            rows: of the walk; those of tables with names are left as they are. Those of tables whose schema is not
+                known there, or is not that of the log, get walk.UNSTAGED.
+            seqnos: of each transaction.
+
+        Raises:
+            BinlogFormatError: a damaged table map.
+        """
+        tables = rows[:, R_TABLE]
+        if not self._open or tables.max(initial=0) < _OPEN:
+            return rows
+        rows, mine = rows.copy(), np.flatnonzero(tables >= _OPEN)
+        for number in np.unique(tables[mine]).tolist():
+            at = mine[tables[mine] == number]
+            found = self._open[number - _OPEN]
+            numbers = found.numbers(seqnos[rows[at, R_TRANSACTION]])
+            for version in np.unique(numbers).tolist():
+                same = at[numbers == version]
+                program = self._versioned(found, version)
+                if program == UNSTAGED:
+                    first = rows[same[0]]
+                    unread = found.unread(version, int(seqnos[first[R_TRANSACTION]]), int(first[R_EVENT]))
+                    self._keep_first_unstaged(found.table.name, unread)
+                rows[same, R_TABLE] = program
+        return rows
+
+    def note_unstaged(self, name: TableName, unread: UnstagedRow) -> None:
+        """Note that a row event of a table is not staged.
+
+        Raises:
+            DataError: the reason, where tables are not isolated.
+        """
+        if not self._isolates:
+            raise unread.error
+        self._keep_first_unstaged(name, unread)
+
+    def _keep_first_unstaged(self, name: TableName, unread: UnstagedRow) -> None:
+        self.unstaged[name] = min(unread, self.unstaged.get(name, unread))
+
+    def _versioned(self, found: _OpenMap, number: int) -> int:
+        """The program of a version of a table map without names; UNSTAGED where its errors say why there is none."""
+        if number not in found.programs:
+            try:
+                found.programs[number] = self._program(found.table, self._schema_of(found, number))
+            except BinlogFormatError:
+                raise
+            except DataError as error:
+                found.programs[number], found.errors[number] = UNSTAGED, error
+        return found.programs[number]
+
+    def _known_program(self, table: TableMap) -> int:
+        """The program of a table map whose schema does not depend on the transaction."""
+        try:
+            return self._program(table, self._known(table.name))
+        except (BinlogFormatError, NamelessTable):
+            raise
+        except DataError as error:
+            if not self._isolates:
+                raise
+            versions = (SchemaVersion(0, "", None),)
+            self._open.append(_OpenMap(table, versions, {0: UNSTAGED}, {0: error}, follows=False))
+            return _OPEN + len(self._open) - 1
+
+    def _schema_of(self, found: _OpenMap, number: int) -> TableSchema | None:
+        version = found.versions[max(number, 0)]
+        if number >= 0 and version.schema is not None:
+            return version.schema
+        if found.table.named:
+            return self._known(found.table.name)
+        raise UnsupportedError(
+            "the columns of a table are not known at a position of the log",
+            why=version.why if number >= 0 else "no statement made it before",
+            table=found.table.name,
+        )
+
+    def _program(self, table: TableMap, known: TableSchema | None) -> int:
+        schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
+        number = len(self.programs)
+        self.programs.append(compile_program(schema, prefixes, hex_fallback=self._hex_fallback))
+        if number == len(self.schema_numbers):
+            self.schema_numbers = _longer(self.schema_numbers, 0)
+        self.schema_numbers[number] = self._schema_numbers.setdefault(schema, len(self._schema_numbers))
+        return number
+
+    def _note(self, body: bytes, number: int) -> None:
+        """Put the bytes of a table map into the arrays, which have room for it."""
+        index, start = self._count, int(self.spans[self._count])
+        if start + len(body) > len(self.map_bytes):
+            self.map_bytes = _longer(self.map_bytes, start + len(body))
+        self.map_bytes[start : start + len(body)] = np.frombuffer(body, np.uint8)
+        self.hashes[index] = zlib.crc32(body)
+        self.spans[index + 1] = start + len(body)
+        self.numbers[index] = number
+        self._count += 1
+        self._slot(index)
+        if self._count == len(self.numbers):
+            self._grow()
+
+    def _slot(self, index: int) -> None:
+        slot = int(self.hashes[index]) % len(self.slots)
+        while self.slots[slot] >= 0:
+            slot = (slot + 1) % len(self.slots)
+        self.slots[slot] = index
+
+    def _grow(self) -> None:
+        self.numbers = _longer(self.numbers, 0)
+        self.hashes = _longer(self.hashes, 0)
+        self.spans = _longer(self.spans, 0)
+        self.slots = np.full(2 * len(self.slots), -1, np.int64)
+        for index in range(self._count):
+            self._slot(index)
+
+
+def _longer(array: NDArray[_Number], least: int) -> NDArray[_Number]:
+    """The array with at least twice its length, zeros at its end."""
+    more = max(least - len(array), len(array))
+    return np.concatenate([array, np.zeros(more, array.dtype)])

@@ -1,0 +1,1 @@
+"""Column values of row events as staged text."""

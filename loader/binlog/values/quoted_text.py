@@ -1,0 +1,193 @@
+r"""Strings and bytes as quoted fields of the staging dialect.
+
+Inside quotes: `"` is doubled; backslash, newline, CR and NUL become `\\`, `\n`, `\r`, `\0`. Writers return the
+position after the closing quote, or BAD when the bytes are not text of the column's character set. Room needed:
+2 bytes per input byte for UTF-8 and hex, 3 for latin1, and 2 for the quotes; 2 more for bytes that are no text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog.native.buffer import BAD, Bytes
+from loader.binlog.native.compiler import part
+from loader.binlog.native.memory import load64, store64
+from loader.binlog.values.digits import put_hex
+
+QUOTE = np.uint8(34)
+BACKSLASH = np.uint8(92)
+
+_PLAIN = 0
+_HIGH = 2
+
+
+def _classes() -> NDArray[np.uint8]:
+    """0: copied as it is; 2: above ASCII; else the second byte of its two-byte form."""
+    table = np.zeros(256, np.uint8)
+    table[128:] = _HIGH
+    table[34] = 34
+    table[92] = 92
+    table[10], table[13], table[0] = ord("n"), ord("r"), ord("0")
+    return table
+
+
+def _latin1() -> NDArray[np.uint8]:
+    """UTF-8 of each byte of the server's latin1, which is cp1252 with its five holes kept as C1 controls.
+
+    Row: length, then up to three bytes.
+    """
+    table = np.zeros((256, 4), np.uint8)
+    for byte in range(256):
+        try:
+            text = bytes([byte]).decode("cp1252")
+        except UnicodeDecodeError:
+            text = chr(byte)
+        raw = text.encode()
+        table[byte, 0] = len(raw)
+        table[byte, 1 : 1 + len(raw)] = list(raw)
+    return table
+
+
+_U0 = np.uint64(0)
+_TOP = np.uint64(0x8080808080808080)
+_PAST_CONTROLS = np.uint64(0x6060606060606060)  # sets the top bit of bytes from 32 on
+_PAST_ZERO = np.uint64(0x7F7F7F7F7F7F7F7F)  # and of all but 0
+_QUOTES = np.uint64(0x2222222222222222)
+_BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
+_CLASS = _classes()
+_LATIN1 = _latin1()
+
+
+@part
+def _sequence(buf: Bytes, pos: int, end: int) -> int:
+    """Length of the well-formed UTF-8 sequence of a lead byte above ASCII; 0 when it is not one (RFC 3629)."""
+    lead = buf[pos]
+    size = 2 if 0xC2 <= lead <= 0xDF else 3 if 0xE0 <= lead <= 0xEF else 4 if 0xF0 <= lead <= 0xF4 else 0
+    if size == 0 or pos + size > end:
+        return 0
+    second = buf[pos + 1]
+    lowest = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
+    highest = 0x9F if lead == 0xED else 0x8F if lead == 0xF4 else 0xBF
+    if second < lowest or second > highest:
+        return 0
+    for i in range(pos + 2, pos + size):
+        if buf[i] < 0x80 or buf[i] > 0xBF:
+            return 0
+    return size
+
+
+@part
+def put_escaped(out: Bytes, at: int, byte: np.uint8) -> int:
+    """One ASCII byte inside quotes."""
+    kind = _CLASS[byte]
+    if kind == _PLAIN:
+        out[at] = byte
+        return at + 1
+    out[at] = QUOTE if byte == QUOTE else BACKSLASH
+    out[at + 1] = kind
+    return at + 2
+
+
+@part
+def _is_plain(word: np.uint64) -> bool:
+    """Whether eight bytes are ASCII, printable, and neither quote nor backslash."""
+    tests = (word + _PAST_CONTROLS) & ((word ^ _QUOTES) + _PAST_ZERO) & ((word ^ _BACKSLASHES) + _PAST_ZERO)
+    return (word & _TOP) == _U0 and (tests & _TOP) == _TOP
+
+
+@part
+def put_utf8(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
+    """buf[pos:end] without quotes around it, checked to be UTF-8; BAD when it is not."""
+    whole = end - pos >= 8
+    while pos < end:
+        if pos + 8 <= end:
+            word = load64(buf, pos)
+            if _is_plain(word):
+                store64(out, at, word)
+                at += 8
+                pos += 8
+                continue
+        elif whole:
+            # The last word overlaps bytes that are written already: plain ones, which are the same in the output.
+            whole = False
+            word = load64(buf, end - 8)
+            if _is_plain(word):
+                at += end - pos
+                store64(out, at - 8, word)
+                return at
+        byte = buf[pos]
+        kind = _CLASS[byte]
+        if kind == _PLAIN:
+            out[at] = byte
+            at += 1
+            pos += 1
+        elif kind == _HIGH:
+            size = _sequence(buf, pos, end)
+            if size == 0:
+                return BAD
+            for i in range(size):
+                out[at + i] = buf[pos + i]
+            at += size
+            pos += size
+        else:
+            out[at] = QUOTE if byte == QUOTE else BACKSLASH
+            out[at + 1] = kind
+            at += 2
+            pos += 1
+    return at
+
+
+@part
+def put_text(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
+    """A quoted field of UTF-8 text."""
+    out[at] = QUOTE
+    at = put_utf8(out, at + 1, buf, pos, end)
+    if at == BAD:
+        return BAD
+    out[at] = QUOTE
+    return at + 1
+
+
+@part
+def put_latin1(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
+    """A quoted field of latin1 text."""
+    out[at] = QUOTE
+    at += 1
+    for i in range(pos, end):
+        byte = buf[i]
+        if byte < 128:
+            at = put_escaped(out, at, byte)
+        else:
+            size = np.int64(_LATIN1[byte, 0])
+            for j in range(size):
+                out[at + j] = _LATIN1[byte, 1 + j]
+            at += size
+    out[at] = QUOTE
+    return at + 1
+
+
+@part
+def put_bytes(out: Bytes, at: int, buf: Bytes, pos: int, end: int, width: int) -> int:
+    """A quoted field of hex digits, padded with zero bytes to `width` bytes (BINARY(n) is logged without them)."""
+    out[at] = QUOTE
+    at += 1
+    for i in range(pos, end):
+        at = put_hex(out, at, buf[i])
+    for _ in range(width - (end - pos)):
+        at = put_hex(out, at, np.uint8(0))
+    out[at] = QUOTE
+    return at + 1
+
+
+@part
+def put_undecodable(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
+    r"""A quoted field of bytes that are no text: `\x` and hex. No text starts so: its backslashes are doubled."""
+    out[at] = QUOTE
+    out[at + 1] = BACKSLASH
+    out[at + 2] = np.uint8(120)
+    at += 3
+    for i in range(pos, end):
+        at = put_hex(out, at, buf[i])
+    out[at] = QUOTE
+    return at + 1

@@ -1,0 +1,44 @@
+"""VECTOR as a list of numbers: `[1,2.5]`.
+
+Format: the server's `Field_vector`: single-precision numbers one after another, little-endian. `STRING_TO_VECTOR` reads
+the text back to the same bits (but no denormals), which `VECTOR_TO_STRING` with its six digits does not give.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loader.binlog.native.buffer import BAD, Bytes
+from loader.binlog.native.compiler import part
+from loader.binlog.values.digits import little
+from loader.binlog.values.floats import put_float
+from loader.binlog.values.quoted_text import QUOTE
+
+VECTOR_ROOM = 7
+"""Bytes of text for each byte: `-0.00000000000000123456789,` is the longest number."""
+
+_COMMA = np.uint8(44)
+_OPEN, _CLOSE = np.uint8(91), np.uint8(93)
+
+
+@part
+def put_vector(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
+    """A quoted field; BAD for bytes that are no whole number of numbers, or one that is not finite. Room: 4 besides."""
+    if (end - pos) % 4:
+        return BAD
+    out[at] = QUOTE
+    out[at + 1] = _OPEN
+    at += 2
+    first = pos
+    while pos < end:
+        if pos > first:
+            out[at] = _COMMA
+            at += 1
+        bits = little(buf, pos, 4)
+        if (bits >> np.uint64(23)) & np.uint64(0xFF) == np.uint64(0xFF):
+            return BAD
+        at = put_float(out, at, bits)
+        pos += 4
+    out[at] = _CLOSE
+    out[at + 1] = QUOTE
+    return at + 2

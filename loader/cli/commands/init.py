@@ -1,0 +1,130 @@
+"""The command that writes a first configuration and says what the server has to be given."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Annotated
+
+import typer
+
+from loader.cli.commands.config import SCHEMA_FILE, schema_text
+from loader.cli.commands.doctor import doctor
+from loader.cli.commands.jars import needed
+from loader.cli.session import Session
+from loader.errors import UsageError
+from loader.resources import config_file, sql
+
+_TEMPLATE = Path(__file__).with_name("loader.toml.template")
+_SETTINGS = ("binlog_format = ROW", "binlog_row_image = FULL", "binlog_row_metadata = FULL")
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What a configuration is made of; `tables` are patterns over schema.table."""
+
+    name: str
+    host: str
+    port: int
+    user: str
+    password: str
+    tables: tuple[str, ...]
+    staging: str
+    warehouse: str
+    catalog: str
+    uri: str
+
+    def text(self, jars: str) -> str:
+        """The file; JSON's strings and lists are TOML's."""
+        values = {key: json.dumps(value, ensure_ascii=False) for key, value in vars(self).items()}
+        values |= {"jars": json.dumps(jars), "section": _key(self.name), "uri_mark": "" if self.uri else "# "}
+        return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(values)
+
+
+def init(
+    context: typer.Context,
+    host: Annotated[str, typer.Option(prompt="Server's host name", help="Of the MySQL or MariaDB server.")],
+    user: Annotated[str, typer.Option(prompt="User on the server", help="Whom the loader connects as.")] = "loader",
+    password: Annotated[
+        str,
+        typer.Option(
+            prompt="Where its password is (env:NAME, file:/path or airflow:connection)",
+            help="A reference to the password: env:NAME, file:/path or airflow:connection; never the password itself.",
+        ),
+    ] = "env:LOADER_PASSWORD",  # noqa: S107 - a reference
+    tables: Annotated[
+        str, typer.Option(prompt="Tables (patterns over schema.table, with commas)", help="Such as shop.*,crm.order_*.")
+    ] = "shop.*",
+    staging: Annotated[
+        str, typer.Option(prompt="Staging folder (file:///..., s3://..., hdfs://...)", help="Where changes are staged.")
+    ] = "file:///data/staging",
+    warehouse: Annotated[
+        str, typer.Option(prompt="Warehouse folder of Iceberg", help="Where the tables' files are.")
+    ] = "/data/warehouse",
+    catalog: Annotated[
+        str, typer.Option(prompt="Catalog (hadoop, jdbc, rest, hive, glue)", help="Kind of the Iceberg catalog.")
+    ] = "hadoop",
+    uri: Annotated[str, typer.Option(help="Address of the catalog, such as jdbc:postgresql://host/db.")] = "",
+    port: Annotated[int, typer.Option(help="Of the server.")] = 3306,
+    name: Annotated[str, typer.Option(help="Of the source in the configuration.")] = "shop",
+    jars: Annotated[str, typer.Option(help="A folder with the jars of Spark; by default they are fetched.")] = "",
+    mirror: Annotated[str, typer.Option(help="A Maven repository to fetch jars from.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace a configuration that is there.")] = False,
+    check: Annotated[bool, typer.Option(help="End with `loader doctor`.")] = True,
+) -> None:
+    """Write a commented loader.toml, print what the server needs, fetch the jars, and look whether all is well."""
+    session: Session = context.obj
+    file = config_file(session.file)
+    if file.exists() and not force:
+        raise UsageError("there is a configuration already", hint="loader init --force replaces it", file=file)
+    patterns = tuple(one.strip() for one in tables.split(",") if one.strip())
+    answers = _Answers(name, host, port, user, password, patterns, staging, warehouse, catalog, uri)
+    _write(file, answers, jars, mirror)
+    session.output.line(f"written: {file}")
+    for line in needed_on_server(user, patterns):
+        session.output.line(line)
+    if check:
+        doctor(context, name)
+
+
+def _write(file: Path, answers: _Answers, jars: str, mirror: str) -> None:
+    """Write the configuration, once it is known to be valid and to have its jars.
+
+    Raises:
+        LoaderError: an answer is wrong, or the jars cannot be fetched.
+    """
+    from loader.config import parse_config
+    from loader.jars.resolve import spark_jars
+
+    config = parse_config(tomllib.loads(answers.text("")), file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    folder = jars or str(spark_jars(tuple(needed(config)), mirror=mirror))
+    file.write_text(answers.text(folder), encoding="utf-8")
+    file.with_name(SCHEMA_FILE).write_text(schema_text(), encoding="utf-8")
+
+
+def needed_on_server(user: str, patterns: tuple[str, ...]) -> list[str]:
+    """SQL for an administrator of the server: settings of the log, the user, and its grants."""
+    account = f"'{user}'@'%'"
+    schemas = dict.fromkeys(pattern.partition(".")[0] for pattern in patterns)
+    named = [schema if any(sign in schema for sign in "*?[") else f"`{schema}`" for schema in schemas]
+    replication, _ = sql("source/grants").replace("'loader'@'%'", account).split(";")
+    grants = [f"GRANT SELECT ON {'*' if '`' not in schema else schema}.* TO {account};" for schema in named]
+    return [
+        "",
+        "-- On the server, as an administrator, if it is not so yet (loader doctor says):",
+        *(f"SET GLOBAL {setting};" for setting in _SETTINGS),
+        f"CREATE USER {account} IDENTIFIED BY '...';",
+        f"{replication.strip()};",
+        *dict.fromkeys(grants),
+        "",
+    ]
+
+
+def _key(name: str) -> str:
+    """A name as a key of TOML."""
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else json.dumps(name, ensure_ascii=False)

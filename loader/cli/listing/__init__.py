@@ -1,0 +1,1 @@
+"""Events and staged records as text and JSON lines."""

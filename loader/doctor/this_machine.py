@@ -1,0 +1,71 @@
+"""This machine: Java, and the versions of what is installed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+from collections.abc import Mapping
+
+from loader.doctor.finding import Check, Finding, error, ok, warning
+from loader.spark.submit import java_program
+
+_JAVA = (17, 21)  # what Spark 4.1 is tested with: its documentation, "Downloading"
+_PINNED = re.compile(r"([\w.-]+)==([\w.+!-]+)")
+_TWINS = ("pyspark", "pyspark-client")  # in one folder; the later one installed overwrites files of the other
+_JAVA_SECONDS = 60
+
+
+def checks() -> list[Check]:
+    """All checks of this module."""
+    return [("java", lambda: java(_java_says())), ("packages", lambda: packages(installed(), _requirements()))]
+
+
+def java(says: str) -> Finding:
+    """Whether Spark runs on this Java, by what `java -version` says; empty where there is none."""
+    cure = "install Java 17 or 21, and name it in JAVA_HOME"
+    found = re.search(r'version "(\d+)(?:\.(\d+))?[^"]*"', says)
+    if not found:
+        return error("java", "none is found" if not says else f"its version is not understood: {says[:80]}", cure)
+    release = int(found[2] or 0) if found[1] == "1" else int(found[1])  # 1.8 is Java 8
+    version = found[0].partition(" ")[2].strip('"')
+    if release < _JAVA[0]:
+        return error("java", f"{version} is too old for Spark", cure)
+    return ok("java", version) if release in _JAVA else warning("java", f"{version}: Spark is not tested with it", cure)
+
+
+def _java_says() -> str:
+    program = java_program()
+    if program is None:
+        return ""
+    done = subprocess.run([program, "-version"], check=False, capture_output=True, text=True, timeout=_JAVA_SECONDS)
+    return done.stderr + done.stdout
+
+
+def installed() -> dict[str, str]:
+    """Versions of the installed distributions; of several with one name the first on the path, which is imported."""
+    found: dict[str, str] = {}
+    for one in importlib.metadata.distributions():
+        if one.name:
+            found.setdefault(one.name.lower(), one.version)
+    return found
+
+
+def _requirements() -> list[str]:
+    return importlib.metadata.requires("binlog-loader") or []
+
+
+def packages(versions: Mapping[str, str], requirements: list[str]) -> Finding | list[Finding]:
+    """Whether what the loader asks for exactly is what is there; parts that are not installed are not missed."""
+    wanted = {pin[1]: pin[2] for line in requirements if (pin := _PINNED.match(line))}
+    cure = "install again with -c constraints.txt"
+    wrong = [
+        error("packages", f"{name} {versions[name]} is installed, and the loader asks for {version}", cure)
+        for name, version in wanted.items()
+        if name in versions and versions[name] != version
+    ]
+    twins = {name: versions[name] for name in _TWINS if name in versions}
+    if len(set(twins.values())) > 1:
+        wrong.append(error("packages", f"{' and '.join(f'{n} {v}' for n, v in twins.items())} differ", cure))
+    shown = [f"{name} {versions[name]}" for name in ("binlog-loader", *wanted) if name in versions]
+    return wrong or ok("packages", ", ".join(dict.fromkeys(shown)))

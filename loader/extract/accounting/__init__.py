@@ -1,0 +1,1 @@
+"""The proof that an interval staged everything in its bytes of log."""

@@ -1,0 +1,81 @@
+"""The balance of an interval: every byte of its log walked exactly once, and every row event accounted for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from loader.errors import DataError
+from loader.extract.accounting.accounts import UNCAPTURED
+from loader.extract.range_result import RangeResult
+from loader.staging.documents import Balance, Plan
+from loader.transport.base import Segment
+
+_FAULT = "this is a fault of the loader; please report it with the plan"
+
+
+def balance_of(
+    plan: Plan, segments: Sequence[Segment], results: Sequence[RangeResult], released: Sequence[RangeResult]
+) -> Balance:
+    """Close the balance over an interval's bytes in each log file, and over its row events.
+
+    Args:
+        plan: of the interval.
+        segments: the interval's bytes in each log file, by the sizes of the files.
+        results: of the interval's ranges.
+        released: of XA groups that were held and are staged in it.
+
+    Raises:
+        DataError: a byte was not walked, or twice; or a row event is neither staged nor held nor skipped, or twice.
+    """
+    _check_bytes(plan, segments, results)
+    staged = sum(result.row_events_staged for result in results)
+    held = sum(result.row_events_held for result in results)
+    skipped: Counter[str] = Counter({UNCAPTURED: 0})
+    for result in results:
+        skipped.update(result.row_events_skipped)
+    seen = sum(result.row_events for result in results)
+    if seen != staged + held + skipped.total():
+        raise DataError(
+            "the accounts of the interval do not close: a row event is neither staged nor held nor skipped, or twice",
+            why=f"of {seen} row events {staged} were staged, {held} held and {skipped.total()} skipped",
+            hint=_FAULT,
+            interval=plan.start_seqno,
+        )
+    for result in released:
+        skipped.update(result.row_events_skipped)
+    kinds: Counter[str] = Counter()
+    for result in results:
+        kinds.update(result.event_types)
+    return Balance(
+        events=sum(kinds.values()),
+        bytes=sum(result.bytes for result in results),
+        transactions=sum(result.transactions for result in results),
+        event_types=dict(sorted(kinds.items())),
+        row_events_staged=staged,
+        row_events_held=held,
+        row_events_released=sum(result.row_events_staged for result in released),
+        skipped=dict(skipped) | _cut_off(results),
+    )
+
+
+def _check_bytes(plan: Plan, segments: Sequence[Segment], results: Sequence[RangeResult]) -> None:
+    """Compare the bytes of the events that were walked in each log file with its bytes in the interval."""
+    wanted = {file: end - begin for file, begin, end in segments if begin < end}
+    walked: Counter[str] = Counter()
+    for result in results:
+        walked[result.file] += result.bytes + result.bytes_torn
+    for file in sorted(wanted.keys() | walked.keys()):
+        if walked[file] != wanted.get(file, 0):
+            raise DataError(
+                "the accounts of the interval do not close: not every byte was walked exactly once",
+                why=f"{walked[file]} bytes were walked of {wanted.get(file, 0)}",
+                hint=_FAULT,
+                file=file,
+                interval=plan.start_seqno,
+            )
+
+
+def _cut_off(results: Sequence[RangeResult]) -> dict[str, int]:
+    cut_off = sum(result.bytes_cut_off for result in results)
+    return {"bytes of transactions that a crash of the server cut off": cut_off} if cut_off else {}

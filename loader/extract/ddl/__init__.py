@@ -1,0 +1,1 @@
+"""Statements of an interval that concern a table as a whole."""

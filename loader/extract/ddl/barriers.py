@@ -1,0 +1,87 @@
+"""Judging the statements of an interval: which are barriers, which stop it, which may be passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from loader.binlog.events.statement import LogStatement
+from loader.errors import LOAD_ALL_AGAIN, DataError
+from loader.extract.ddl.indirect_writes import may_reach_others
+from loader.schema.statements import Effect, Kind, begins_with_row_verb, effect
+from loader.staging.documents import Barrier, Plan, TableFilter
+from loader.staging.filters import Captured, matches_schema
+
+_SHOWN = 1000  # characters of a statement that changes rows: it can be as long as a log file
+
+
+def judge(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]:
+    """The barriers among the statements of transactions that are not skipped, in log order.
+
+    A barrier without tables stops all tables: a statement that cannot be read, or one that changes rows which the log
+    does not have, and may reach captured tables by way of triggers, foreign keys, views or functions.
+
+    Raises:
+        DataError: a statement changed a marker table, so that the log does not tell what is to be skipped.
+    """
+    captured, markers = Captured(plan.tables), plan.skip.markers()
+    ordered = in_order(statements)
+    barriers = []
+    for statement in (one for one in ordered if not one.skipped):
+        mode, mariadb = statement.sql_mode, statement.mariadb
+        found = effect(statement.text, statement.database, mode, mariadb, folds=plan.folds)
+        concerned = tuple(str(name) for name in found.tables if captured(name))
+        if found.kind is Kind.UNDO and statement.with_rows:
+            barriers.append(_barrier(statement, statement.row_tables, plan))
+        elif found.kind is Kind.ROWS:
+            if marked := tuple(str(name) for name in found.tables if name in markers):
+                raise _statement_format(statement, marked)
+            barriers += _unlogged(statement, found, concerned, plan, ordered)
+        elif found.kind is Kind.BARRIER and (concerned or _unknown(found, plan.tables)):
+            barriers.append(_barrier(statement, concerned, plan))
+    return tuple(barriers)
+
+
+def in_order(statements: Iterable[LogStatement]) -> list[LogStatement]:
+    """The statements in the order of the log."""
+    return sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2])))
+
+
+def _unlogged(
+    statement: LogStatement, found: Effect, concerned: tuple[str, ...], plan: Plan, ordered: Sequence[LogStatement]
+) -> list[Barrier]:
+    """The barrier of a statement that changes rows, if captured tables can be among its tables or behind them."""
+    if not found.tables or may_reach_others(statement, found.tables, plan, ordered):
+        return [_barrier(statement, (), plan)]
+    return [_barrier(statement, concerned, plan)] if concerned else []
+
+
+def _barrier(statement: LogStatement, tables: tuple[str, ...], plan: Plan) -> Barrier:
+    return Barrier(
+        seqno=statement.seqno,
+        position=statement.position,
+        statement=statement.text[:_SHOWN] if begins_with_row_verb(statement.text) else statement.text,
+        database=statement.database,
+        sql_mode=statement.sql_mode,
+        mariadb=statement.mariadb,
+        tables=tables,
+        folds=plan.folds,
+    )
+
+
+def _unknown(found: Effect, tables: TableFilter) -> bool:
+    """Whether captured tables can be meant though none is named."""
+    if found.tables:
+        return False
+    if not found.schema:
+        return True
+    return matches_schema(found.schema, tables.include)
+
+
+def _statement_format(statement: LogStatement, concerned: tuple[str, ...]) -> DataError:
+    return DataError(
+        "rows were changed by a statement in the log, which does not say which rows",
+        why=f"a session logged with binlog_format=STATEMENT or MIXED: {statement.text[:200]}",
+        hint=f"SET GLOBAL binlog_format=ROW, then {LOAD_ALL_AGAIN}",
+        position=statement.position,
+        table=", ".join(concerned),
+    )

@@ -1,0 +1,103 @@
+"""Whether a statement that the log has instead of rows may change other tables than those that it names.
+
+Triggers, cascading foreign keys, views, MERGE tables and stored functions do so. The plan says which tables of the
+server are of that kind (`Plan.side_effects`), read before the end of the log was. So it holds for an interval that ends
+there, unless a statement of the interval defines or drops something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from loader.binlog.events.statement import LogStatement
+from loader.model.position import Position
+from loader.model.table import TableName
+from loader.schema.lexer import Token, UnreadableError, tokens
+from loader.schema.statements import Kind, effect
+from loader.staging.documents import Plan
+
+_SERVER_OWN = "mysql"
+"""The schema of the server's own tables; neither server allows triggers on them ("Restrictions on Stored Programs")."""
+_DEFINES = re.compile(
+    r"\b(CREATE|ALTER|DROP)\b.*\b(TRIGGER|FUNCTION|VIEW|DATABASE|SCHEMA)\b", re.IGNORECASE | re.DOTALL
+)
+_NO_CALLS = frozenset({
+    "ALL", "AND", "ANY", "AS", "BETWEEN", "BINARY", "BY", "CASE", "DATETIME", "DECIMAL", "DISTINCT", "DIV",
+    "ELSE", "EXISTS", "FROM", "HAVING", "IN", "INTERVAL", "INTO", "IS", "JOIN", "KEY", "LIKE", "LIMIT", "MOD",
+    "NOT", "ON", "OR", "OVER", "PARTITION", "SELECT", "SET", "SIGNED", "SOME", "THEN", "UNION", "UNSIGNED",
+    "UPDATE", "USING", "VALUE", "VALUES", "VARCHAR", "WHEN", "WHERE", "WITH", "XOR",
+})  # fmt: skip
+"""Words in front of a parenthesis that are no names of functions."""
+_NATIVE = frozenset({
+    "ABS", "AVG", "BIT_AND", "BIT_OR", "BIT_XOR", "CAST", "CEIL", "CEILING", "CHAR", "CHAR_LENGTH", "COALESCE",
+    "CONCAT", "CONCAT_WS", "CONV", "CONVERT", "COUNT", "CRC32", "CURDATE", "CURRENT_DATE", "CURRENT_TIME",
+    "CURRENT_TIMESTAMP", "CURTIME", "DATABASE", "DATE", "DATEDIFF", "DATE_ADD", "DATE_FORMAT", "DATE_SUB", "DAY",
+    "ELT", "EXTRACT", "FIELD", "FIND_IN_SET", "FLOOR", "FORMAT", "FROM_UNIXTIME", "GREATEST", "GROUP_CONCAT",
+    "HEX", "HOUR", "IF", "IFNULL", "INSTR", "ISNULL", "JSON_ARRAY", "JSON_EXTRACT", "JSON_OBJECT", "JSON_SET",
+    "LAST_INSERT_ID", "LEAST", "LEFT", "LENGTH", "LOCATE", "LOWER", "LPAD", "LTRIM", "MAX", "MD5", "MID", "MIN",
+    "MINUTE", "MONTH", "NOW", "NULLIF", "ORD", "POW", "RAND", "REPEAT", "REPLACE", "REVERSE", "RIGHT", "ROUND",
+    "RPAD", "RTRIM", "SECOND", "SHA1", "SHA2", "SIGN", "SUBSTR", "SUBSTRING", "SUBSTRING_INDEX", "SUM", "SYSDATE",
+    "TIME", "TIMESTAMP", "TO_DAYS", "TRIM", "TRUNCATE", "UNHEX", "UNIX_TIMESTAMP", "UPPER", "USER", "UTC_DATE",
+    "UTC_TIME", "UTC_TIMESTAMP", "UUID", "UUID_SHORT", "VERSION", "WEEK", "YEAR",
+})  # fmt: skip
+"""Functions of the server. Where one is called without a schema, a stored function of that name is never meant."""
+
+
+def may_reach_others(
+    statement: LogStatement, written: Iterable[TableName], plan: Plan, interval: Sequence[LogStatement]
+) -> bool:
+    """Whether the statement may change tables beside those that it is known to write to.
+
+    Args:
+        statement: one that changes rows.
+        written: the tables that it names as those that it writes to.
+        plan: of the interval.
+        interval: all statements of the interval.
+    """
+    try:
+        found = tokens(statement.text, statement.sql_mode, statement.mariadb)
+    except UnreadableError:
+        return True
+    names = set(written)
+    if _calls(found, {name.table.casefold() for name in names}):
+        return True
+    words = {token.text.casefold() for token in found if token.kind in {"word", "name"}}
+    if all(name.schema == _SERVER_OWN for name in names) and "select" not in words:
+        return False
+    known = plan.side_effects_at and plan.side_effects_at == plan.stop and _inside(statement, plan)
+    if not known or any(map(_defines, interval)):
+        return True
+    return not words.isdisjoint(plan.side_effects)
+
+
+def _inside(statement: LogStatement, plan: Plan) -> bool:
+    """Whether the statement ran in the interval; that of a prepared transaction can be older."""
+    place, start = Position.parse(statement.position), plan.interval.start
+    return place.basename == start.basename and place >= start
+
+
+def _calls(found: Sequence[Token], tables: set[str]) -> bool:
+    """Whether a function is called that may be a stored one."""
+    for place, token in enumerate(found[1:], 1):
+        before = found[place - 1]
+        if token.word != "(" or before.kind not in {"word", "name"}:
+            continue
+        qualified = place > 1 and found[place - 2].word == "."
+        named = before.text.casefold() in tables and not _is_value(found, place)
+        native = before.kind == "word" and before.word in _NO_CALLS | _NATIVE
+        if not named and (qualified or not native):
+            return True
+    return False
+
+
+def _is_value(found: Sequence[Token], place: int) -> bool:
+    """Whether a name before a parenthesis stands behind the list of columns, where it cannot be the table's."""
+    return any(token.word in {"VALUES", "VALUE", "SELECT", "SET"} for token in found[:place])
+
+
+def _defines(statement: LogStatement) -> bool:
+    """Whether the statement makes, alters or drops tables, triggers, views, functions or databases."""
+    if effect(statement.text, statement.database, statement.sql_mode, statement.mariadb).kind is Kind.BARRIER:
+        return True
+    return bool(_DEFINES.search(statement.text))

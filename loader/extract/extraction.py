@@ -1,0 +1,218 @@
+"""Extracting an interval: split it, extract its ranges and what it releases side by side, publish the manifest."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from loader.errors import UsageError
+from loader.extract.checkpoint import changed
+from loader.extract.interval_schemas import IntervalSchemas
+from loader.extract.log_ranges import LogRange, whole_segment
+from loader.extract.manifest_writer import manifest_of
+from loader.extract.range_result import RangeResult
+from loader.extract.repair.backfill import fill, pieces
+from loader.extract.repair.reextract import AgainResult, compared, together
+from loader.extract.repair.restore import lost_of, put_back
+from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
+from loader.extract.workers import Workers
+from loader.extract.xa.outcomes import releases_of, settled_of
+from loader.extract.xa.prepared_groups import Release
+from loader.model.table import NOTHING_TOLD, TableName, Versions
+from loader.source.continuity import replaced
+from loader.spark.job import carried
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Manifest, Plan
+from loader.staging.schemas import SchemaStore
+from loader.store.base import Store
+from loader.store.local import NoStore
+from loader.store.registry import open_store
+from loader.transport.base import Transport
+
+if TYPE_CHECKING:
+    from loader.extract.range_task import RangeExtractor
+
+_Piece = TypeVar("_Piece")
+
+
+def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
+    """Stage the interval, or report that it is staged; what it and later ones had left out is filled, if it was given.
+
+    Raises:
+        Superseded: the interval does not count any more.
+        LoaderError: what a range, a statement or the store gave; nothing is published then.
+    """
+    chain = PlanChain(open_store(spec.staging_root), spec.source)
+    plan = chain.require_plan(spec.generation, spec.start_seqno)
+    attempt = partial(_attempted, workers, chain, spec, spec.staging_root)
+    existing = chain.manifest(spec.generation, spec.start_seqno)
+    if existing:
+        some = existing.left_out and fill(chain, spec.generation, spec.start_seqno, attempt)
+        return result_of(chain.manifest(spec.generation, spec.start_seqno) or existing, "staged" if some else "already")
+    chain.check_counts(spec.generation, plan.stop_seqno)
+    given = SchemaStore(chain.store, spec.source).given_keys(spec.generation, plan.start_seqno, plan.stop_seqno)
+    mine = attempt(plan, given)
+    published = chain.publish(mine)
+    own = published.canonical() == mine.canonical()  # names of the attempt are in it
+    return result_of(published, "staged" if own else "already")
+
+
+def again(workers: Workers, spec: ExtractSpec) -> AgainResult:
+    """Extract a staged interval again without keeping a byte, and compare with what its manifest says.
+
+    Raises:
+        LoaderError: the interval is not staged, or its log cannot be read any more.
+    """
+    chain, staged = _staged(spec)
+    attempt = partial(_attempted, workers, chain, spec, "")
+    return together([compared(published, attempt(plan, published.given)) for plan, published in staged])
+
+
+def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
+    """Put back the files of a staged interval that are lost or changed, as they were.
+
+    Raises:
+        LoaderError: the interval is not staged, its log cannot be read any more, or it comes out otherwise now.
+    """
+    chain, staged = _staged(spec)
+    store, files = open_store(spec.staging_root), 0
+    for plan, published in staged:
+        if lost := lost_of(store, published):
+            again = _attempted(workers, chain, spec, spec.staging_root, plan, published.given)
+            put_back(store, published, again, lost)
+            files += len(lost)
+    return RestoreResult(start_seqno=spec.start_seqno, files=files)
+
+
+def _staged(spec: ExtractSpec) -> tuple[PlanChain, list[tuple[Plan, Manifest]]]:
+    chain = PlanChain(open_store(spec.staging_root), spec.source)
+    plan = chain.require_plan(spec.generation, spec.start_seqno)
+    published = chain.extracted(spec.generation, spec.start_seqno)
+    if published is None:
+        raise UsageError(
+            "the interval is not staged, so there is nothing to compare with",
+            hint=f"loader extract --interval {spec.start_seqno}",
+            interval=spec.start_seqno,
+        )
+    return chain, pieces(chain, plan, published)
+
+
+def _attempted(
+    workers: Workers, chain: PlanChain, spec: ExtractSpec, root: str, plan: Plan, given: tuple[str, ...]
+) -> Manifest:
+    """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
+    before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
+    transport = spec.transport
+    segments = transport.open().segments(plan.interval)  # before `changed`: a log that is cut here looks replaced
+    if difference := changed(transport.open(), before):
+        raise replaced(before.position, difference)
+    tasks = _Tasks(workers, plan, transport, root)
+    ranges = ranges_of(plan, transport, workers.count)
+    schemas = IntervalSchemas(SchemaStore(chain.store, spec.source), plan, before, given)
+    results = [] if before.nameless else tasks.extract(ranges)
+    nameless = before.nameless or any(result.nameless for result in results)
+    if nameless:
+        surveyed = tasks.survey(ranges)
+        nameless = any(result.nameless for result in surveyed)
+        tasks = tasks.told(schemas.versions(surveyed))
+        results = tasks.extract(ranges)
+    elif untold := schemas.untold(results):
+        tasks = tasks.told(untold)
+        results = tasks.extract(ranges)
+    settled = settled_of(plan, before.held, transport.open(), results)
+    released = []
+    if held := releases_of(plan, settled):
+        # Which tables are in them nobody has seen: they can have been prepared in any interval before.
+        released = replace(tasks, versions=schemas.every(results)).release(held)
+    after = schemas.after(results, released, nameless=nameless, keep=bool(root))
+    return manifest_of(plan, before, segments, results, settled, released, after)
+
+
+@dataclass(frozen=True)
+class _Tasks:
+    """The work of an attempt; `versions`: of tables of which the log does not tell all."""
+
+    workers: Workers
+    plan: Plan
+    transport: TransportSettings
+    root: str
+    versions: Versions = NOTHING_TOLD
+    attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+
+    def told(self, versions: Versions) -> _Tasks:
+        """Another attempt, which knows of these tables."""
+        return _Tasks(self.workers, self.plan, self.transport, self.root, versions)
+
+    def extract(self, ranges: Sequence[LogRange]) -> list[RangeResult]:
+        """Stage ranges."""
+        return self._each(ranges, _extract_range)
+
+    def survey(self, ranges: Sequence[LogRange]) -> list[RangeResult]:
+        """Find the statements of ranges, and tables without names of columns."""
+        return self._each(ranges, _survey_range)
+
+    def release(self, runs: Sequence[list[Release]]) -> list[RangeResult]:
+        """Stage held groups."""
+        return self._each(runs, _release)
+
+    def _each(
+        self, pieces: Sequence[_Piece], work: Callable[[RangeExtractor, _Piece], RangeResult]
+    ) -> list[RangeResult]:
+        plan, attempt, transport, root, versions = self.plan, self.attempt, self.transport, self.root, self.versions
+
+        def task(piece: _Piece) -> RangeResult:
+            from loader.extract.range_task import RangeExtractor
+
+            with carried():
+                return work(RangeExtractor(plan, attempt, transport.open(), _store(root), versions), piece)
+
+        return self.workers.each(task, pieces)
+
+
+def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
+    """The interval's ranges: one per log file over the network or on S3, of whole parts for files at hand."""
+    source = transport.open()
+    found: list[LogRange] = []
+    for file, begin, end in source.segments(plan.interval):
+        if begin == end:
+            continue
+        segment = whole_segment(file, int(file.rpartition(".")[2]), begin, end, plan.part_bytes)
+        if transport.at_hand and segment.end_part - segment.first_part > 1 and pieces > 1:
+            found += _split(segment, plan, source, pieces)
+        else:
+            found.append(segment)
+    return found
+
+
+def _split(segment: LogRange, plan: Plan, source: Transport, pieces: int) -> list[LogRange]:
+    # The codec compiles or loads its kernels on import; a driver that does not split has no use for them.
+    from loader.extract.range_cutting import cut
+    from loader.reader.files.log_walk import log_bytes
+
+    with source.open(segment.file, segment.read_from, segment.read_to) as log:
+        return list(cut(log_bytes(log, segment.file), segment, plan.part_bytes, pieces))
+
+
+def _extract_range(extractor: RangeExtractor, span: LogRange) -> RangeResult:
+    # Not at the top: the driver has no use for the codec.
+    from loader.binlog.events.table_map import NamelessTable
+
+    try:
+        return extractor.extract(span)
+    except NamelessTable as error:
+        return RangeResult(file=span.file, nameless={TableName.parse(error.where["table"])})
+
+
+def _survey_range(extractor: RangeExtractor, span: LogRange) -> RangeResult:
+    return extractor.surveyed(span)
+
+
+def _release(extractor: RangeExtractor, run: list[Release]) -> RangeResult:
+    return extractor.release(run)
+
+
+def _store(root: str) -> Store:
+    return open_store(root) if root else NoStore()

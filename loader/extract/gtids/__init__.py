@@ -1,0 +1,1 @@
+"""Global transaction ids of an interval, and the transactions that it skips."""

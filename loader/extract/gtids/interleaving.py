@@ -1,0 +1,88 @@
+"""How far a server's log has transactions that were read from another server before, and which others are among them.
+
+A replica logs transactions in another order than its source did where its appliers do not keep it, or where they are of
+several replication domains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loader.binlog import walk as w
+from loader.binlog.table_registry import TableRegistry
+from loader.extract.gtids.marks import GtidTally, gtid_at, gtid_set
+from loader.extract.log_ranges import whole_segment
+from loader.extract.windows import windows
+from loader.model.gtid import Gtid, GtidSet, MysqlGtid, MysqlGtidSet, joined, lacking, mariadb_set, mysql_set
+from loader.model.position import Interval, Position
+from loader.reader.files.log_walk import log_bytes
+from loader.transport.base import Transport
+
+
+@dataclass(frozen=True)
+class Interleaved:
+    """Where the last transaction that was read before ends, and the set of those before it that were not read."""
+
+    until: Position
+    others: str
+
+
+def interleaved(transport: Transport, log: Interval, before: str, known: str) -> Interleaved:
+    """Walk a server's log until all transactions of a set were seen.
+
+    Args:
+        transport: reads the log.
+        log: from the first transaction that is not in the set to the end of the log.
+        before: the GTID set of everything before that.
+        known: the set.
+
+    Raises:
+        LoaderError: what transport and codec raise.
+    """
+    seen, others = before, ""
+    for found, closer in _steps(transport, log):
+        after = str(joined(seen, found))
+        if not lacking(known, after):
+            for gtid, end in closer:
+                one = _alone(gtid)
+                if lacking(str(one), known):
+                    others = str(joined(others, one))
+                seen = str(joined(seen, one))
+                if not lacking(known, seen):
+                    return Interleaved(end, others)
+        seen, others = after, _with(others, found, known)
+    return Interleaved(log.stop, others)
+
+
+def _steps(transport: Transport, log: Interval) -> Iterator[tuple[GtidSet, Iterator[tuple[Gtid, Position]]]]:
+    """The GTID set of each window, and its transactions one by one with their ends."""
+    for file, begin, end in transport.segments(log):
+        if begin == end:
+            continue
+        place = Position.at(file, begin)
+        span = whole_segment(file, place.lognum, begin, end, end)
+        with transport.open(file, begin, end) as opened:
+            data = log_bytes(opened, file)
+            registry = TableRegistry(lambda _: False, mariadb=data.form.mariadb)
+            for window in windows(data, span, registry, end):
+                if window.more:
+                    continue
+                tally = GtidTally(data.form.mariadb)
+                tally.add(data, window, begin, end)
+                places = window.index.transactions[:, [w.T_START, w.T_END]].tolist()
+                closer = ((gtid_at(data, start), Position.at(file, stop)) for start, stop in places)
+                known = ((gtid, stop) for gtid, stop in closer if gtid is not None)
+                yield gtid_set(tally.parts(), mariadb=data.form.mariadb), known
+
+
+def _alone(gtid: Gtid) -> GtidSet:
+    return mysql_set([(gtid.source, gtid.number, gtid.number)]) if isinstance(gtid, MysqlGtid) else mariadb_set([gtid])
+
+
+def _with(others: str, found: GtidSet, known: str) -> str:
+    """The set `others` with what is found and not known."""
+    whole = joined(known, type(found)())
+    if isinstance(found, MysqlGtidSet) and isinstance(whole, MysqlGtidSet):
+        return str(joined(others, found.without(whole)))
+    return str(joined(others, found)) if lacking(str(found), known) else others

@@ -1,0 +1,231 @@
+"""The schemas of tables in an interval, for what its log does not tell of columns.
+
+They begin with the document of the tables at its start and follow its statements, which the driver must know before
+rows are decoded. What they come to is the document of the next interval's start.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from loader.binlog.events.statement import LogStatement
+from loader.extract.ddl.barriers import in_order
+from loader.extract.range_result import RangeResult
+from loader.model.table import Column, SchemaVersion, TableName, TableSchema, Versions, logged_as
+from loader.schema.changes import SchemaDropped, TableChange, Unreadable
+from loader.schema.history import KnownTable, SchemaHistory
+from loader.schema.statement_reader import tables_of
+from loader.schema.statements import schema_changes
+from loader.staging.chain import Checkpoint
+from loader.staging.documents import Plan
+from loader.staging.schemas import GivenSchema, Schemas, SchemaStore
+
+_DEFINES = re.compile(r"CREATE|ALTER|DROP|RENAME", re.IGNORECASE)  # a look that is cheap for a million savepoints
+_NOTHING_KNOWN = "nothing tells them: no statement made it, and it was not among the tables that were read"
+
+
+@dataclass(frozen=True)
+class SchemasAfter:
+    """What the manifest says of schemas; see there."""
+
+    digest: str = ""
+    nameless: bool = False
+    given: tuple[str, ...] = ()
+
+
+NO_SCHEMAS = SchemasAfter()
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A statement that changes tables, read."""
+
+    statement: LogStatement
+    changes: tuple[TableChange, ...]
+
+
+@dataclass(frozen=True)
+class IntervalSchemas:
+    """What is known of tables in the interval of a plan; `before`: how the log stands at its start.
+
+    `given`: keys of the schemas that a person gave for it.
+    """
+
+    store: SchemaStore
+    plan: Plan
+    before: Checkpoint
+    given: tuple[str, ...]
+
+    def versions(self, surveyed: Sequence[RangeResult]) -> Versions:
+        """The schemas of the tables that have no names of columns in a survey of all ranges."""
+        names = sorted(set[TableName]().union(*(result.nameless for result in surveyed)))
+        return self._versions(self._history(_read(result.statements for result in surveyed)), names)
+
+    def untold(self, results: Sequence[RangeResult]) -> Versions | None:
+        """The schemas of tables of MariaDB that were staged by other types than they had; None if all are right.
+
+        A plan has such tables as they are at the end of the log. So its reading is wrong for rows before a statement
+        that drops, alters or renames the table, in this interval or in a later one that was planned with it.
+        """
+        last = bool(self.plan.side_effects_at)  # no statement lies between this interval and the plan's reading
+        staged = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
+        statements = _read(result.statements for result in results) if staged else []
+        if not staged or (last and not statements):
+            return None
+        history, known = self._history(statements), self.plan.known()
+        found = {name: _told(history.named_versions(name), known.get(name)) for name, _, _ in staged}
+        wrong = {name for name, schema, since in staged if _is_wrong(schema, since, found[name])}
+        return Versions({name: found[name] for name in wrong}) if wrong else None
+
+    def every(self, results: Sequence[RangeResult]) -> Versions:
+        """The schemas of all tables that are known, by the statements of all ranges."""
+        history = self._history(_read(result.statements for result in results))
+        return self._versions(history, history.names())
+
+    def _versions(self, history: SchemaHistory, names: Sequence[TableName]) -> Versions:
+        nothing = SchemaVersion(self.plan.start_seqno, self.plan.start, None, _NOTHING_KNOWN)
+        found: dict[TableName, Sequence[SchemaVersion]] = {}
+        for name in names:
+            known = history.versions(name)
+            found[name] = known if known and known[0].since <= nothing.since else (nothing, *known)
+        return Versions(found, (nothing,))
+
+    def after(
+        self, results: Sequence[RangeResult], released: Sequence[RangeResult], *, nameless: bool, keep: bool
+    ) -> SchemasAfter:
+        """What there is to say at the stop; its document is stored if `keep`.
+
+        It is that of the start where nothing changed a table; that is not looked at where all tables have names.
+        """
+        statements = _read(result.statements for result in results)
+        if not (nameless or statements or self.given):
+            return SchemasAfter(self.before.schemas)
+        history = self._history(statements)
+        for result in (*results, *released):
+            _confirm(history, result, self.plan)
+        tables = dict(history.tables())
+        if self.plan.schemas_at != self.plan.stop:
+            for name, table in self._late(statements).items():
+                if tables.get(name) == table:
+                    del tables[name]
+        found = Schemas.of(tables, history.charsets, folds=history.folds)
+        if found == self._at_start:
+            return SchemasAfter(self.before.schemas, nameless, self.given)
+        return SchemasAfter(self.store.put(found) if keep else found.digest, nameless, self.given)
+
+    @cached_property
+    def _at_start(self) -> Schemas:
+        return self.store.get(self.before.schemas)
+
+    @cached_property
+    def _read_late(self) -> Schemas:
+        return self.store.get(self.plan.schemas)
+
+    def _late(self, statements: Sequence[_Statement]) -> dict[TableName, KnownTable]:
+        """Tables that only the reading before the plan knows, and that no statement of the interval is about."""
+        folds = self._read_late.folds
+        known = {_folded(table.name, folds) for table in self._at_start.tables}
+        changes = [change for one in statements for change in one.changes]
+        return {
+            table.name: table.known()
+            for table in self._read_late.tables
+            if _folded(table.name, folds) not in known
+            and not any(_concerns(change, table.name, folds) for change in changes)
+        }
+
+    def _history(self, statements: Sequence[_Statement]) -> SchemaHistory:
+        start, at = self.plan.start_seqno, self.plan.start
+        schemas = self._at_start
+        if not self.before.schemas:
+            schemas = schemas.model_copy(update={"folds": self._read_late.folds, "charsets": self._read_late.charsets})
+        history = schemas.history(start, at)
+        for name, table in self._late(statements).items():
+            history.set_table(start, at, name, table)
+        waiting = sorted(map(self.store.given, self.given), key=lambda one: one.seqno)
+        for one in statements:
+            while waiting and waiting[0].seqno < one.statement.seqno:
+                _give(history, waiting.pop(0))
+            file, seqno = one.statement.position.rpartition(":")[0], one.statement.seqno
+            end = f"{file}:{seqno % 10**12}"
+            history.apply(seqno, end, one.changes, one.statement.text, one.statement.server_charset)
+        for given in waiting:
+            _give(history, given)
+        return history
+
+
+def _give(history: SchemaHistory, given: GivenSchema) -> None:
+    history.set_table(given.seqno, given.at, given.table.name, given.table.known())
+
+
+def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:
+    """Of all statements those that define something, in the order of the log."""
+    ordered = in_order(one for some in statements for one in some if _DEFINES.search(one.text))
+    read = (_Statement(one, schema_changes(one.text, one.database, one.sql_mode, one.mariadb)) for one in ordered)
+    return [one for one in read if one.changes]
+
+
+def _staged_untold(results: Sequence[RangeResult]) -> list[tuple[TableName, TableSchema, tuple[int, int]]]:
+    """Staged schemas that have columns of which the log of MariaDB does not tell all, with the seqnos of their rows."""
+    return [
+        (file.name, schema, (file.min_seqno, file.max_seqno))
+        for result in results
+        for file in result.files
+        if any(map(logged_as, (schema := result.schemas[file.schema_id]).columns))
+    ]
+
+
+def _told(versions: tuple[SchemaVersion, ...], known: TableSchema | None) -> tuple[SchemaVersion, ...]:
+    """The versions of a table; a plan's reading adds to the only one, which no statement of the interval made."""
+    if len(versions) != 1 or versions[0].schema is None or known is None:
+        return versions
+    schema, now = versions[0].schema, {column.name: column for column in known.columns}
+    columns = (_untold_type(column, now.get(column.name)) for column in schema.columns)
+    return (replace(versions[0], schema=replace(schema, columns=tuple(columns))),)
+
+
+def _untold_type(column: Column, now: Column | None) -> Column:
+    plain = logged_as(column) == str(column)
+    return now if now and plain and logged_as(now) == logged_as(column) else column
+
+
+def _is_wrong(staged: TableSchema, seqnos: tuple[int, int], versions: Sequence[SchemaVersion]) -> bool:
+    """Whether rows between these seqnos were staged by other types than the table had."""
+    ends = [*(version.since for version in versions[1:]), math.inf]
+    had = (v.schema for v, end in zip(versions, ends, strict=False) if v.since <= seqnos[1] and end > seqnos[0])
+    return any(
+        logged_as(column) and logged_as(column) == logged_as(own) and column.type != own.type
+        for schema in had
+        if schema
+        for column in staged.columns
+        for own in schema.columns
+        if own.name == column.name
+    )
+
+
+def _concerns(change: TableChange, name: TableName, folds: bool) -> bool:
+    if isinstance(change, Unreadable) and change.table is None:
+        return True
+    if isinstance(change, SchemaDropped):
+        return _folded(TableName(change.schema, ""), folds).schema == _folded(name, folds).schema
+    return _folded(name, folds) in {_folded(other, folds) for other in tables_of(change)}
+
+
+def _folded(name: TableName, folds: bool) -> TableName:
+    return TableName(name.schema.lower(), name.table.lower()) if folds else name
+
+
+def _confirm(history: SchemaHistory, result: RangeResult, plan: Plan) -> None:
+    """Go on from what table maps told of the tables that no statement changed behind them."""
+    for file in result.files:
+        schema, now = result.schemas[file.schema_id], history.latest(file.name)
+        if file.rows and file.min_seqno >= history.latest_seqno(file.name) and now.schema != schema:
+            history.set_table(plan.stop_seqno, plan.stop, file.name, _as_told(schema, now))
+
+
+def _as_told(schema: TableSchema, now: KnownTable) -> KnownTable:
+    primary = now.key.primary and now.key.columns == schema.key
+    return KnownTable.of(schema, primary=primary, others=now.key.others, charset=now.charset)

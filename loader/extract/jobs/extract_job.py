@@ -1,0 +1,11 @@
+"""The Spark job that extracts planned intervals: `spark-submit job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+from loader.extract.backlog import staged_backlog
+from loader.extract.spec import ExtractSpec
+from loader.extract.workers import workers_of
+from loader.spark.job import job_main
+
+if __name__ == "__main__":
+    job_main(lambda spark, spec: staged_backlog(workers_of(spark), spec), ExtractSpec)

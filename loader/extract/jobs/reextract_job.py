@@ -1,0 +1,11 @@
+"""The Spark job that extracts an interval again, to compare: `spark-submit again_job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+from loader.extract.extraction import again
+from loader.extract.spec import ExtractSpec
+from loader.extract.workers import workers_of
+from loader.spark.job import job_main
+
+if __name__ == "__main__":
+    job_main(lambda spark, spec: again(workers_of(spark), spec), ExtractSpec)

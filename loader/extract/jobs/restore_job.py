@@ -1,0 +1,11 @@
+"""The Spark job that puts back staged files: `spark-submit restore_job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+from loader.extract.extraction import restore
+from loader.extract.spec import ExtractSpec
+from loader.extract.workers import workers_of
+from loader.spark.job import job_main
+
+if __name__ == "__main__":
+    job_main(lambda spark, spec: restore(workers_of(spark), spec), ExtractSpec)

@@ -1,0 +1,199 @@
+"""Staging a stretch of log into a folder, on this machine, without Spark: ranges of it in as many threads as are given.
+
+The kernels release the interpreter's lock. One thread cuts the log into ranges of whole parts by a look around the end
+of each, so that nothing waits for the whole file to be looked at; with one thread a file is one range.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog import walk as w
+from loader.errors import UsageError
+from loader.extract.allocator import keep_memory
+from loader.extract.log_ranges import LogRange, whole_segment
+from loader.extract.range_cutting import cut
+from loader.extract.range_result import RangeResult
+from loader.extract.range_task import RangeExtractor
+from loader.extract.xa.outcomes import releases_of, settled_of
+from loader.extract.xa.prepared_groups import unknown
+from loader.model.identity import Identity
+from loader.model.position import Position
+from loader.reader.files.index_transport import ListedTransport
+from loader.reader.files.log_files import LogFiles, Named
+from loader.reader.files.window import opened
+from loader.staging.documents import Plan, TableFilter
+from loader.staging.parts import PartWriter
+from loader.store.local import LocalStore, NoStore
+
+Ints = NDArray[np.int64]
+Progress = Callable[[int], object]
+
+_KINDS = {"I": (23, 30), "U": (24, 31, 39), "D": (25, 32)}
+_FOLDERS = 4  # of a key, which name source, generation, interval and attempt: there is one of each here
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is staged, and how.
+
+    Attributes:
+        tables: shell patterns over `schema.table`; tables of the server's own schemas are never staged.
+        operations: of the row events, any of I, U and D.
+        part_bytes: bytes of log to a part; a range of work is one part with several threads.
+    """
+
+    tables: tuple[str, ...] = ("*.*",)
+    operations: str = "IUD"
+    part_bytes: int = 64 * 1024 * 1024
+    threads: int = 1
+
+
+def stage(
+    files: LogFiles, segments: Sequence[tuple[Named, int, int]], folder: Path, wanted: Wanted, progress: Progress
+) -> list[RangeResult]:
+    """Stage segments (file, first byte, end byte; ends are boundaries) into `<folder>/<schema>/<table>/<schema id>/`.
+
+    `progress` is called with the bytes of log of each range once it is staged.
+
+    Raises:
+        LoaderError: whatever stops an extraction; ranges before it may be staged by then.
+        UsageError: the folder holds something, or cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "the output folder cannot be made", why=str(error), hint="name another", folder=folder
+        ) from error
+    if any(folder.iterdir()):
+        raise UsageError("the output folder is not empty", hint="name another, or empty it", folder=folder)
+    return _extracted(files, segments, _Flat(folder), wanted, progress)
+
+
+def count(
+    files: LogFiles, segments: Sequence[tuple[Named, int, int]], wanted: Wanted, progress: Progress
+) -> list[RangeResult]:
+    """The same without writing anything: what would be staged.
+
+    Raises:
+        LoaderError: as `stage`.
+    """
+    return _extracted(files, segments, NoStore(), wanted, progress)
+
+
+def report(results: Sequence[RangeResult]) -> dict[str, Any]:
+    """Records and bytes by table, in the order of names, and how many statements stand between them."""
+    tables: dict[str, dict[str, Any]] = {}
+    for file in (file for result in results for file in result.files):
+        empty = {"table": str(file.name), "inserts": 0, "updates": 0, "deletes": 0, "bytes": 0}
+        found = tables.setdefault(str(file.name), empty)
+        for name in ("inserts", "updates", "deletes", "bytes"):
+            found[name] += getattr(file, name)
+    return {
+        "tables": [tables[name] for name in sorted(tables)],
+        "transactions": sum(result.transactions for result in results),
+        "statements": sum(len(result.statements) for result in results),
+    }
+
+
+def _extracted(
+    files: LogFiles, segments: Sequence[tuple[Named, int, int]], store: LocalStore, wanted: Wanted, progress: Progress
+) -> list[RangeResult]:
+    results: list[RangeResult] = []
+    pending: deque[tuple[LogRange, Future[RangeResult]]] = deque()
+
+    def collect(most: int) -> None:
+        while len(pending) > most:
+            span, future = pending.popleft()
+            results.append(future.result())
+            progress(span.read_to - span.read_from)
+
+    if not segments:
+        return results
+    plan = _plan(segments, wanted)
+    extractor = _Extractor(plan, files, store, wanted.operations)
+    if wanted.threads > 1:
+        keep_memory()
+    with ThreadPoolExecutor(wanted.threads) as pool:
+        try:
+            for file, begin, end in segments:
+                for span in _ranges(files, file, begin, end, wanted):
+                    pending.append((span, pool.submit(extractor.extract, span)))
+                    collect(2 * wanted.threads)
+            collect(0)
+            settled = settled_of(plan, (), ListedTransport(files), results)
+            if settled.lost:
+                raise unknown(settled.lost[0])
+            results += pool.map(extractor.release, releases_of(plan, settled))
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return results
+
+
+def _plan(segments: Sequence[tuple[Named, int, int]], wanted: Wanted) -> Plan:
+    """A plan of which only what shapes the bytes counts."""
+    (first, begin, _), (last, _, end) = segments[0], segments[-1]
+    base = first.name.removesuffix(f".{first.lognum:06d}")
+    return Plan(
+        source="log",
+        generation="0",
+        identity=Identity(kind="mysql", version="", server_id=0),
+        start=str(Position(base, first.lognum, begin)),
+        stop=str(Position(base, last.lognum, end)),
+        shift=0,
+        tables=TableFilter(include=wanted.tables),
+        part_bytes=wanted.part_bytes,
+    )
+
+
+def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) -> Iterator[LogRange]:
+    """The segment as one range, or for several threads in ranges of a part each."""
+    whole = whole_segment(file.name, file.lognum, begin, end, wanted.part_bytes)
+    if wanted.threads == 1 or not files.at_hand or whole.end_part - whole.first_part == 1:
+        yield whole
+        return
+    with opened(files, file) as log:
+        yield from cut(log, whole, wanted.part_bytes, wanted.threads)
+
+
+class _Extractor(RangeExtractor):
+    """Extracts the row events of some operations, and stops at rows that cannot be staged."""
+
+    _isolates = False
+
+    def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, operations: str) -> None:
+        super().__init__(plan, "here", ListedTransport(files), store)
+        self._kinds = [kind for letter in operations for kind in _KINDS[letter]]
+
+    def _cut_off(self, *_: object) -> None:
+        """Without GTIDs from file to file a cut is damage."""
+
+    def _writer(self, name: str) -> PartWriter:
+        return PartWriter(self._store, self._folder, self._attempt, name, hashed=False)
+
+    def _chosen(self, rows: Ints) -> Ints:
+        every = len(self._kinds) == sum(map(len, _KINDS.values()))
+        return rows if every else rows[np.isin(rows[:, w.R_KIND], self._kinds)]
+
+
+class _Flat(LocalStore):
+    """A folder of parts under their tables, written without waiting for the disk: a rerun makes them again."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"file://{folder.resolve()}", durable=False)
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[BinaryIO]:
+        """See Store."""
+        with super().writing(key.split("/", _FOLDERS)[_FOLDERS]) as file:
+            yield file

@@ -1,0 +1,279 @@
+"""Extracting one range: its windows one after the other, part by part. Runs in a Spark task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog import walk as w
+from loader.binlog.events.statement import LogStatement
+from loader.binlog.format import LogFormat
+from loader.binlog.index import error_place
+from loader.binlog.stager import Stager, Timing
+from loader.binlog.table_registry import TableRegistry
+from loader.errors import BinlogFormatError
+from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE, account, skip
+from loader.extract.gtids.marks import GtidTally
+from loader.extract.gtids.skipped_transactions import Skipping
+from loader.extract.log_ranges import LogRange, whole_segment
+from loader.extract.range_result import RangeResult
+from loader.extract.repair.incomplete_tables import left_out
+from loader.extract.window_notes import Notes
+from loader.extract.windows import Window, counted, windows
+from loader.extract.xa.prepared_groups import Release
+from loader.model.table import NOTHING_TOLD, SchemaVersion, TableName, Versions
+from loader.reader.files.file_header import head_of
+from loader.reader.files.log_files import lognum_of
+from loader.reader.files.log_walk import FIRST, LogBytes, log_bytes
+from loader.staging.documents import Plan
+from loader.staging.filters import Captured
+from loader.staging.layout import interval_folder
+from loader.staging.parts import PartWriter
+from loader.store.base import Store
+from loader.transport.base import Transport
+
+Ints = NDArray[np.int64]
+_VersionsOf = Callable[[TableName], Sequence[SchemaVersion]]
+
+
+class RangeExtractor:
+    """Extracts ranges of one plan under one attempt's folder; `versions`: of tables not told whole by the log."""
+
+    _isolates = True
+
+    def __init__(
+        self,
+        plan: Plan,
+        attempt: str,
+        transport: Transport,
+        store: Store,
+        versions: Versions = NOTHING_TOLD,
+    ) -> None:
+        self._plan = plan
+        self._attempt = attempt
+        self._transport = transport
+        self._store = store
+        self._versions = versions
+        self._skipping = Skipping(plan)
+        self._folder = interval_folder(plan.source, plan.generation, plan.start_seqno)
+
+    def extract(self, span: LogRange) -> RangeResult:
+        """Stage the range's parts.
+
+        Raises:
+            LoaderError: everything that codec, transport and store raise; nothing of a failed part is visible.
+        """
+        plan = self._plan
+        result = RangeResult(file=span.file)
+        mine = counted(span, plan.part_bytes)
+        with self._transport.open(span.file, span.read_from, span.read_to) as file:
+            log = log_bytes(file, span.file)
+            stager = self._stager(span, log.form)
+            tally = GtidTally(log.form.mariadb)
+            notes = self._notes(log, span, stager.registry)
+            with _Parts(stager, self._writer, result) as parts:
+                cut_off = self._cut_off(span, log.form, result)
+                for window in windows(log, span, stager.registry, plan.part_bytes, cut_off):
+                    why = self._skipping.of(log, window.index.transactions)
+                    timing = stager.timing(window.index.transactions)
+                    rows = self._read(result, stager, self._chosen(account(result, window, why, mine)), timing)
+                    result.row_events_staged += len(rows)
+                    if not window.more:
+                        tally.add(log, window, *mine)
+                    for note in notes.of(window, why, mine):
+                        if isinstance(note, LogStatement):
+                            result.statements.append(note)
+                        else:
+                            result.xa.append(note)
+                    self._stage(log, window, rows, timing, parts)
+            self._leave_out(result, stager)
+            result.gtids, result.mark = tally.parts(), tally.mark(log)
+            if span.read_from == FIRST:
+                result.before = str(head_of(log, span.read_to).before or "")
+        return result
+
+    def surveyed(self, span: LogRange) -> RangeResult:
+        """The statements of a range, and its tables without names of columns, without staging anything.
+
+        Raises:
+            LoaderError: as `extract`.
+        """
+        result = RangeResult(file=span.file)
+        mine = counted(span, self._plan.part_bytes)
+
+        def met(name: TableName) -> Sequence[SchemaVersion]:
+            result.nameless.add(name)
+            return (SchemaVersion(0, "", None),)
+
+        with self._transport.open(span.file, span.read_from, span.read_to) as file:
+            log = log_bytes(file, span.file)
+            registry = self._registry(log.form, met)
+            cut_off = self._cut_off(span, log.form, result)
+            notes = self._notes(log, span, registry)
+            for window in windows(log, span, registry, self._plan.part_bytes, cut_off):
+                why = self._skipping.of(log, window.index.transactions)
+                found = notes.of(window, why, mine)
+                result.statements += [note for note in found if isinstance(note, LogStatement)]
+        return result
+
+    def release(self, run: Sequence[Release]) -> RangeResult:
+        """Stage held groups of one log file into a part of their own.
+
+        Raises:
+            LoaderError: as `extract`, and when a group is not where it was.
+        """
+        name, first, end = run[0].file, run[0].start, run[-1].end
+        span = whole_segment(name, lognum_of(name), first, end, self._plan.part_bytes)
+        seqnos = {release.start: release.seqno for release in run}
+        missing = set(seqnos)
+        result = RangeResult(file=name)
+        with self._transport.open(name, first, end) as file:
+            log = log_bytes(file, name)
+            stager = self._stager(span, log.form)
+            notes = self._notes(log, span, stager.registry)
+            with _Parts(stager, self._writer, result) as parts:
+                parts.begin(f"{span.lognum:06d}-xa-{first:012d}")
+                for window in windows(log, span, stager.registry, self._plan.part_bytes):
+                    timing, chosen = _released(window, run)
+                    missing.difference_update(timing.begins[timing.seqnos > 0].tolist())
+                    rows = self._read(result, stager, self._chosen(chosen), timing)
+                    result.row_events_staged += len(rows)
+                    result.statements += notes.released(window, seqnos)
+                    for block, base, piece in window.holding(log, rows):
+                        stager.stage(block, base, piece, timing)
+            self._leave_out(result, stager)
+        if missing:
+            raise BinlogFormatError("an XA transaction is not where it was prepared", file=name, position=min(missing))
+        return result
+
+    def _read(self, result: RangeResult, stager: Stager, rows: Ints, timing: Timing) -> Ints:
+        """Captured row events with their programs, without those whose columns are not known, which are noted."""
+        if not len(rows):
+            return rows
+        with error_place(result.file, int(rows[0, w.R_EVENT])):
+            rows = stager.registry.assign_programs(rows, timing.seqnos)
+        known: NDArray[np.bool_] = rows[:, w.R_TABLE] != w.UNSTAGED
+        if known.all():
+            return rows
+        skip(result, LEFT_OUT, int((~known).sum()))
+        return rows[known]
+
+    def _leave_out(self, result: RangeResult, stager: Stager) -> None:
+        """Note the tables of which rows are not staged, and count those that the stager left out."""
+        result.left_out = left_out(self._plan, result.file, stager.registry.unstaged)
+        if stager.left_out:
+            result.row_events_staged -= stager.left_out
+            skip(result, UNREADABLE, stager.left_out)
+
+    def _notes(self, log: LogBytes, span: LogRange, registry: TableRegistry) -> Notes:
+        return Notes(log, span, registry, (span.lognum + self._plan.shift) * 10**12)
+
+    def _stager(self, span: LogRange, form: LogFormat) -> Stager:
+        plan = self._plan
+        registry = self._registry(form, self._versions.of, self._versions.named)
+        return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, plan.both_images, lambda *_: None)
+
+    def _registry(self, form: LogFormat, versions: _VersionsOf, untold: _VersionsOf = lambda _: ()) -> TableRegistry:
+        plan = self._plan
+        return TableRegistry(
+            Captured(plan.tables),
+            mariadb=form.mariadb,
+            known=plan.known().get,
+            versions=versions,
+            named_versions=untold,
+            hex_fallback=plan.hex_fallback,
+            markers=plan.skip.markers(),
+            ignore_sequences=True,
+            isolate=self._isolates,
+        )
+
+    def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int, int], None] | None:
+        """What notes that the range's file ends inside a transaction, where a crash of its server can be the reason.
+
+        MariaDB leaves such an end as it is when it starts again, and begins the next file; that nothing committed is
+        missing, the GTIDs before the next file prove. MySQL cuts it off. See "Crash recovery" in both manuals.
+        """
+        if not form.mariadb or span.file == self._plan.interval.stop.file:
+            return None
+        first, end = counted(span, self._plan.part_bytes)
+
+        def note(place: int, torn: int) -> None:
+            if self._transport.size(span.file) != span.read_to:
+                raise BinlogFormatError("a range ends inside a transaction", file=span.file, position=place)
+            result.bytes_cut_off += span.read_to - place if first <= place < end else 0
+            result.bytes_torn += span.read_to - torn if first <= torn < end else 0
+
+        return note
+
+    def _writer(self, name: str) -> PartWriter:
+        return PartWriter(self._store, self._folder, self._attempt, name)
+
+    def _chosen(self, rows: Ints) -> Ints:
+        """Of captured row events, those that are staged: all."""
+        return rows
+
+    def _stage(self, log: LogBytes, window: Window, rows: Ints, timing: Timing, parts: _Parts) -> None:
+        if not len(rows):
+            return
+        numbers = rows[:, w.R_EVENT] // self._plan.part_bytes
+        for mine in np.split(rows, np.flatnonzero(np.diff(numbers)) + 1):
+            number = int(mine[0, w.R_EVENT]) // self._plan.part_bytes
+            parts.begin(f"{parts.stager.lognum:06d}-{number:06d}")
+            for block, base, run in window.holding(log, mine):
+                parts.stager.stage(block, base, run, timing)
+
+
+def _released(window: Window, run: Sequence[Release]) -> tuple[Timing, Ints]:
+    """Seqnos and commit times that a window's groups get, 0 for those not released; captured row events of the rest."""
+    by_start = {release.start: release for release in run}
+    begins = np.ascontiguousarray(window.index.transactions[:, w.T_START])
+    found = [by_start.get(start) for start in begins.tolist()]
+    seqnos = np.array([release.seqno if release else 0 for release in found], np.int64)
+    commits = np.array([release.committed if release else 0 for release in found], np.int64)
+    rows = window.index.rows
+    chosen = (seqnos[rows[:, w.R_TRANSACTION]] > 0) & (rows[:, w.R_TABLE] >= 0)
+    return Timing(seqnos, begins, commits), rows[chosen]
+
+
+class _Parts:
+    """The part being written. Row events come in the order of the log, so each part is begun and ended once."""
+
+    def __init__(self, stager: Stager, writer: Callable[[str], PartWriter], result: RangeResult) -> None:
+        self.stager = stager
+        self._writer = writer
+        self._result = result
+        self._name = ""
+        self._stack = ExitStack()
+
+    def __enter__(self) -> _Parts:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            self._end()
+        else:
+            self._stack.__exit__(kind, error, trace)
+
+    def begin(self, name: str) -> None:
+        """Write to the part of this name from now on."""
+        if name == self._name:
+            return
+        self._end()
+        self._name = name
+        self._open = self._stack.enter_context(self._writer(name))
+        self.stager.write = self._open.write
+        self.stager.counts = {}
+
+    def _end(self) -> None:
+        if not self._name:
+            return
+        self._name = ""
+        self._stack.close()
+        for schema, counts in self.stager.counts.items():
+            operations = (counts.inserts, counts.updates, counts.deletes)
+            self._result.files.append(self._open.staged(schema, operations, (counts.min_seqno, counts.max_seqno)))
+            self._result.schemas[schema.schema_id] = schema

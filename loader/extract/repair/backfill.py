@@ -1,0 +1,77 @@
+"""Staging what intervals had left out of a table, once a schema was given for it.
+
+The table is extracted once more from such an interval, alone, into a manifest of its own, which stands in for what the
+interval's manifest has of it. How the table is at the interval's stop is given there, so that the next one goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from glob import escape
+
+from loader.errors import UnsupportedError
+from loader.model.table import TableName
+from loader.staging.chain import PlanChain
+from loader.staging.documents import LeftOut, Manifest, Plan, TableFilter
+from loader.staging.schemas import GivenSchema, SchemaStore
+
+Attempt = Callable[[Plan, tuple[str, ...]], Manifest]
+"""Extracts a plan by schemas that were given, by their keys."""
+
+
+def fill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attempt) -> bool:
+    """Fill the staged intervals from one on, in order; whether there was something to fill.
+
+    Raises:
+        UnsupportedError: what was given does not tell all of a table, and what is missing.
+    """
+    schemas, some = SchemaStore(chain.store, chain.source), False
+    for manifest in chain.following(generation, start_seqno):
+        for left_out in manifest.left_out:
+            plan = chain.require_plan(generation, manifest.start_seqno)
+            given = schemas.given_keys(generation, plan.start_seqno, plan.stop_seqno)
+            if any(schemas.given(key).table.name == left_out.name for key in {*given} - {*manifest.given}):
+                _fill(chain, schemas, left_out.name, attempt(of_table(plan, left_out.name), given))
+                some = True
+    return some
+
+
+def pieces(chain: PlanChain, plan: Plan, extracted: Manifest) -> list[tuple[Plan, Manifest]]:
+    """An interval's manifests, each with the plan that it comes from: its own, and those of tables filled since."""
+    filled = chain.filled(extracted)
+    return [(plan, extracted), *((of_table(plan, name), one) for name, one in filled.items())]
+
+
+def of_table(plan: Plan, name: TableName) -> Plan:
+    """The plan for one table alone."""
+    return plan.model_copy(update={"tables": TableFilter(include=(escape(str(name)),))})
+
+
+def _fill(chain: PlanChain, schemas: SchemaStore, name: TableName, manifest: Manifest) -> None:
+    if manifest.left_out:
+        raise _still_missing(manifest, manifest.left_out[0])
+    for table in schemas.get(manifest.schemas_after).tables:
+        if table.name == name and not table.known().unreadable_why:
+            schemas.keep(
+                GivenSchema(
+                    source=manifest.source,
+                    generation=manifest.generation,
+                    at=manifest.stop,
+                    seqno=manifest.stop_seqno,
+                    table=table,
+                )
+            )
+    chain.fill(name, manifest)
+
+
+def _still_missing(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
+    return UnsupportedError(
+        f"what was given of the table does not tell all: {left_out.what}",
+        why=left_out.why,
+        hint=f"{left_out.hint}; then: {left_out.name.load_again}"
+        if left_out.hint
+        else f"say how it was there, too: loader schema set {left_out.name.argument} --at {left_out.at} --file FILE",
+        table=left_out.table,
+        position=left_out.position,
+        interval=manifest.start_seqno,
+    )

@@ -1,0 +1,42 @@
+"""Putting back staged files that are lost or changed, from another extraction of their interval."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+from loader.errors import StagedDataError
+from loader.extract.repair.reextract import by_name, compared
+from loader.staging.documents import Manifest, StagedFile
+from loader.staging.file_verification import fault
+from loader.staging.layout import interval_folder
+from loader.store.base import Store
+
+
+def lost_of(store: Store, manifest: Manifest) -> list[StagedFile]:
+    """The files that are not as the manifest says."""
+    return [file for file in manifest.files if fault(store, file)]
+
+
+def put_back(store: Store, manifest: Manifest, again: Manifest, lost: Sequence[StagedFile]) -> None:
+    """Copy what was lost from another extraction of the same interval, whose files are removed then.
+
+    Raises:
+        StagedDataError: that one came out otherwise. Nothing is put back.
+    """
+    found = compared(manifest, again)
+    if found.differences:
+        raise StagedDataError(
+            "the interval comes out otherwise than it was staged",
+            why="; ".join(f"{one.name}: {one.what}" for one in found.differences[:5]),
+            hint="extract it with the loader version of its manifest",
+            interval=manifest.start_seqno,
+        )
+    fresh = by_name(again)
+    for name, file in by_name(manifest).items():
+        if file in lost:
+            store.delete(file.key)
+            with store.reading(fresh[name].key) as source, store.writing(file.key) as sink:
+                shutil.copyfileobj(source, sink)
+    for attempt in {file.key.split("/")[3] for file in again.files}:
+        store.remove(f"{interval_folder(again.source, again.generation, again.start_seqno)}/{attempt}/")

@@ -1,0 +1,1 @@
+"""XA transactions, whose rows and outcome are logged apart."""

@@ -1,0 +1,64 @@
+"""Finding XA transactions that were prepared before the chain of plans began, in the log before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from loader.binlog.table_registry import TableRegistry
+from loader.errors import GapError
+from loader.extract.gtids.skipped_transactions import reasons
+from loader.extract.log_ranges import whole_segment
+from loader.extract.window_notes import Notes
+from loader.extract.windows import counted, windows
+from loader.extract.xa.prepared_groups import group_of
+from loader.extract.xa_events import Decided, Prepared, XaEvent
+from loader.model.position import Interval, Position
+from loader.reader.files.log_files import lognum_of
+from loader.reader.files.log_walk import FIRST, log_bytes
+from loader.staging.documents import HeldGroup, Skip
+from loader.transport.base import Transport
+
+
+def find_prepared(transport: Transport, before: Position, skip: Skip, missing: Sequence[Decided]) -> list[HeldGroup]:
+    """The groups that these commits decide, from the log files up to a position, the newest file first.
+
+    They are skipped as `skip` says: no plan did before. One that is in none of the files that are left is not found.
+
+    Raises:
+        LoaderError: what transport and codec raise.
+    """
+    wanted = {event.xid: event for event in missing}
+    found: list[HeldGroup] = []
+    segments = _backwards(transport, before)
+    while wanted:
+        try:
+            segment = next(segments)
+        except GapError:
+            break
+        newest = {event.xid: event for event in _xa_events(transport, skip, *segment) if event.xid in wanted}
+        for event in newest.values():
+            found += [] if isinstance(event, Decided) else [group_of(event)]  # one that was decided is another group
+            del wanted[event.xid]
+    return found
+
+
+def _backwards(transport: Transport, before: Position) -> Iterator[tuple[str, int, int]]:
+    """File, first byte and end byte of each log file up to a position, the newest first, until GapError."""
+    stop = before
+    while True:
+        start = Position(stop.basename, stop.lognum - (stop.logpos == FIRST), FIRST)
+        yield transport.segments(Interval(start, stop))[0]
+        stop = start
+
+
+def _xa_events(transport: Transport, skip: Skip, file: str, begin: int, end: int) -> Iterator[XaEvent]:
+    span = whole_segment(file, lognum_of(file), begin, end, end)
+    with transport.open(file, begin, end) as opened:
+        log = log_bytes(opened, file)
+        registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb, markers=skip.markers())
+        notes = Notes(log, span, registry, 0)
+        for window in windows(log, span, registry, end):
+            why = reasons(skip, window.index.transactions)
+            for note in notes.of(window, why, counted(span, end)):
+                if isinstance(note, Prepared | Decided):
+                    yield note

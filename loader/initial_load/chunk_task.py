@@ -1,0 +1,65 @@
+"""Reading one chunk of a load and staging it. Runs in a Spark task."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from contextlib import nullcontext
+from functools import lru_cache
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.initial_load.chunks import chunk_query
+from loader.initial_load.definition_check import unaltered
+from loader.initial_load.documents import LoadedChunk, LoadPlan
+from loader.initial_load.loads import Loads
+from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
+from loader.source.continuity import check_identity
+from loader.staging.parts import PartWriter
+from loader.store.base import Store
+from loader.store.registry import open_store
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
+
+_LOG = logging.getLogger(__name__)
+
+
+def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt: str, number: int) -> LoadedChunk:
+    """Read and stage a chunk, or take it as another attempt staged it first.
+
+    Every read writes a file of its own under the attempt's folder: two of them may find other rows, and one that was
+    given up may still be running.
+
+    Raises:
+        LoaderError: what server, codec and store give; nothing of the chunk is visible then.
+    """
+    plan = _plan(staging_root, plan_key)
+    with connected(server) as connection:
+        check_identity(connection, plan.identity)
+        prepare_session(connection)
+        return stage_chunk(connection, open_store(staging_root), plan, attempt, number)
+
+
+def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attempt: str, number: int) -> LoadedChunk:
+    """The same on a connection that is prepared for it; without a key, in the transaction that it is in.
+
+    Raises:
+        LoaderError: what server, codec and store give; nothing of the chunk is visible then.
+    """
+    part = f"{number:06d}-{uuid.uuid4().hex[:8]}"
+    definition = plan.definition
+    hex_fallback = plan.undecodable == "hex"
+    with PartWriter(store, plan.folder, attempt, part) as writer:
+        reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hex_fallback=hex_fallback)
+        with unaltered(connection, plan) if plan.key else nullcontext():
+            rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
+    file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None
+    _LOG.info("table %s: chunk %d has %d rows", plan.name, number, rows)
+    return Loads(store, plan.source, plan.generation).finish(plan, LoadedChunk(number=number, file=file))
+
+
+@lru_cache(maxsize=4)
+def _plan(staging_root: str, key: str) -> LoadPlan:
+    """A plan never changes, and one of many chunks takes its time to read."""
+    return LoadPlan.read(open_store(staging_root).get(key), key)

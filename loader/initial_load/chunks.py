@@ -1,0 +1,77 @@
+"""Cutting a table into chunks of equal rows, by walking the index of its key on the server."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import StagedDataError
+from loader.initial_load.documents import Bound, LoadPlan
+from loader.initial_load.keys import between, fetched
+from loader.model.table import ADDRESS_BYTES, Column
+from loader.resources import sql
+from loader.source.schemas import quoted
+
+_LOG = logging.getLogger(__name__)
+_REPORTED = 100  # chunks between two lines of the log
+
+
+def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Iterator[Bound]:
+    """The last key of every chunk of `rows` rows, whatever gaps the keys have; none for the rest after the last.
+
+    Raises:
+        MySQLError: as the driver has it.
+    """
+    columns = [plan.definition.column(part.name) for part in plan.key]
+    order = ", ".join(quoted(part.name) + (" DESC" if part.descending else "") for part in plan.key)
+    last: Bound | None = None
+    number = 0
+    with connection.cursor() as cursor:
+        while True:
+            statement = sql("initial_load/bound").format(
+                values=", ".join(fetched(column) for column in columns),
+                table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
+                index=quoted(plan.index),
+                range=between(plan, last, None),
+                order=order,
+                offset=rows - 1,
+            )
+            cursor.execute(statement)
+            found = cursor.fetchone()
+            if found is None:
+                return
+            last = tuple(str(value) for value in found)
+            yield last
+            number += 1
+            if number % _REPORTED == 0:
+                _LOG.info("table %s: %d chunks of %d rows found", plan.name, number, rows)
+
+
+def selected(column: Column) -> str:
+    """The expression that reads a column; MariaDB's UUID, INET4 and INET6 as text."""
+    name = quoted(column.name)
+    return f"CAST({name} AS CHAR)" if column.type in ADDRESS_BYTES else name
+
+
+def chunk_query(plan: LoadPlan, number: int) -> str:
+    """The statement that reads a chunk.
+
+    Raises:
+        StagedDataError: the plan is not one that the loader made.
+    """
+    if plan.select != tuple(map(selected, plan.definition.columns)):
+        raise StagedDataError(
+            "the plan of a load reads other expressions than the columns of its table",
+            why=", ".join(plan.select),
+            hint=f"see who else can write to the store, then {plan.name.load_again}",
+            table=plan.name,
+        )
+    return sql("initial_load/chunk").format(
+        columns=", ".join(plan.select),
+        table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
+        index=f" FORCE INDEX ({quoted(plan.index)})" if plan.key else "",
+        range=between(plan, *plan.chunk(number)),
+    )

@@ -1,0 +1,69 @@
+"""The initial load of a table without a key: all of it in one snapshot, whose position is that of the load.
+
+Its rows cannot be told apart, so the log must not go over any that the load has: the load has exactly what the log
+made up to its position. Runs in one Spark task, since a snapshot belongs to its connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import RetryableError, UnsupportedError
+from loader.initial_load.chunk_task import stage_chunk
+from loader.initial_load.consistent_snapshot import open_snapshot
+from loader.initial_load.definition_check import altered, lock_definition
+from loader.initial_load.loads import Loads, plan_key
+from loader.initial_load.planning import plan_at
+from loader.initial_load.result_set.reader import prepare_session
+from loader.initial_load.spec import InitialLoadSpec
+from loader.model.table import TableName
+from loader.source.continuity import check_identity
+from loader.source.digest import definition_digest
+from loader.source.schemas import quoted, read_schemas
+from loader.store.registry import open_store
+from loader.transport.server.connection import connected
+
+
+def load_whole(spec: InitialLoadSpec, table: TableName, attempt: str) -> str:
+    """Stage the table as the only chunk of a load; the key of its plan.
+
+    Raises:
+        UnsupportedError: the table's engine has no snapshots, or there are types that are not covered.
+        RetryableError: no snapshot of a known position was had, or the table was altered.
+    """
+    store = open_store(spec.staging_root)
+    loads = Loads(store, spec.source, spec.generation)
+    with connected(spec.server) as asking, connected(spec.server) as reading:
+        check_identity(asking, spec.identity)
+        digest = definition_digest(asking, table)
+        _check_engine(asking, table)
+        prepare_session(reading)
+        position = open_snapshot(reading)
+        # From here on nobody alters the table. Where its rows were written anew since the snapshot, the server refuses
+        # to read it; a change of its definition alone does not keep it from that.
+        lock_definition(reading, table)
+        if definition_digest(asking, table) != digest:
+            raise altered(table)
+        schema = read_schemas(asking, [table])[0]
+        if schema.key:
+            raise RetryableError("the table has got a key meanwhile", hint="run again", table=table)
+        # Another attempt at the same position has seen the same rows; its plan is as good.
+        plan = loads.begin(plan_at(asking, spec, schema, position, digest))
+        stage_chunk(reading, store, plan, attempt, 0)
+    return plan_key(plan)
+
+
+def _check_engine(connection: Connection[Any], table: TableName) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SHOW TABLE STATUS FROM {quoted(table.schema)} WHERE Name = %s", (table.table,))
+        rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
+    engines = [str(engine) for name, engine, *_ in rows if name == table.table]
+    if engines != ["InnoDB"]:
+        raise UnsupportedError(
+            f"a table of engine {', '.join(engines)} without a primary key is not covered",
+            why="it cannot be read as of one position of the log",
+            hint="give it a primary key, or exclude it from the captured tables",
+            table=table,
+        )

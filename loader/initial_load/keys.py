@@ -1,0 +1,126 @@
+"""Bounds of chunks as SQL: the server itself orders and compares keys, in its own collations.
+
+A bound is the text of each key column: hex digits of a string's bytes in the column's own character set, numbers and
+points in time as the server writes them, ENUM, SET and BIT as numbers (their columns are ordered so),
+UUID and addresses as their text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from loader.errors import StagedDataError, UnsupportedError
+from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
+from loader.model.table import ADDRESS_BYTES, Column, TableName
+from loader.source.schemas import quoted
+
+_NUMBERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal"}
+_COUNTED = {"bit", "enum", "set"}
+_TEMPORALS = {"date", "datetime", "timestamp", "time"}
+_HEX = re.compile(r"[0-9A-Fa-f]*")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_MOMENT = re.compile(r"-?[0-9:. -]+")
+_ADDRESS = re.compile(r"[0-9a-f:.-]+")
+_INEXACT = 1 << 53  # from here on a double does not hold every integer
+_LISTED = 1000  # values of an ENUM or SET that a range is spelled out to
+
+
+def refuse_inexact(table: TableName, columns: list[Column]) -> None:
+    """Raise UnsupportedError for keys whose text is not their value."""
+    for column in columns:
+        if column.type in {"float", "double"}:
+            raise UnsupportedError(
+                f"a key of type {column} is not covered",
+                why="its values cannot be compared exactly",
+                hint="exclude the table from the captured tables",
+                table=table,
+                column=column.name,
+            )
+
+
+def fetched(column: Column) -> str:
+    """The expression that gives a key column's part of a bound."""
+    name = quoted(column.name)
+    if column.type in _NUMBERS or column.type in _TEMPORALS or column.type in ADDRESS_BYTES:
+        return f"CAST({name} AS CHAR)"
+    if column.type in _COUNTED:
+        return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
+    if column.type == "year":
+        return f"CAST({name} + 0 AS CHAR)"
+    return f"HEX({name})"
+
+
+def between(plan: LoadPlan, lower: Bound | None, upper: Bound | None) -> str:
+    """The condition for the keys after `lower` up to and including `upper`.
+
+    Row values are written out, since servers do not look up ranges of `(a, b) > (1, 2)` in an index.
+    """
+    conditions = []
+    if lower is not None:
+        conditions.append(_beyond(plan, plan.key, lower, after=True))
+    if upper is not None:
+        conditions.append(_beyond(plan, plan.key, upper, after=False))
+    return " AND ".join(f"({condition})" for condition in conditions) or "TRUE"
+
+
+def _beyond(plan: LoadPlan, key: tuple[KeyColumn, ...], bound: Bound, *, after: bool) -> str:
+    """After the bound, or before it or at it."""
+    column, text = plan.definition.column(key[0].name), bound[0]
+    rising = after != key[0].descending
+    if len(key) == 1:
+        return _compared(column, text, rising=rising, equal=not after)
+    reached = _compared(column, text, rising=rising, equal=True)
+    passed = _compared(column, text, rising=rising, equal=False)
+    same = f"{_same(column)} = {literal(column, text)}"
+    rest = _beyond(plan, key[1:], bound[1:], after=after)
+    return f"{reached} AND ({passed} OR ({same} AND ({rest})))"
+
+
+def _compared(column: Column, text: str, *, rising: bool, equal: bool) -> str:
+    name = quoted(column.name)
+    most = _most(column)
+    if most is None or most >= _LISTED:
+        value = name if most is None else f"CAST({name} AS UNSIGNED)"
+        return f"{value} {'>' if rising else '<'}{'=' if equal else ''} {literal(column, text)}"
+    # Servers look up single values of ENUM and SET in an index, but not ranges.
+    at = int(literal(column, text))
+    step = 0 if equal else 1
+    values = range(at + step, most + 1) if rising else range(at - step + 1)
+    return f"{name} IN ({', '.join(map(str, values))})" if values else "FALSE"
+
+
+def _same(column: Column) -> str:
+    """The column where it must equal a bound; servers compare the numbers of ENUM and SET as doubles."""
+    exact = (_most(column) or 0) < _INEXACT
+    return quoted(column.name) if exact else f"CAST({quoted(column.name)} AS UNSIGNED)"
+
+
+def _most(column: Column) -> int | None:
+    """The highest number of an ENUM or SET."""
+    if column.type == "enum":
+        return len(column.labels)
+    return (1 << len(column.labels)) - 1 if column.type == "set" else None
+
+
+def literal(column: Column, text: str) -> str:
+    """A key column's part of a bound as a literal of its type.
+
+    Raises:
+        StagedDataError: the text is none, so the plan that holds it is damaged.
+    """
+    if column.type in _NUMBERS or column.type in _COUNTED or column.type == "year":
+        return _checked(_NUMBER, column, text)
+    if column.type in _TEMPORALS:
+        return f"'{_checked(_MOMENT, column, text)}'"
+    if column.type in ADDRESS_BYTES:
+        return f"'{_checked(_ADDRESS, column, text)}'"
+    digits = _checked(_HEX, column, text)
+    return f"_{column.charset} X'{digits}'" if column.charset else f"X'{digits}'"
+
+
+def _checked(pattern: re.Pattern[str], column: Column, text: str) -> str:
+    if not pattern.fullmatch(text):
+        raise StagedDataError(
+            f"{text!r} is no bound of a {column}", hint="restore the plan.json of the load", column=column.name
+        )
+    return text

@@ -1,0 +1,105 @@
+"""The durable state of initial loads in a store. Everything is create-if-absent: the first one stands."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TypeVar
+
+from loader.errors import RetryableError
+from loader.failpoints import failpoint
+from loader.initial_load.documents import LoadedChunk, LoadPlan
+from loader.model.table import TableName
+from loader.staging.chain import PlanChain
+from loader.staging.document import Document
+from loader.staging.documents import Manifest
+from loader.staging.layout import load_folder
+from loader.store.base import Store
+
+_Document = TypeVar("_Document", bound=Document)
+
+
+def plan_key(plan: LoadPlan) -> str:
+    """Key of the plan itself."""
+    return f"{plan.folder}/plan.json"
+
+
+def manifest_key(plan: LoadPlan) -> str:
+    """Key of the manifest that finishes the load."""
+    return f"{plan.folder}/manifest.json"
+
+
+class Loads:
+    """The loads of one generation of a source."""
+
+    def __init__(self, store: Store, source: str, generation: str) -> None:
+        self._store = store
+        self._place = (source, generation)
+
+    def plan(self, key: str) -> LoadPlan:
+        """The plan that is known to have this key."""
+        return LoadPlan.read(self._store.get(key), key)
+
+    def newest(self, table: TableName, not_before: int) -> LoadPlan | None:
+        """The table's last load whose seqno is not below `not_before`, finished or not."""
+        folder = load_folder(*self._place, table)
+        for name in reversed(self._store.folders(f"{folder}/")):
+            plan = LoadPlan.find(self._store, f"{folder}/{name}/plan.json") if int(name) >= not_before else None
+            if plan:
+                return plan
+        return None
+
+    def followed(self, table: TableName) -> LoadPlan | None:
+        """The table's last load in older generations, if it is finished and this one goes on from all it has read."""
+        source, generation = self._place
+        lineage = PlanChain(self._store, source).lineage(generation)
+        for older, newer in reversed(list(pairwise(lineage))):
+            plan = Loads(self._store, source, older.name).newest(table, 0)
+            if plan and newer.follows:
+                manifest = self.manifest(plan)
+                return plan if manifest and manifest.exact_at_seqno <= newer.follows.stop_seqno else None
+        return None
+
+    def begin(self, plan: LoadPlan) -> LoadPlan:
+        """Make the plan durable, or take the one that another process made for the same position.
+
+        Raises:
+            RetryableError: that one is for another definition of the table.
+        """
+        failpoint("plan.before")
+        self._store.create(plan_key(plan), plan.canonical())
+        failpoint("plan.after")
+        found = self.plan(plan_key(plan))
+        if found.digest != plan.digest:
+            raise RetryableError(
+                "there is an unfinished load of the table at this position for another definition of it",
+                why="an older version of the loader planned it, or the table was altered with sql_log_bin=0",
+                hint="FLUSH BINARY LOGS on the source, so that its log moves on; then run again",
+                table=plan.name,
+                position=plan.position,
+            )
+        return found
+
+    def chunks(self, plan: LoadPlan) -> dict[int, LoadedChunk]:
+        """The finished chunks by number."""
+        found = {}
+        for info in self._store.list(f"{plan.folder}/chunks/"):
+            chunk = LoadedChunk.read(self._store.get(info.key), info.key)
+            found[chunk.number] = chunk
+        return found
+
+    def finish(self, plan: LoadPlan, chunk: LoadedChunk) -> LoadedChunk:
+        """Make a chunk durable, or take the one that another attempt finished first."""
+        key = f"{plan.folder}/chunks/{chunk.number:06d}.json"
+        self._store.create(key, chunk.canonical())
+        return LoadedChunk.read(self._store.get(key), key)
+
+    def manifest(self, plan: LoadPlan) -> Manifest | None:
+        """The manifest; None while the load is not finished."""
+        return Manifest.find(self._store, manifest_key(plan))
+
+    def publish(self, plan: LoadPlan, manifest: Manifest) -> Manifest:
+        """Finish the load, or adopt the manifest that another attempt published first."""
+        failpoint("manifest.before")
+        self._store.create(manifest_key(plan), manifest.canonical())
+        failpoint("manifest.after")
+        return Manifest.read(self._store.get(manifest_key(plan)), manifest_key(plan))

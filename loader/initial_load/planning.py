@@ -1,0 +1,114 @@
+"""Deciding an initial load: its position, its schema, its chunks."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from pymysql.connections import Connection
+from pymysql.err import MySQLError
+
+from loader.errors import GapError, RetryableError, UsageError
+from loader.initial_load.chunks import find_bounds, selected
+from loader.initial_load.commit_visibility import wait_until_visible
+from loader.initial_load.definition_check import altered, check_unaltered, is_altered
+from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
+from loader.initial_load.keys import refuse_inexact
+from loader.initial_load.spec import InitialLoadSpec
+from loader.model.position import Position
+from loader.model.table import TableName, TableSchema
+from loader.source.continuity import check_log_holds
+from loader.source.digest import definition_digest
+from loader.source.schemas import TableKey, read_key, read_schemas, read_unlogged
+from loader.source.server_facts import log_end, query
+
+_LOG = logging.getLogger(__name__)
+
+
+def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableName, key: TableKey) -> LoadPlan:
+    """The plan of a load, by chunks of this key, that begins now.
+
+    The position comes before the first read of the table, and what the log has up to it is visible to that read.
+
+    Raises:
+        UnsupportedError: types that are not covered.
+        RetryableError: the table is being altered, or commits hang.
+    """
+    digest = definition_digest(connection, table)
+    schema = _schema(connection, table)
+    if read_key(connection, table) != key or schema.key != key.names:
+        raise altered(table)
+    refuse_inexact(table, [schema.column(name) for name in key.names])
+    position = log_end(connection)
+    wait_until_visible(connection, position)
+    parts = tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts)
+    plan = plan_at(connection, spec, schema, position, digest).model_copy(update={"index": key.index, "key": parts})
+    # An index on the beginnings of values does not order the values: such a table is one chunk.
+    ordered = not any(part.prefix for part in key.parts)
+    bounds = _bounds(connection, plan, spec.chunk_rows) if ordered else ()
+    check_unaltered(connection, plan)
+    _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
+    return plan.model_copy(update={"bounds": bounds})
+
+
+def _schema(connection: Connection[Any], table: TableName) -> TableSchema:
+    """Return the schema of a table that existed when the tables to load were listed."""
+    try:
+        return read_schemas(connection, [table])[0]
+    except UsageError as error:
+        raise RetryableError(
+            "the table was dropped or renamed while its initial load was planned", hint="run again", table=table
+        ) from error
+
+
+def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> tuple[Bound, ...]:
+    """Find the bounds of the chunks.
+
+    Raises:
+        RetryableError: the table was altered, so that the server refuses to read it as planned.
+    """
+    try:
+        return tuple(find_bounds(connection, plan, rows))
+    except MySQLError as error:
+        if connection.open and is_altered(connection, plan):
+            raise altered(plan.name) from error
+        raise
+
+
+def plan_at(
+    connection: Connection[Any], spec: InitialLoadSpec, schema: TableSchema, position: Position, digest: str
+) -> LoadPlan:
+    """The plan of a load at a position, in one chunk, without a key."""
+    taken_at = query(connection, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0]
+    return LoadPlan(
+        source=spec.source,
+        generation=spec.generation,
+        identity=spec.identity,
+        position=str(position),
+        shift=spec.shift,
+        taken_at=str(taken_at),
+        table_schema=schema.as_dict(),
+        index="",
+        key=(),
+        bounds=(),
+        select=tuple(selected(column) for column in schema.columns),
+        digest=digest,
+        undecodable=spec.undecodable,
+        unlogged=read_unlogged(connection, schema.name),
+    )
+
+
+def can_go_on(connection: Connection[Any], plan: LoadPlan) -> bool:
+    """Whether an unfinished load is still worth finishing: same definition, and its position still in the log."""
+    try:
+        check_log_holds(connection, Position.parse(plan.position))
+    except GapError as error:
+        _LOG.warning("table %s: its unfinished load is given up: %s", plan.name, error)
+        return False
+    if not plan.digest:
+        _LOG.warning("table %s: its unfinished load is given up: an older version of the loader planned it", plan.name)
+        return False
+    if is_altered(connection, plan):
+        _LOG.warning("table %s: its unfinished load is given up: the table was altered since", plan.name)
+        return False
+    return True

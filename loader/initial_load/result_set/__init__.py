@@ -1,0 +1,1 @@
+"""Binary result sets as staged lines."""

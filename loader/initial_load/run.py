@@ -1,0 +1,254 @@
+"""The initial load of all tables of a run: plan each, read its chunks as Spark tasks, publish its manifest."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from typing import TYPE_CHECKING, Literal
+
+from loader import __version__
+from loader.errors import LOAD_ALL_AGAIN, DataError, GapError, LoaderError, RetryableError, UsageError
+from loader.initial_load.definition_check import check_unaltered, is_altered
+from loader.initial_load.documents import LoadedChunk, LoadPlan
+from loader.initial_load.loads import Loads, manifest_key, plan_key
+from loader.initial_load.planning import can_go_on, plan_load
+from loader.initial_load.spec import InitialLoadResult, InitialLoadSpec, TableLoad
+from loader.model.position import Position
+from loader.model.table import TableName
+from loader.source.continuity import check_identity
+from loader.source.schemas import find_tables, read_key
+from loader.source.server_facts import log_end
+from loader.spark.job import carried, failure
+from loader.staging.documents import Manifest
+from loader.staging.filters import Captured
+from loader.staging.refusals import note_refusal
+from loader.store.registry import open_store
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG = logging.getLogger(__name__)
+_PLANS = 3  # of a table in one run
+_AT_ONCE = 3  # tables; while one is planned, the chunks of others are read
+_REPORT_SECONDS = 10
+
+
+def stage_tables(spark: SparkSession, spec: InitialLoadSpec) -> InitialLoadResult:
+    """Stage the initial load of every table. One that fails is reported and stops no other.
+
+    Raises:
+        LoaderError: nothing could be begun.
+    """
+    tables = _tables(spec)
+    _LOG.info("%d tables to load", len(tables))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        done = list(pool.map(lambda table: _guarded(spark, spec, table), tables))
+    return InitialLoadResult(only=spec.only, tables=tuple(done))
+
+
+def staged_before(spec: InitialLoadSpec) -> InitialLoadResult | None:
+    """What is staged of every table that is asked for; None where one has yet to be read. Needs no Spark.
+
+    Raises:
+        LoaderError: the server does not answer, or a table that is asked for is not there.
+    """
+    if spec.not_before:
+        return None
+    loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
+    found = []
+    for table in _tables(spec):
+        plan = loads.newest(table, 0) or loads.followed(table)
+        manifest = loads.manifest(plan) if plan else None
+        if plan is None or manifest is None:
+            return None
+        found.append(_result(plan, manifest, "already"))
+    return InitialLoadResult(only=spec.only, tables=tuple(found))
+
+
+def _tables(spec: InitialLoadSpec) -> list[TableName]:
+    """The captured tables that are asked for.
+
+    Raises:
+        UsageError: one that is asked for is not there or not captured.
+    """
+    with connected(spec.server) as connection:
+        check_identity(connection, spec.identity)
+        captured = find_tables(connection, Captured(spec.tables))
+    if not spec.only:
+        return captured
+    by_name = {str(table): table for table in captured}
+    for name in spec.only:
+        if name not in by_name:
+            raise UsageError(
+                "the source has no such captured table, or the user may not see it",
+                hint="check the name, its case, the tables in the configuration and the SELECT privilege",
+                table=name,
+            )
+    return [by_name[name] for name in dict.fromkeys(spec.only)]
+
+
+def _guarded(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> TableLoad:
+    began = time.monotonic()
+    try:
+        result = _load(spark, spec, table)
+    except Exception as error:  # one table's failure is not another one's
+        _LOG.error("table %s failed", table, exc_info=error)
+        told = failure(error)
+        if told["exit_code"] == DataError.exit_code:
+            note_refusal(open_store(spec.staging_root), spec.source, table, told)
+        result = TableLoad(table=str(table), status="failed", error=told)
+    return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
+
+
+def _load(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> TableLoad:
+    loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
+    for _ in range(_PLANS):
+        plan = _plan(loads, spec, table) or _read_whole(spark, spec, loads, table)
+        if published := loads.manifest(plan):
+            return _result(plan, published, "already")
+        try:
+            return _stage(spark, spec, loads, plan)
+        except Exception as error:
+            if not _altered(spec.server, plan):
+                raise
+            _LOG.warning("table %s was altered while it was loaded, and is planned again", table, exc_info=error)
+    raise RetryableError(
+        f"the table was altered during each of {_PLANS} attempts to load it",
+        hint="run again when the definition of the table changes no more",
+        table=table,
+    )
+
+
+def _altered(server: ServerAddress, plan: LoadPlan) -> bool:
+    """Return whether a load failed since its table was altered; not if that cannot be asked."""
+    try:
+        with connected(server) as connection:
+            return bool(plan.key) and is_altered(connection, plan)
+    except LoaderError:
+        return False
+
+
+def _stage(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, plan: LoadPlan) -> TableLoad:
+    """Read what is missing of a load and publish its manifest."""
+    chunks = loads.chunks(plan)
+    missing = [number for number in range(plan.chunks) if number not in chunks]
+    _LOG.info("table %s: %d of %d chunks are to be read", plan.name, len(missing), plan.chunks)
+    for chunk in _read(spark, spec, plan, missing):
+        chunks[chunk.number] = chunk
+    mine = _manifest(spec.server, plan, chunks.values())
+    published = loads.publish(plan, mine)
+    _LOG.info("table %s: staged, exact at %s", plan.name, published.exact_at)
+    return _result(plan, published, "staged" if published.canonical() == mine.canonical() else "already")
+
+
+def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | None:
+    """The plan of the load that is done or goes on; a new one where there is none, or where it cannot go on.
+
+    None for a table without a key that is yet to be read.
+    """
+    not_before = Position.parse(spec.not_before).seqno(spec.shift) if spec.not_before else 0
+    existing = loads.newest(table, not_before) or (None if not_before else loads.followed(table))
+    if existing and loads.manifest(existing):
+        return existing
+    with connected(spec.server) as connection:
+        check_identity(connection, spec.identity)
+        key = read_key(connection, table)
+        if existing and can_go_on(connection, existing) and (existing.key or loads.chunks(existing)):
+            return existing  # without a key only when all is read: the snapshot is gone
+        return loads.begin(plan_load(connection, spec, table, key)) if key else None
+
+
+def _read_whole(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, table: TableName) -> LoadPlan:
+    """Read a table without a key in one Spark task; the plan of what was read."""
+    attempt = uuid.uuid4().hex[:12]
+
+    def work(name: TableName) -> str:
+        from loader.initial_load.keyless_table import load_whole  # see _read_chunk
+
+        with carried():
+            return load_whole(spec, name, attempt)
+
+    (key,) = spark.sparkContext.parallelize([table], 1).map(work).collect()
+    return loads.plan(key)
+
+
+def _read(spark: SparkSession, spec: InitialLoadSpec, plan: LoadPlan, numbers: list[int]) -> list[LoadedChunk]:
+    """Read the chunks, each in a Spark task with a connection of its own, and tell how far it is from time to time."""
+    if not numbers:
+        return []
+    context = spark.sparkContext
+    server, root, key = spec.server, spec.staging_root, plan_key(plan)
+    attempt = uuid.uuid4().hex[:12]
+    rows = context.accumulator(0)
+
+    def work(number: int) -> LoadedChunk:
+        chunk = _read_chunk(server, root, key, attempt, number)
+        rows.add(chunk.file.rows if chunk.file else 0)
+        return chunk
+
+    tasks = context.parallelize(numbers, len(numbers)).map(work)
+    with ThreadPoolExecutor(1) as waiting:
+        found = waiting.submit(tasks.collect)
+        while True:
+            try:
+                return found.result(_REPORT_SECONDS)
+            except StillRunning:
+                _LOG.info("table %s: %d rows read", plan.name, rows.value)
+
+
+def _read_chunk(server: ServerAddress, root: str, key: str, attempt: str, number: int) -> LoadedChunk:
+    # The codec compiles or loads its kernels on import; the driver has no use for them.
+    from loader.initial_load.chunk_task import load_chunk
+
+    with carried():
+        return load_chunk(server, root, key, attempt, number)
+
+
+def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChunk]) -> Manifest:
+    with connected(server) as connection:
+        check_identity(connection, plan.identity)
+        end = log_end(connection)
+        if plan.key:
+            check_unaltered(connection, plan)
+    if end < Position.parse(plan.position):
+        raise GapError(
+            "the server's log ends before the position where the load began",
+            why=f"it ends at {end}: it was reset or restored",
+            hint=LOAD_ALL_AGAIN,
+            position=plan.position,
+        )
+    end = end if plan.key else Position.parse(plan.position)
+    files = tuple(chunk.file for chunk in sorted(chunks, key=lambda chunk: chunk.number) if chunk.file)
+    return Manifest(
+        source=plan.source,
+        generation=plan.generation,
+        identity=plan.identity,
+        start=plan.position,
+        stop=plan.position,
+        start_seqno=plan.seqno,
+        stop_seqno=plan.seqno,
+        files=files,
+        schemas={plan.definition.schema_id: plan.definition.as_dict()},
+        exact_at=str(end),
+        exact_at_seqno=end.seqno(plan.shift),
+        unlogged=plan.unlogged,
+        loader_version=__version__,
+    )
+
+
+def _result(plan: LoadPlan, manifest: Manifest, status: Literal["staged", "already"]) -> TableLoad:
+    return TableLoad(
+        table=str(plan.name),
+        status=status,
+        rows=sum(file.rows for file in manifest.files),
+        chunks=plan.chunks,
+        position=manifest.start,
+        exact_at=manifest.exact_at,
+        manifest=manifest_key(plan),
+    )

@@ -1,0 +1,77 @@
+"""What the initial load job is told and what it reports."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, computed_field
+
+from loader.model.identity import Identity
+from loader.staging.documents import Shaping
+from loader.transport.server.address import ServerAddress
+
+
+class InitialLoadSpec(Shaping):
+    """Stage the initial load of the captured tables, or of those in `only` (`schema.table`).
+
+    Attributes:
+        identity, shift: of the generation.
+        chunk_rows, undecodable: rows of a chunk, and see SourceSettings; a load that was begun keeps what it has.
+        not_before: a position; loads begun before it do not count, so that each table is read anew.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    generation: str
+    identity: Identity
+    shift: int
+    server: ServerAddress
+    staging_root: str
+    only: tuple[str, ...] = ()
+    chunk_rows: int = Field(default=100_000, gt=0)
+    not_before: str = ""
+
+
+class TableLoad(BaseModel):
+    """One table: `staged` by this run, `already` before it or by a faster one, or `failed` (see `error`).
+
+    Attributes:
+        position: P0, from which on the log goes over what was read.
+        exact_at: the log's end after the last read; the table is exact once the log is applied up to it.
+        manifest: key of the load's manifest.
+        error: in the form of `LoaderError.as_dict()`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    table: str
+    status: Literal["staged", "already", "failed"]
+    rows: int = 0
+    chunks: int = 0
+    position: str = ""
+    exact_at: str = ""
+    manifest: str = ""
+    seconds: float = 0.0
+    error: dict[str, Any] | None = None
+
+
+class InitialLoadResult(BaseModel):
+    """All tables of a run, by name; `only`: those that somebody asked for by name."""
+
+    model_config = ConfigDict(frozen=True)
+
+    only: tuple[str, ...] = ()
+    tables: tuple[TableLoad, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def manifests(self) -> tuple[str, ...]:
+        """Keys of the manifests of all tables that did not fail."""
+        return tuple(table.manifest for table in self.tables if table.manifest)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        """0, or the worst code of a failed table."""
+        return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)

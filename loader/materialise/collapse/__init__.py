@@ -1,0 +1,1 @@
+"""From staged records to the last version of each row."""

@@ -1,0 +1,186 @@
+"""From all staged records of a table to the rows that a merge writes: typed, checked and counted in one pass.
+
+With a key that is the last record per key, without one the last per whole row, and for a history every record.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from loader.errors import StagedDataError, UnsupportedError
+from loader.materialise.collapse.casts import (
+    add_typed_columns,
+    has_misfit,
+    lacks_columns,
+    lost_values,
+    misfit_error,
+    record_struct,
+    row_columns,
+    select_ungrouped,
+)
+from loader.materialise.collapse.csv_reader import format_error
+from loader.materialise.collapse.key_range import key_between, key_type
+from loader.materialise.collapse.multiset import net_changes
+from loader.materialise.collapse.native import collapse_natively
+from loader.materialise.collapse.partial_images import MergeBase, complete_records, incomplete_error
+from loader.materialise.collapse.staged_records import read_records
+from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.plan.frame_columns import key_places, places
+from loader.materialise.plan.merge_plan import Work
+from loader.materialise.quoting import identifier
+from loader.model.table import TableSchema
+from loader.store.base import Store
+
+_COUNTS = ("all", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
+
+
+def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
+    """Read the files of `work`, check them against their manifest, and collapse them.
+
+    Where that leaves records that lack columns the changes are `partial`: see `complete`.
+
+    Raises:
+        StagedDataError: lines that are not in the format, or not those that the manifest counts.
+        DataError: a value that does not fit its type.
+    """
+    return collapse_natively(session, store, work) or _collapsed(read_records(session, store, work), work, None)
+
+
+def complete_changes(session: SparkSession, store: Store, work: Work, changes: Changes, base: MergeBase) -> Changes:
+    """The changes with the columns that row images leave out, once the table is as they are to be applied to it.
+
+    Raises:
+        UnsupportedError: a row image that leaves out what cannot be known.
+        DataError: a value that does not fit its type.
+    """
+    records = read_records(session, store, work)
+    if not work.schema.key:
+        raise incomplete_error(group_by_key(records, work).where(lacks_columns(work) & sf.col("last._new")), work)
+    return _collapsed(complete_records(session, records, work, base, changes.within), work, changes)
+
+
+def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
+    """The changes that records come to; `read`: what they were before they were completed."""
+    last = group_by_key(records, work)
+    frame = _typed_rows(last, work).persist()
+    try:
+        found = _counted(frame, work)
+        if read is None:
+            _check_counts(found, work)
+        elif found["partial"]:
+            raise incomplete_error(last.where(lacks_columns(work) & sf.col("last._new")), work)
+        if found["bad"] and not found["partial"]:
+            raise misfit_error(last.where("last._new"), work)
+    except BaseException:
+        frame.unpersist()
+        raise
+    kept = read.kept if read else ExitStack()
+    kept.callback(frame.unpersist)
+    changes = Changes(
+        frame=frame.where("_new"),
+        keys=found["keys"],
+        rows_to_insert=found["survivors"],
+        rows_to_delete=0,
+        within=key_between(found["low"], found["high"], work) if work.schema.key else "true",
+        inserts=read.inserts if read else found["new_I"],
+        updates=read.updates if read else found["new_U"],
+        deletes=read.deletes if read else found["new_D"],
+        misfits={name: found[f"lost {name}"] for name in lost_values(work) if found[f"lost {name}"]},
+        partial=bool(found["partial"]),
+        kept=kept,
+    )
+    plain = work.schema.key or work.rule.mode == "history" or changes.partial
+    return changes if plain else net_changes(changes, work)
+
+
+def group_by_key(records: DataFrame, work: Work) -> DataFrame:
+    """One row per key: `last`, a struct of the last record by (seqno, row offset), and counts over all its records.
+
+    Keys are compared as staged text: the same bytes, or another key. A table without a key is grouped by its whole
+    rows, where an insert counts as later than any deletion; a history is not grouped.
+    """
+    new = sf.col("_new")
+    conditions = {"all": sf.lit(True), "stray": sf.col("_form") < 0}
+    conditions |= {f"all_{op}": sf.col("_op") == op for op in "IUD"}
+    conditions |= {f"new_{op}": (sf.col("_op") == op) & new for op in "IUD"}
+    if work.rule.mode == "history":
+        each = [condition.cast("bigint").alias(name) for name, condition in conditions.items()]
+        return select_ungrouped(records, work, *each)
+    # The op comes last: two records at one offset would be a fault of the log's reader; even then reruns must agree.
+    order = [sf.col(name) for name in ("_seqno", "_row_offset", "_op")]
+    order = [new, *order] if work.schema.key else [new, sf.col("_op") == "I", *order]
+    counts = [sf.count_if(condition).alias(name) for name, condition in conditions.items()]
+    by = key_places(work.schema) or places(work.schema)
+    return records.groupBy(*by).agg(sf.max_by(record_struct(work), sf.struct(*order)).alias("last"), *counts)
+
+
+def _typed_rows(last: DataFrame, work: Work) -> DataFrame:
+    new = sf.col("last._new")
+    losses = (value.alias(f"lost {name}") for name, value in lost_values(work).items())
+    flags = ((has_misfit(work) & new).alias("bad"), (lacks_columns(work) & new).alias("partial"))
+    return add_typed_columns(last, work).select(*row_columns(work), *flags, *losses, *_COUNTS)
+
+
+def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
+    """Sums over the frame; this is what fills the cache."""
+    new = sf.col("_new")
+    kept = sf.lit(True) if work.rule.mode != "mirror" else sf.col("_op") != "D"
+    sums = frame.agg(
+        *(sf.coalesce(sf.sum(name), sf.lit(0)).alias(name) for name in _COUNTS),
+        *(
+            _rows_with(new & sf.col(identifier(f"lost {name}")), work).alias(f"lost {name}")
+            for name in lost_values(work)
+        ),
+        *_key_ends(new, work.schema),
+        sf.count_if("bad").alias("bad"),
+        sf.count_if("partial").alias("partial"),
+        sf.count_if(new).alias("keys"),
+        sf.count_if(new & kept).alias("survivors"),
+    )
+    try:
+        row = sums.first()
+    except Exception as error:
+        raise format_error(error, work.name) or error from error
+    return row.asDict() if row else {}
+
+
+def _rows_with(condition: Expression, work: Work) -> Expression:
+    """How many rows of those to be written have it; without a key an image is written more or less often."""
+    if work.schema.key or work.rule.mode == "history":
+        return sf.count_if(condition)
+    more = sf.greatest(sf.col("new_I") - sf.col("new_D"), sf.lit(0))
+    return sf.coalesce(sf.sum(sf.when(condition, more)), sf.lit(0))
+
+
+def _check_counts(found: dict[str, Any], work: Work) -> None:
+    """What was read is what the manifests say."""
+    counted = {"all": work.rows} | {f"all_{op}": count for op, count in work.ops.items()}
+    for name, expected in counted.items():
+        if found[name] != expected:
+            raise StagedDataError(
+                "the staged files do not hold the records that their manifest counts",
+                why=f"{name.removeprefix('all_')}: {expected} in the manifests, {found[name]} in the files",
+                hint="extract the intervals again",
+                table=work.name,
+            )
+    if found["stray"]:
+        raise UnsupportedError(
+            "records are of another schema than the statements before them lead to",
+            why=f"{found['stray']} records",
+            hint=work.name.load_again,
+            table=work.name,
+        )
+
+
+def _key_ends(new: Expression, schema: TableSchema) -> list[Expression]:
+    """Least and greatest value of the first key column, as text."""
+    if not schema.key:
+        return []
+    first = sf.when(new, sf.col(key_places(schema)[0]))
+    as_text = sf.hex if key_type(schema) == "binary" else lambda value: value.cast("string")
+    return [as_text(sf.min(first)).alias("low"), as_text(sf.max(first)).alias("high")]

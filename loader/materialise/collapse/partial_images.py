@@ -1,0 +1,232 @@
+"""Columns that row images leave out (MINIMAL, NOBLOB): from earlier records of the row in the merge, or from the table.
+
+A row has lives: from an insert, or from what the table has, to a deletion. What a record leaves out is what the last
+record before it in its life had; what the whole life leaves out, the table's row has (life 0) or, when the life began
+with an update of the key, the row had under its key before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from loader.errors import UnsupportedError
+from loader.materialise.collapse.csv_reader import is_absent, staged_text, typed_value
+from loader.materialise.collapse.staged_records import META, cast_value, columns_cast_apart
+from loader.materialise.conditions import all_of, any_of
+from loader.materialise.plan.frame_columns import key_places, places
+from loader.materialise.plan.merge_plan import Work
+from loader.materialise.quoting import identifier
+from loader.model.table import Column, TableName
+
+
+@dataclass(frozen=True)
+class MergeBase:
+    """The table that records are to be applied to.
+
+    Attributes:
+        relation: it, in SQL.
+        exact_at: the seqno up to which the initial load may have seen more than the position that it stands at.
+        unlogged: columns that the log leaves out of updates though they change; None: it is not known of which.
+    """
+
+    relation: str
+    exact_at: int
+    unlogged: tuple[str, ...] | None
+
+
+def complete_records(session: SparkSession, records: DataFrame, work: Work, base: MergeBase, within: str) -> DataFrame:
+    """The records newer than the applied position, with all their columns where they can be known.
+
+    Of these `_absent` is empty. Records of a row that is not there are left out where the initial load explains it: it
+    read the table after the row was deleted. `within`: as Changes.within.
+    """
+    known = _assign_lives(_with_uniform_casts(records.where("_new"), work), work).localCheckpoint()
+    _check_logged(known, work, base)
+    # Not a plan: Spark would read the table again, without these rows, as soon as they are deleted.
+    rows = _rows_in_table(session, known, work, base, within).localCheckpoint()
+    by = [*key_places(work.schema)]
+    filled = known.join(rows, by, "left")
+    first = sf.col("life") == 0
+    values = {
+        f"v{n}": sf.when(first, sf.coalesce(f"v{n}", f"b{n}")).otherwise(sf.col(f"v{n}")) for n in _column_numbers(work)
+    }
+    filled = filled.withColumns(values).drop(*(f"b{n}" for n in _column_numbers(work)))
+    filled = _follow_key_changes(filled, work)
+    unexplained = (sf.col("_seqno") > base.exact_at) | ~first | sf.col("there").isNotNull() | ~_has_unknown_value(work)
+    kept = filled.where(unexplained) if work.rule.mode != "history" else filled
+    columns = [
+        sf.when(sf.col(f"v{n}").isNotNull(), sf.col(f"v{n}.value")).otherwise(sf.col(place)).alias(place)
+        for n, place in enumerate(places(work.schema))
+    ]
+    absent = sf.when(_has_unknown_value(work), sf.col("_absent")).otherwise(sf.lit("")).alias("_absent")
+    return kept.select(*(absent if name == "_absent" else name for name in META), *columns)
+
+
+def _with_uniform_casts(records: DataFrame, work: Work) -> DataFrame:
+    """The records with texts that are cast as those of the table's columns are, whatever they were staged with."""
+    apart = [n for n in _column_numbers(work) if columns_cast_apart(work, n)]
+    if not apart:
+        return records
+    texts = {
+        f"c{n}": staged_text(work.schema.columns[n], cast_value(work, n, sf.col(f"c{n}"), sf.col("_form")))
+        for n in apart
+    }
+    return records.withColumns({**texts, "_form": sf.lit(len(work.file_groups))})
+
+
+def incomplete_error(last: DataFrame, work: Work) -> UnsupportedError:
+    """Return the error that names the first record; `last` is of `last_versions.grouped`."""
+    row = last.orderBy("last._seqno", "last._row_offset").select("last.*").first()
+    if row is None:
+        raise AssertionError("no incomplete record among records that were found to hold one")
+    bits = int.from_bytes(bytes.fromhex(row._absent), "little")
+    names = [column.name for n, column in enumerate(work.schema.columns) if bits >> n & 1]
+    key = {work.schema.columns[int(place[1:])].name: row[place] for place in key_places(work.schema)}
+    inserted = row._op == "I" and not bits >> len(work.schema.columns) & 1
+    what = "an insert leaves columns out" if inserted else "a change leaves columns out, and its row is not there"
+    why = "the row image is MINIMAL or NOBLOB and the log does not have defaults" if inserted else ""
+    return UnsupportedError(
+        what,
+        why=f"columns {', '.join(names)} of the row with {key}" + (f": {why}" if why else ""),
+        hint=f"set binlog_row_image=FULL on the server, then: {work.name.load_again}",
+        table=work.name,
+        position=work.position_of(row._seqno),
+    )
+
+
+def partial_replay_error(table: TableName) -> UnsupportedError:
+    """The error of a replay whose records leave columns out: it does not know what the rows were when it begins."""
+    return UnsupportedError(
+        "row images leave columns out, whose values at the beginning of the replay are not known",
+        why="binlog_row_image was not FULL on the server",
+        hint=table.load_again,
+        table=table,
+    )
+
+
+def _check_logged(known: DataFrame, work: Work, base: MergeBase) -> None:
+    """Refuse to take for unchanged what the log leaves out though it changed."""
+    hint = work.name.load_again
+    if base.unlogged is None:
+        raise UnsupportedError(
+            "row images leave columns out, and it is not known which of them are generated",
+            why="MariaDB leaves generated columns out of updates, whether or not they change",
+            hint=hint,
+            table=work.name,
+        )
+    names = [column.name for column in work.schema.columns]
+    used = sf.col("_op") != "D" if work.rule.mode == "mirror" else sf.lit(True)
+    for name in base.unlogged:
+        found = known.where(used & is_absent(names.index(name))).agg(sf.min("_seqno")).first()
+        if found and found[0] is not None:
+            raise UnsupportedError(
+                "the log leaves a generated column out of changes, whether or not it changes",
+                hint=f"exclude the table, or make it a column that the application writes, then: {hint}",
+                table=work.name,
+                column=name,
+                position=work.position_of(found[0]),
+            )
+
+
+def _column_numbers(work: Work) -> range:
+    return range(len(work.schema.columns))
+
+
+def _has_unknown_value(work: Work) -> Expression:
+    """Whether a value is still not known."""
+    return any_of(sf.col(f"v{n}").isNull() for n in _column_numbers(work))
+
+
+def _assign_lives(records: DataFrame, work: Work) -> DataFrame:
+    """Records with `life`, its number of their key; `origin`, the life that it goes on from under another key.
+
+    And `v0`...: a struct of each value that is known in the life, NULL where it is not.
+    """
+    keys = key_places(work.schema)
+    order = ("_seqno", "_row_offset")
+    upto = Window.partitionBy(*keys).orderBy(*order).rowsBetween(Window.unboundedPreceding, 0)
+    before = Window.partitionBy(*keys).orderBy(*order).rowsBetween(Window.unboundedPreceding, -1)
+    life = sf.count_if(sf.col("_op") == "I").over(upto) + sf.count_if(sf.col("_op") == "D").over(before)
+    within = Window.partitionBy(*keys, "life").orderBy(*order).rowsBetween(Window.unboundedPreceding, 0)
+    values = {}
+    for n, place in enumerate(places(work.schema)):
+        known = sf.when(~is_absent(n), sf.struct(sf.col(place).alias("value")))
+        values[f"v{n}"] = sf.last(known, ignorenulls=True).over(within)
+    follows = is_absent(len(work.schema.columns))
+    previous = sf.lag(sf.struct(*keys, "life")).over(Window.partitionBy("_seqno").orderBy("_row_offset"))
+    return (
+        records.withColumn("_absent", sf.coalesce("_absent", sf.lit("")))
+        .withColumn("life", life)
+        .withColumn("origin", sf.when(follows, previous))
+        .withColumn("origin", sf.first("origin").over(within))
+        .withColumns(values)
+    )
+
+
+def _rows_in_table(session: SparkSession, known: DataFrame, work: Work, base: MergeBase, within: str) -> DataFrame:
+    """The table's rows of keys that need them: the key as staged text, `b0`... as structs of text, and `there`."""
+    keys = key_places(work.schema)
+    columns = dict(zip(places(work.schema), work.schema.columns, strict=True))
+    wanted = known.where((sf.col("life") == 0) & _has_unknown_value(work)).select(*keys).distinct()
+    typed_keys = (typed_value(columns[key], sf.col(key), work.name).alias(f"k_{key}") for key in keys)
+    table = session.sql(f"SELECT * FROM {base.relation}").where(within)
+    if work.rule.mode == "soft_delete":
+        table = table.where(~sf.col(identifier(work.rule.deleted_column)))
+    same = all_of(
+        sf.col(f"k.k_{key}") == sf.col(f"w.{identifier(work.layout.name(columns[key].name))}") for key in keys
+    )
+    found = table.alias("w").join(sf.broadcast(wanted.select(*keys, *typed_keys)).alias("k"), same)
+    # Nothing is added to the table's own columns: one of the source may be called c0, or whatever the addition is.
+    own = [sf.col(f"k.{key}") for key in keys]
+    texts = [sf.struct(_text(column, work).alias("value")).alias(f"b{n}") for n, column in enumerate(columns.values())]
+    there = sf.lit(True).alias("there")
+    if work.rule.mode != "history":
+        return found.select(*own, *texts, there)
+    rows = found.select(*own, *texts, there, *_nth_of_history(work))
+    return rows.where((sf.col("nth") == 1) & (sf.col("op") != "D")).drop("nth", "op")
+
+
+def _nth_of_history(work: Work) -> tuple[Expression, Expression]:
+    """Of each change in a history which one it is of its key, the newest being the first, and what it did."""
+    rule = work.rule
+    order = [sf.col(f"w.{identifier(name)}").desc() for name in (rule.seqno_column, rule.row_offset_column)]
+    last = sf.row_number().over(Window.partitionBy(*(f"k.{key}" for key in key_places(work.schema))).orderBy(*order))
+    return last.alias("nth"), sf.col(f"w.{identifier(rule.op_column)}").alias("op")
+
+
+def _text(column: Column, work: Work) -> Expression:
+    """A value of the table as it is staged."""
+    name = work.layout.name(column.name)
+    text = staged_text(column, sf.col(f"w.{identifier(name)}"))
+    kept_apart = column.name in work.layout.lenient_columns.values() and work.layout.text_columns
+    return sf.coalesce(text, sf.col(f"w.{identifier(name + '__text')}")) if kept_apart else text
+
+
+def _follow_key_changes(filled: DataFrame, work: Work) -> DataFrame:
+    """Values that a life does not know, from the life that it goes on from.
+
+    Lives that go on one from another are a chain, of which each round joins twice as long pieces.
+    """
+    if filled.where(sf.col("origin").isNotNull() & _has_unknown_value(work)).isEmpty():
+        return filled
+    keys = key_places(work.schema)
+    names = [f"v{n}" for n in _column_numbers(work)]
+    lives = filled.groupBy(*keys, "life").agg(
+        sf.max_by(sf.struct(*names), sf.struct("_seqno", "_row_offset")).alias("row"),
+        sf.first("origin").alias("origin"),
+    )
+    lives = lives.select(sf.struct(*keys, "life").alias("id"), "row.*", "origin")
+    # One that knows all of its row needs no other.
+    lives = lives.withColumn("origin", sf.when(_has_unknown_value(work), sf.col("origin"))).localCheckpoint()
+    while not lives.where(sf.col("origin").isNotNull()).isEmpty():
+        older = lives.select(*(sf.col(name).alias(f"o_{name}") for name in ("id", *names, "origin")))
+        joined = lives.join(older, lives["origin"] == older["o_id"], "left")
+        values = [sf.coalesce(name, f"o_{name}").alias(name) for name in names]
+        lives = joined.select("id", *values, sf.col("o_origin").alias("origin")).localCheckpoint()
+    ends = lives.select("id", *(sf.col(name).alias(f"o_{name}") for name in names))
+    rows = filled.join(ends, filled["origin"] == ends["id"], "left")
+    return rows.withColumns({name: sf.coalesce(name, f"o_{name}") for name in names})

@@ -1,0 +1,124 @@
+"""The staged records of a merge's work as one frame, in the columns of the table as it becomes.
+
+Frames from here have `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_absent`; `_new`, whether the record counts;
+`_form`, the number of the schema that tells how its texts are cast; then `c0`... as staged text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from loader.materialise.collapse.csv_reader import escape, is_absent, read_staged, typed_value
+from loader.materialise.conditions import any_of
+from loader.materialise.plan.frame_columns import places
+from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work
+from loader.model.table import Column
+from loader.schema.evolution import ColumnOrigin, Origin
+from loader.store.base import Store
+from loader.typemap import form, spark_type
+
+META = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "_form")
+
+
+def read_records(session: SparkSession, store: Store, work: Work) -> DataFrame:
+    """Every record of the files of `work`. One that is in no window of its source has the form -1."""
+    frames = [_read(session, store, work, number) for number in range(len(work.file_groups))]
+    return reduce(DataFrame.unionAll, frames) if frames else _empty_frame(session, work)
+
+
+def cast_value(work: Work, place: int, raw: Expression, of_form: Expression) -> Expression:
+    """The value of a column's staged text, by the schema that it was staged with."""
+    column = work.schema.columns[place]
+    value = typed_value(column, raw, work.name)
+    for old, forms in columns_cast_apart(work, place).items():
+        as_it_was = typed_value(old, raw, work.name).try_cast(spark_type(column))
+        value = sf.when(of_form.isin(forms), as_it_was).otherwise(value)
+    return value
+
+
+def columns_cast_apart(work: Work, place: int) -> dict[Column, list[int]]:
+    """The columns whose texts are not cast as those of the table's column at this place are, with their forms."""
+    column = work.schema.columns[place]
+    apart: dict[Column, list[int]] = {}
+    for number, source in enumerate(work.file_groups):
+        origins = [window.origins[column.name] for window in source.ranges]
+        kept = {source.schema.column(origin.old) for origin in origins if isinstance(origin, ColumnOrigin)}
+        for old in kept:
+            if form(old) is not form(column) or spark_type(old) != spark_type(column):
+                apart.setdefault(old, []).append(number)
+    return apart
+
+
+def _read(session: SparkSession, store: Store, work: Work, number: int) -> DataFrame:
+    source = work.file_groups[number]
+    lines = read_staged(session, [store.uri(file.key) for file in source.files], source.schema)
+    inside, beside = _range_conditions(source, work)
+    of_form = sf.when(beside, sf.lit(-1)).otherwise(sf.lit(number))
+    columns = [
+        _text_by_range(source, [window.origins[column.name] for window in source.ranges]).alias(place)
+        for place, column in zip(places(work.schema), work.schema.columns, strict=True)
+    ]
+    absent = _by_range(source, [_absent_bitmap(source, window, work) for window in source.ranges]).alias("_absent")
+    return lines.select(*META[:4], absent, inside.alias("_new"), of_form.alias("_form"), *columns)
+
+
+def _absent_bitmap(source: FileGroup, window: RecordRange, work: Work) -> Expression:
+    """The bitmap of the columns that are left out, of those that the table has."""
+    names = [column.name for column in source.schema.columns]
+    origins = [window.origins[column.name] for column in work.schema.columns]
+    olds = [names.index(origin.old) if isinstance(origin, ColumnOrigin) else None for origin in origins]
+    if olds == list(range(len(names))):
+        return sf.col("_absent")
+    bits = [sf.lit(0) if old is None else is_absent(old).cast("int") for old in olds]
+    bits.append(is_absent(len(names)).cast("int"))
+    zero = sf.lit(0)
+    octets = [
+        sum((sf.shiftleft(bit, n) for n, bit in enumerate(bits[i : i + 8])), zero) for i in range(0, len(bits), 8)
+    ]
+    bitmap = sf.concat(*(sf.lower(sf.lpad(sf.hex(octet), 2, "0")) for octet in octets))
+    rest = any_of(bit == 1 for bit in bits[:-1])
+    return sf.when(rest, bitmap).otherwise(sf.lit(""))
+
+
+def _range_conditions(source: FileGroup, work: Work) -> tuple[Expression, Expression]:
+    """Whether a record is in a window of its source, and whether it ought to be in one and is not."""
+    low, high = min(f.min_seqno for f in source.files), max(f.max_seqno for f in source.files)
+    if len(source.ranges) == 1 and source.ranges[0].after_seqno < low and high <= source.ranges[0].last_seqno:
+        return sf.lit(True), sf.lit(False)
+    inside = any_of(map(_is_in_range, source.ranges))
+    counts = (sf.col("_seqno") > work.applied) & (sf.col("_seqno") <= work.target)
+    return inside, counts & ~inside
+
+
+def _is_in_range(window: RecordRange) -> Expression:
+    return (sf.col("_seqno") > window.after_seqno) & (sf.col("_seqno") <= window.last_seqno)
+
+
+def _text_by_range(source: FileGroup, origins: Sequence[Origin]) -> Expression:
+    """A column's staged text by the window that a record is in."""
+    texts = [_text(source, origin) for origin in origins]
+    return texts[0] if len(set(origins)) == 1 else _by_range(source, texts)
+
+
+def _by_range(source: FileGroup, values: Sequence[Expression]) -> Expression:
+    """One of the values, by the window that a record is in."""
+    cases = zip(source.ranges[:-1], values[:-1], strict=True)
+    return reduce(lambda other, case: sf.when(_is_in_range(case[0]), case[1]).otherwise(other), cases, values[-1])
+
+
+def _text(source: FileGroup, origin: Origin) -> Expression:
+    if isinstance(origin, ColumnOrigin):
+        names = [column.name for column in source.schema.columns]
+        return sf.col(places(source.schema)[names.index(origin.old)])
+    return sf.lit(None if origin.text is None else escape(origin.text)).cast("string")
+
+
+def _empty_frame(session: SparkSession, work: Work) -> DataFrame:
+    kinds = {"_seqno": "bigint", "_row_offset": "bigint", "_new": "boolean", "_form": "int"}
+    names = (*META, *places(work.schema))
+    return session.createDataFrame([], ", ".join(f"`{name}` {kinds.get(name, 'string')}" for name in names))

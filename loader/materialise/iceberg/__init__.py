@@ -1,0 +1,1 @@
+"""Everything that speaks to Iceberg: catalog, tables, branches, commits."""

@@ -1,0 +1,1 @@
+"""The Spark jobs of the materialisation."""

@@ -1,0 +1,10 @@
+"""The Spark job that makes tables from initial loads: `spark-submit load_job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+from loader.materialise.merge.source_run import load
+from loader.materialise.spec import LoadSpec
+from loader.spark.job import job_main
+
+if __name__ == "__main__":
+    job_main(load, LoadSpec)

@@ -1,0 +1,59 @@
+"""The Spark job that replays a stretch of the log: `spark-submit replay_job.py --spec FILE --result FILE`."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from loader.errors import UsageError
+from loader.materialise.iceberg.warehouse import WarehousePool
+from loader.materialise.merge.source_run import known_tables, tables_at_once
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.replay.table_replay import replay_table
+from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay
+from loader.model.table import TableName
+from loader.retries import Retries
+from loader.spark.job import failure, job_main
+from loader.staging.documents import TableFilter
+from loader.staging.filters import Captured
+from loader.store.registry import open_store
+
+_LOG = logging.getLogger(__name__)
+
+
+def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
+    """Replay the tables of a source. One that fails is reported and stops no other.
+
+    Raises:
+        UsageError: no table that the warehouse has is meant.
+    """
+    retries = Retries()
+    warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
+    chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
+    known = sorted(known_tables(chain, chain.newest_published()))
+    meant = list(filter(Captured(TableFilter(include=spec.tables or ("*",))), known))
+    if not meant:
+        raise UsageError(
+            "there is no such table in the warehouse",
+            why=f"it has: {', '.join(map(str, known)) or 'none'}",
+            hint="name tables as schema.table",
+        )
+
+    def one(table: TableName) -> TableReplay:
+        try:
+            with warehouses.borrow() as warehouse:
+                work = partial(replay_table, warehouse, chain, table, spec.since_seqno, publish=spec.publish)
+                return retries.call(work)
+        except Exception as error:
+            _LOG.error("table %s failed", table, exc_info=error)
+            return TableReplay(table=str(table), status="failed", error=failure(error))
+
+    with ThreadPoolExecutor(tables_at_once(spark)) as pool:
+        return ReplayResult(since_seqno=spec.since_seqno, tables=tuple(pool.map(one, meant)))
+
+
+if __name__ == "__main__":
+    job_main(replay, ReplaySpec)

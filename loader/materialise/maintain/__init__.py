@@ -1,0 +1,1 @@
+"""Compaction, snapshot expiry and removal of orphaned files."""

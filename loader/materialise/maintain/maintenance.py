@@ -1,0 +1,182 @@
+"""Maintains tables by need: compaction, manifests, old snapshots, orphaned files, branches of dead attempts.
+
+It may run beside merges. Each step is one commit of Iceberg of its own, made under the lock that a merge holds where
+the catalog needs one. A compaction that meets a merge is tried again, and a merge that meets a compaction starts over.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from pyspark.sql import Row
+
+from loader.errors import DataError, RetryableError
+from loader.failpoints import failpoint
+from loader.materialise.iceberg.branch import drop_branch
+from loader.materialise.iceberg.commit_lock import table_lock
+from loader.materialise.iceberg.table_metadata import TableMetadata
+from loader.materialise.iceberg.warehouse import Warehouse, check_owner
+from loader.materialise.maintain.snapshot_retention import find_dead_branches, find_expirable
+from loader.materialise.maintain.spec import Shape, TableMaintained
+from loader.materialise.merge.merge_planner import replaced_table_error
+from loader.materialise.quoting import identifier, literal
+from loader.model.table import TableName
+
+_LOG = logging.getLogger(__name__)
+_TRIES = 3
+_MANIFESTS = 50  # from here on planning a query feels them
+_ORPHANS = timedelta(days=3)  # what is younger may be of a merge that is at work
+_DEAD = timedelta(days=1)  # that no attempt takes
+# Readers pay for each file and each deletion; from here on more than a rewrite costs. Measured on up to 50 M rows.
+_COMPACTION = {"min-input-files": "5", "delete-ratio-threshold": "0.1", "remove-dangling-deletes": "true"}
+_CONFLICTS = ("CommitFailedException", "ValidationException")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What may go: snapshots made before `before`, but for those that views need, in `viewed` by table.
+
+    `now`, in UTC, is what ages are counted from.
+    """
+
+    before: datetime
+    viewed: dict[str, set[int]]
+    now: datetime
+    dry_run: bool = False
+
+
+class Maintenance:
+    """Of one table of a source."""
+
+    def __init__(self, warehouse: Warehouse, table: TableName, policy: Policy) -> None:
+        self._warehouse = warehouse
+        self._table = table
+        self._policy = policy
+        self._name = literal(warehouse.name(table))
+
+    def run(self, source: str, generations: tuple[str, ...]) -> TableMaintained:
+        """All steps, each if there is need for it.
+
+        Raises:
+            DataError: the table is gone, not the loader's, or has lost its applied position; nothing was done to it.
+            RetryableError: others committed to it all the time.
+        """
+        began = time.monotonic()
+        metadata = self._load()
+        if check_owner(metadata, self._table, source, generations) is None and metadata.head is not None:
+            raise replaced_table_error(self._table)
+        before = _shape(metadata)
+        branches = self._step(self._drop_branches)
+        compacted = self._step(self._compact)
+        manifests = self._step(self._rewrite_manifests)
+        expired = self._step(self._expire)
+        orphans = self._step(self._remove_orphans)
+        return TableMaintained(
+            table=str(self._table),
+            before=before,
+            after=_shape(self._load()),
+            compacted=compacted,
+            manifests=manifests,
+            expired=expired,
+            orphans=orphans,
+            branches=branches,
+            seconds=round(time.monotonic() - began, 3),
+        )
+
+    def _step(self, work: Callable[[TableMetadata], int]) -> int:
+        """One step on the table as it is then; what it counts."""
+        for _ in range(_TRIES):
+            try:
+                with table_lock(self._warehouse.catalog, self._table):
+                    return work(self._load())
+            except Exception as error:
+                if not any(name in str(error) for name in _CONFLICTS):
+                    raise
+                _LOG.info("%s: tried again, since another commit came first: %s", self._table, error)
+                last = error
+        raise RetryableError(
+            "others committed to the table during each attempt to maintain it",
+            why=str(last)[:500],
+            hint="run again later",
+            table=self._table,
+        ) from last
+
+    def _drop_branches(self, metadata: TableMetadata) -> int:
+        found = find_dead_branches(metadata, _millis(self._policy.now - _DEAD))
+        for name in found if not self._policy.dry_run else ():
+            drop_branch(self._warehouse, self._table, name)
+        return len(found)
+
+    def _compact(self, metadata: TableMetadata) -> int:
+        planned = metadata.count_compactable(cast("Any", self._warehouse.session._jvm), _COMPACTION)
+        if not planned or self._policy.dry_run:
+            return planned
+        options = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in _COMPACTION.items())
+        # Rows that lie together by key are found by the range of a merge's keys.
+        strategy = "sort" if metadata.is_sorted else "binpack"
+        (row,) = self._call("rewrite_data_files", f"strategy => '{strategy}', options => map({options})")
+        failpoint("compact.after")
+        return int(row.rewritten_data_files_count)
+
+    def _rewrite_manifests(self, metadata: TableMetadata) -> int:
+        found = metadata.totals().get("manifests", 0)
+        if found < _MANIFESTS or self._policy.dry_run:
+            return found if found >= _MANIFESTS else 0
+        (row,) = self._call("rewrite_manifests")
+        return int(row.rewritten_manifests_count)
+
+    def _expire(self, metadata: TableMetadata) -> int:
+        applied = metadata.applied
+        if applied is None:
+            return 0  # nothing was ever committed to it
+        found = find_expirable(
+            metadata, applied, self._policy.viewed.get(str(self._table), set()), _millis(self._policy.before)
+        )
+        if found and not self._policy.dry_run:
+            ids = ", ".join(map(str, found))
+            # Without a time so early the procedure would expire by the table's own properties as well.
+            self._call(
+                "expire_snapshots", f"older_than => TIMESTAMP '1970-01-02 00:00:00', snapshot_ids => array({ids})"
+            )
+            failpoint("expire.after")
+        return len(found)
+
+    def _remove_orphans(self, _history: TableMetadata) -> int:
+        limit = f"{self._policy.now - _ORPHANS:%F %T}"
+        dry = "true" if self._policy.dry_run else "false"
+        return len(self._call("remove_orphan_files", f"older_than => TIMESTAMP '{limit}', dry_run => {dry}"))
+
+    def _call(self, procedure: str, arguments: str = "") -> list[Row]:
+        catalog = identifier(self._warehouse.catalog.name)
+        given = ", ".join(filter(None, (f"table => {self._name}", arguments)))
+        return self._warehouse.session.sql(f"CALL {catalog}.system.{procedure}({given})").collect()
+
+    def _load(self) -> TableMetadata:
+        metadata = self._warehouse.metadata(self._table)
+        if metadata is None:
+            raise DataError(
+                "the table is gone from the warehouse",
+                hint=self._table.load_again,
+                table=self._table,
+            )
+        return metadata
+
+
+def _shape(metadata: TableMetadata) -> Shape:
+    totals = metadata.totals()
+    return Shape(
+        data_files=totals.get("total-data-files", 0),
+        delete_files=totals.get("total-delete-files", 0),
+        bytes=totals.get("total-files-size", 0),
+        manifests=totals.get("manifests", 0),
+        snapshots=len(metadata.snapshots),
+    )
+
+
+def _millis(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,1 @@
+"""Bringing tables of the warehouse up to date, and publishing the result."""

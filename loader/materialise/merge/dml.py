@@ -1,0 +1,86 @@
+"""The statements that bring the changes of a table into its branch, by the table's mode."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from loader.materialise.collapse.multiset import find_deleted_rows
+from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.iceberg.branch import Branch
+from loader.materialise.plan.frame_columns import key_places
+from loader.materialise.plan.merge_plan import Work
+from loader.materialise.quoting import identifiers
+from loader.resources import sql
+
+_MANY_ROWS = 1_000_000
+_BROADCAST_KEYS = 1_000_000
+"""Up to here the changed keys are sent to every executor; some 100 bytes of memory each."""
+
+
+class Statement(NamedTuple):
+    """A statement that makes one commit, and the failpoint behind it."""
+
+    sql: str
+    point: str
+
+
+def build_statements(session: SparkSession, changes: Changes, work: Work, branch: Branch) -> tuple[Statement, ...]:
+    """What is to be run for `changes`, in order.
+
+    Raises:
+        DataError: a row of a table without a key is not there to be deleted.
+    """
+    mode, key = work.rule.mode, work.schema.key
+    if not key and mode == "mirror":
+        return _multiset_statements(session, changes, work, branch.target)
+    changes.frame.createOrReplaceTempView("loader_changes")
+    if mode == "history":
+        return (_insert(changes, work, branch.target, "true"),)
+    delete = Statement(_delete_keys(changes, work, branch.target), "delete.after")
+    insert = _insert(changes, work, branch.target, "_op <> 'D'" if mode == "mirror" else "true")
+    return (*((delete,) if branch.has_rows() else ()), *((insert,) if changes.rows_to_insert else ()))
+
+
+def _multiset_statements(session: SparkSession, changes: Changes, work: Work, branch: str) -> tuple[Statement, ...]:
+    found = []
+    if changes.rows_to_delete:
+        find_deleted_rows(session, changes, work, branch).createOrReplaceTempView("loader_places")
+        delete = sql("materialise/delete_places").format(branch=branch, within=changes.within)
+        found.append(Statement(delete, "delete.after"))
+    if changes.rows_to_insert:
+        copies = changes.frame.where("net > 0").withColumn("nth", sf.explode(sf.sequence(sf.lit(1), "net")))
+        copies.createOrReplaceTempView("loader_changes")
+        found.append(_insert(changes, work, branch, "true"))
+    return tuple(found)
+
+
+def _delete_keys(changes: Changes, work: Work, branch: str) -> str:
+    return sql("materialise/delete_changed").format(
+        branch=branch,
+        within=changes.within,
+        key=identifiers(work.layout.key),
+        key_columns=", ".join(key_places(work.schema)),
+        hint="/*+ BROADCAST(loader_changes) */" if changes.keys <= _BROADCAST_KEYS else "",
+    )
+
+
+def _insert(changes: Changes, work: Work, branch: str, kept: str) -> Statement:
+    layout = work.layout
+    text = sql("materialise/insert_rows").format(
+        branch=branch, options=_options(changes), columns=layout.column_list, values=layout.value_list, kept=kept
+    )
+    return Statement(text, "insert.after")
+
+
+def _options(changes: Changes) -> str:
+    """How the rows are spread over tasks, each of which writes a file, and sorted before they are written.
+
+    Iceberg does both as the table says: rows that lie in order need neither. To put very many in one order over all
+    tasks takes as long as to write them, so each task sorts what it has.
+    """
+    if changes.sorted:
+        return "WITH ('use-table-distribution-and-ordering' = 'false')"
+    return "WITH ('distribution-mode' = 'none')" if changes.rows_to_insert >= _MANY_ROWS else ""

@@ -1,0 +1,34 @@
+"""Notes on initial loads that are in the warehouse, so that doing them once more starts no Spark."""
+
+from __future__ import annotations
+
+from loader.materialise.spec import LoadSpec, MaterialiseResult, TableResult
+from loader.model.table import TableName
+from loader.staging.documents import Loaded
+from loader.staging.layout import loaded_key
+from loader.staging.quarantine import Quarantines
+from loader.store.base import Store
+from loader.store.registry import open_store
+
+
+def note_loaded(store: Store, spec: LoadSpec, result: TableResult, manifest: str) -> None:
+    """Note that the load with this manifest key is in the warehouse, as `result` found or made it."""
+    note = Loaded(source=spec.source, table=result.table, position=result.position, warehouse=spec.catalog.place)
+    store.create(loaded_key(manifest), note.canonical())
+
+
+def find_noted_loads(spec: LoadSpec) -> MaterialiseResult | None:
+    """The result of loads that are all noted as being in this warehouse; None where one is not.
+
+    The warehouse itself is not asked: a table that a person dropped there since is found by the next merge of it, which
+    quarantines it. A quarantined table is always loaded.
+    """
+    store = open_store(spec.staging_root)
+    stopped = Quarantines(store, spec.source).all()
+    results = []
+    for manifest in spec.manifests:
+        note = Loaded.find(store, loaded_key(manifest))
+        if note is None or note.warehouse != spec.catalog.place or TableName.parse(note.table) in stopped:
+            return None
+        results.append(TableResult(table=note.table, status="already", position=note.position))
+    return MaterialiseResult(tables=tuple(sorted(results, key=lambda one: one.table)))

@@ -1,0 +1,112 @@
+"""Runs the stages of a merge on its branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+
+from pyspark.sql import functions as sf
+
+from loader.errors import UnsupportedError
+from loader.failpoints import failpoint
+from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.iceberg.branch import Branch
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.merge.dml import Statement, build_statements
+from loader.materialise.merge.unlogged_values import copy_statement, fill_statement
+from loader.materialise.plan.merge_plan import CheckRows, CopyRows, EmptyTable, FillColumns, Merge, Work
+from loader.materialise.quoting import identifier
+
+CompleteChanges = Callable[[Work, Changes, str], Changes]
+"""Gives changes the columns that their row images leave out, from the table of that name in SQL."""
+
+
+def run_stages(
+    warehouse: Warehouse,
+    branch: Branch,
+    merge: Merge,
+    changes: MutableMapping[int, Changes],
+    complete: CompleteChanges,
+    signature: Mapping[str, str] | None,
+) -> int:
+    """Run all stages; the number of commits made, of which the last one carries the signature, if there is one.
+
+    Args:
+        warehouse: the branch's.
+        branch: to write to.
+        merge: what is to be done.
+        changes: the collapsed records by the place of their work among the stages, there are none of others; partial
+            ones are completed.
+        complete: does so.
+        signature: of the merge.
+
+    Raises:
+        LoaderError: the rows are not such that they can be brought there.
+    """
+    steps, alone = 0, len(merge.stages) == 1
+    for place, stage in enumerate(merge.stages):
+        if isinstance(stage, Work):
+            found = changes.get(place)
+            if found and found.partial:
+                found = changes[place] = complete(stage, found, branch.target)
+            todo = list(build_statements(warehouse.session, found, stage, branch)) if found and found.keys else []
+        else:
+            todo = list(_stage_statements(warehouse, branch, merge, stage))
+        steps += run_statements(warehouse, branch, todo, signature if alone else None)
+    if signature and not (alone and steps):
+        branch.mark(signature)
+        steps += 1
+    return steps
+
+
+def run_statements(
+    warehouse: Warehouse, branch: Branch, todo: Sequence[Statement], signature: Mapping[str, str] | None
+) -> int:
+    """Run statements on the branch, the last one signed; how many these were."""
+    for statement in todo:
+        with branch.signed(signature if statement is todo[-1] else None):
+            warehouse.session.sql(statement.sql)
+        failpoint(statement.point)
+    return len(todo)
+
+
+def _stage_statements(
+    warehouse: Warehouse, branch: Branch, merge: Merge, stage: EmptyTable | CopyRows | FillColumns | CheckRows
+) -> Iterator[Statement]:
+    if isinstance(stage, EmptyTable):
+        yield from _empty_statements(branch, merge)
+    elif isinstance(stage, CopyRows):
+        yield copy_statement(warehouse, branch, merge, stage)
+    elif isinstance(stage, FillColumns):
+        yield fill_statement(warehouse, branch, merge, stage)
+    else:
+        _check_rows(warehouse, branch, merge, stage)
+
+
+def _empty_statements(branch: Branch, merge: Merge) -> Iterator[Statement]:
+    """A history keeps what it has, and a table that keeps deleted rows marks them."""
+    if merge.rule.mode == "mirror":
+        # A DELETE of all rows would be done without the session, and so without its signature.
+        yield Statement(f"INSERT OVERWRITE {branch.target} SELECT * FROM {branch.target} WHERE false", "stage.after")
+    elif merge.rule.mode == "soft_delete":
+        flag = identifier(merge.rule.deleted_column)
+        yield Statement(f"UPDATE {branch.target} SET {flag} = true WHERE NOT {flag}", "stage.after")
+
+
+def _check_rows(warehouse: Warehouse, branch: Branch, merge: Merge, stage: CheckRows) -> None:
+    rows = warehouse.session.table(branch.target)
+    column = {name: sf.col(identifier(name)) for name in (*stage.longest, *stage.numbered, *stage.dated)}
+    found = {
+        name: (sf.length(column[name]) > most) & sf.endswith(column[name], sf.lit(" "))
+        for name, most in stage.longest.items()
+    }
+    found |= {name: sf.coalesce(column[name], sf.lit(0)) == 0 for name in stage.numbered}
+    found |= {name: column[name].isNull() for name in stage.dated}
+    for name, changed in found.items():
+        if rows.where(changed).first():
+            what = "cut spaces off its texts" if name in stage.longest else "filled rows that had 0 or NULL"
+            raise UnsupportedError(
+                f"a column was altered so that the server {what}, and the log does not have these rows",
+                hint=merge.name.load_again,
+                table=merge.name,
+                column=name,
+            )

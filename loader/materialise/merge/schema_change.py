@@ -1,0 +1,146 @@
+"""Changing the columns of an Iceberg table around a merge.
+
+Before it, columns come under names of their own and types become wider, which changes nothing that a reader has. The
+transaction that publishes the merge then gives the new columns their names, takes away those that went, and puts all in
+the order of the source: readers see rows and columns change at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import count
+
+from py4j.java_gateway import JavaObject
+
+from loader.errors import UnsupportedError
+from loader.failpoints import failpoint
+from loader.materialise.iceberg.branch import FinishTransaction
+from loader.materialise.iceberg.warehouse import Warehouse, schema_property
+from loader.materialise.plan.column_aliases import ALIAS_PREFIX
+from loader.materialise.plan.table_layout import Layout
+from loader.materialise.quoting import identifier, identifiers
+from loader.model.table import TableName
+from loader.typemap import widened_type
+
+ColumnTypes = Mapping[str, str]
+"""Spark types by name in the table."""
+
+
+def prepare_columns(
+    warehouse: Warehouse, table: TableName, before: Layout, layouts: Sequence[Layout]
+) -> FinishTransaction | None:
+    """Get a table ready to be written in these layouts, and what the commit is to do so that it has the last of them.
+
+    None when its columns are and stay those of `before`.
+
+    Raises:
+        UnsupportedError: columns or types that the warehouse cannot hold.
+    """
+    if all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts):
+        return None
+    Layout(layouts[-1].schema, layouts[-1].rule).check()
+    _add_and_widen(warehouse, table, _required_types(layouts, table))
+    if before.key != layouts[-1].key:
+        _reorder(warehouse, table, layouts[-1].key)
+    failpoint("columns.after")
+    return partial(_finish_columns, warehouse, table, before, layouts[-1])
+
+
+def _required_types(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
+    """The type that each column must have, by its name in the table."""
+    found: dict[str, str] = {}
+    for column in (column for layout in layouts for column in layout.columns):
+        found[column.name] = _wider_type(found.get(column.name, column.type), column.type, table, column.name)
+    return found
+
+
+def _finish_columns(warehouse: Warehouse, table: TableName, before: Layout, after: Layout, change: JavaObject) -> None:
+    final = Layout(after.schema, after.rule)
+    names = {now.name: then.name for now, then in zip(after.columns, final.columns, strict=True)}
+    there = list(_columns_of(warehouse, table))
+    kept = [column.name for column in before.image] if after.rule.on_drop == "keep" else []
+    gone = {name for name in there if name not in names and name.startswith(ALIAS_PREFIX)}
+    gone |= {column.name for column in before.columns} - {*names, *kept}
+    _change_columns(change, there, gone, names)
+    change.updateProperties().set(*schema_property(after.schema)).commit()
+
+
+def _add_and_widen(warehouse: Warehouse, table: TableName, needed: ColumnTypes) -> None:
+    """Give the table all columns that are needed, each of a type that holds what it is needed for.
+
+    Raises:
+        UnsupportedError: a column whose type would have to become one that Iceberg cannot widen it to.
+    """
+    name = warehouse.name(table)
+    there = _columns_of(warehouse, table)
+    wider = {
+        column: _wider_type(there[column], kind, table, column) for column, kind in needed.items() if column in there
+    }
+    for column, kind in wider.items():
+        if kind != there[column]:
+            warehouse.session.sql(f"ALTER TABLE {name} ALTER COLUMN {identifier(column)} TYPE {kind}")
+    missing = [f"{identifier(column)} {kind}" for column, kind in needed.items() if column not in there]
+    if missing:
+        warehouse.session.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(missing)})")
+
+
+def _columns_of(warehouse: Warehouse, table: TableName) -> dict[str, str]:
+    """Spark types of the table's columns as it is now, in their order."""
+    return dict(warehouse.session.table(warehouse.name(table)).dtypes)
+
+
+def _change_columns(change: JavaObject, there: Sequence[str], gone: Container[str], after: Mapping[str, str]) -> None:
+    """Add to a transaction of Iceberg what the table's columns need to be those of the source again.
+
+    Args:
+        change: the transaction.
+        there: names of all columns of the table, in their order.
+        gone: names of those that are to go.
+        after: by name during the merge the name of each column of the loader, in their order.
+    """
+    left = [name for name in there if name not in gone]
+    others = [name for name in left if name not in after]
+    order = [*after, *others]
+    update = change.updateSchema()
+    for name in there:
+        if name in gone:
+            update.deleteColumn(name)
+    for name, final in (dict(after) | _rename_dropped(others, after.values())).items():
+        if name != final:
+            update.renameColumn(name, final)
+    if order != left:
+        update.moveFirst(order[0])
+        for name, previous in zip(order[1:], order, strict=False):
+            update.moveAfter(name, previous)
+    update.commit()
+
+
+def _rename_dropped(others: Sequence[str], finals: Iterable[str]) -> dict[str, str]:
+    """New names for columns that the source has no more, where one that it has now needs the name."""
+    taken = {name.lower() for name in (*others, *finals)}
+    needed = {name.lower() for name in finals}
+    found: dict[str, str] = {}
+    for name in (name for name in others if name.lower() in needed):
+        free = (f"{name}__dropped{number or ''}" for number in count())
+        found[name] = next(new for new in free if new.lower() not in taken)
+        taken.add(found[name].lower())
+    return found
+
+
+def _reorder(warehouse: Warehouse, table: TableName, key: Sequence[str]) -> None:
+    """Have rows that are written from now on sorted by these columns."""
+    order = f"ORDERED BY {identifiers(tuple(key))}" if key else "UNORDERED"
+    warehouse.session.sql(f"ALTER TABLE {warehouse.name(table)} WRITE {order}")
+
+
+def _wider_type(one: str, other: str, table: TableName, column: str) -> str:
+    found = widened_type(one, other)
+    if found is None:
+        raise UnsupportedError(
+            f"the column's type would have to change from {one} to {other}, which the warehouse cannot follow",
+            hint=table.load_again,
+            table=table,
+            column=column,
+        )
+    return found

@@ -1,0 +1,196 @@
+"""Makes a table from an initial load, or replaces its rows by a newer one: all rows and the position at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from loader.errors import LoaderError, RetryableError, StagedDataError
+from loader.failpoints import failpoint
+from loader.materialise.collapse.casts import (
+    add_typed_columns,
+    has_misfit,
+    lost_values,
+    misfit_error,
+    row_columns,
+    select_ungrouped,
+)
+from loader.materialise.collapse.csv_reader import format_error
+from loader.materialise.collapse.file_checks import verify_files
+from loader.materialise.collapse.staged_records import read_records
+from loader.materialise.iceberg.branch import Branch, drop_superseded, is_conflict
+from loader.materialise.iceberg.commit_lock import table_lock
+from loader.materialise.iceberg.table_metadata import (
+    APPLIED,
+    EXACT_AT,
+    EXACT_AT_SEQNO,
+    SOURCE,
+    TableMetadata,
+    signature,
+)
+from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
+from loader.materialise.merge.merge_planner import idle_result
+from loader.materialise.merge.schema_change import prepare_columns
+from loader.materialise.plan.column_aliases import assign_reload_aliases
+from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work, log_origin
+from loader.materialise.plan.table_layout import Layout
+from loader.materialise.rules import DEFAULT, check_rule
+from loader.materialise.spec import TableResult
+from loader.model.table import TableSchema
+from loader.resources import sql
+from loader.schema.evolution import ColumnOrigin
+from loader.staging.documents import Manifest
+from loader.store.base import Store
+
+_ATTEMPTS = 5
+_MISFIT = "loader-misfit"
+
+
+def load_table(warehouse: Warehouse, store: Store, manifest: Manifest, generations: Sequence[str]) -> TableResult:
+    """Bring a table, which may stand in any of these generations, to an initial load's position, unless it is further.
+
+    Raises:
+        LoaderError: the table cannot be loaded; its rows are as they were.
+    """
+    began = time.monotonic()
+    work = load_work(manifest)
+    work = replace(work, rule=warehouse.rule(work.name))
+    failpoint("table.before")
+    with table_lock(warehouse.catalog, work.name):
+        for _ in range(_ATTEMPTS):
+            try:
+                result = _attempt(warehouse, store, manifest, work, generations)
+            except Exception as error:
+                if not is_conflict(error):
+                    raise
+                continue
+            return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
+    raise RetryableError("others committed to the table during each attempt", hint="run again", table=work.name)
+
+
+def load_work(manifest: Manifest) -> Work:
+    """The one table of a load manifest, in the form of a merge's work.
+
+    Raises:
+        StagedDataError: the manifest is not one of an initial load of one table.
+    """
+    schemas = [TableSchema.from_dict(data) for data in manifest.schemas.values()]
+    inserts_only = all(file.inserts == file.rows for file in manifest.files)
+    if len(schemas) != 1 or manifest.start != manifest.stop or not inserts_only:
+        raise StagedDataError("this is no manifest of an initial load of one table", position=manifest.start)
+    schema, files = schemas[0], tuple(file for file in manifest.files if file.rows)
+    as_they_are = {column.name: ColumnOrigin(column.name) for column in schema.columns}
+    source = FileGroup(schema, files, (RecordRange(0, manifest.start_seqno, as_they_are),))
+    return Work(
+        name=schema.name,
+        schema=schema,
+        applied=0,
+        target=manifest.start_seqno,
+        position=manifest.start,
+        file_groups=(source,) if files else (),
+        aliases={},
+        logs=(log_origin(manifest),),
+        rule=DEFAULT,
+    )
+
+
+def _attempt(
+    warehouse: Warehouse, store: Store, manifest: Manifest, work: Work, generations: Sequence[str]
+) -> TableResult:
+    metadata = _create_table(warehouse, manifest, work)
+    applied = check_owner(metadata, work.name, manifest.source, generations)
+    check_rule(metadata.properties, work.rule, work.name)
+    if applied is not None and applied.seqno >= work.target:
+        return idle_result(work.name, applied, "already", applied.seqno)
+    recorded = recorded_schema(metadata, work.name)
+    work = replace(work, aliases=assign_reload_aliases(recorded, work.schema))
+    verify_files(warehouse.session, store, work.files)
+    finish = prepare_columns(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
+    with Branch(warehouse, work.name, metadata.head) as branch:
+        signed = _signature(manifest, work)
+        misfits = _insert_rows(warehouse, store, branch, work, None if finish else signed)
+        added = branch.commits()[0].count("added-records")
+        if added != work.rows:
+            raise StagedDataError(
+                "the staged files do not hold the rows that their manifest counts",
+                why=f"{work.rows} in the manifest, {added} in the files",
+                hint="load the table again",
+                table=work.name,
+            )
+        head = branch.publish(1, finish, signed if finish else None)[0]
+    drop_superseded(warehouse, work.name)
+    committed = int(head.summary[APPLIED])
+    return TableResult(
+        table=str(work.name),
+        status="applied",
+        inserts=work.rows,
+        rows_inserted=work.rows,
+        applied_seqno=committed,
+        position=work.position,
+        snapshot=head.id,
+        complete_through=committed,
+        misfits=misfits,
+    )
+
+
+def _create_table(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableMetadata:
+    """The table, made now if there was none; whose it is has still to be checked."""
+    warehouse.create(work.schema, manifest.source, manifest.generation)
+    metadata = warehouse.metadata(work.name)
+    if metadata is None:
+        raise LoaderError("the table was dropped while it was loaded", table=work.name)
+    if manifest.unlogged is not None and metadata.properties.get(SOURCE) == manifest.source:
+        warehouse.note_unlogged(metadata, work.name, manifest.unlogged)
+    return metadata
+
+
+def _insert_rows(
+    warehouse: Warehouse, store: Store, branch: Branch, work: Work, signed: dict[str, str] | None
+) -> dict[str, int]:
+    """Insert the rows on the branch; how many values did not fit, by column."""
+    records = select_ungrouped(read_records(warehouse.session, store, work), work)
+    _checked_rows(records, work).createOrReplaceTempView("loader_rows")
+    insert = sql("materialise/load_rows").format(
+        insert="INSERT INTO" if work.rule.mode == "history" else "INSERT OVERWRITE",
+        branch=branch.target,
+        columns=work.layout.column_list,
+        values=work.layout.value_list,
+    )
+    with branch.signed(signed):
+        try:
+            misfits = _count_misfits(records, work)
+            warehouse.session.sql(insert)
+        except Exception as error:
+            if _MISFIT in str(error):
+                raise misfit_error(records, work) from error
+            raise format_error(error, work.name) or error from error
+    failpoint("insert.after")
+    return misfits
+
+
+def _checked_rows(records: DataFrame, work: Work) -> DataFrame:
+    """The rows; a value that does not fit stops the insert, which spares a pass over the files to look for one."""
+    fits = sf.when(has_misfit(work), sf.raise_error(sf.lit(_MISFIT)).cast("boolean")).otherwise(sf.lit(True))
+    return add_typed_columns(records, work).where(fits).select(*row_columns(work))
+
+
+def _count_misfits(records: DataFrame, work: Work) -> dict[str, int]:
+    """A pass over the files for it: counters of the insert count what Spark does twice as twice."""
+    counts = [sf.count_if(value).alias(name) for name, value in lost_values(work).items()]
+    found = add_typed_columns(records, work).agg(*counts).first() if counts else None
+    return {name: count for name, count in found.asDict().items() if count} if found else {}
+
+
+def _signature(manifest: Manifest, work: Work) -> dict[str, str]:
+    stands_at = signature(
+        seqno=manifest.start_seqno,
+        position=manifest.start,
+        source=manifest.source,
+        generation=manifest.generation,
+        schema_id=work.schema.schema_id,
+    )
+    return {**stands_at, EXACT_AT: manifest.exact_at, EXACT_AT_SEQNO: str(manifest.exact_at_seqno)}

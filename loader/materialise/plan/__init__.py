@@ -1,0 +1,1 @@
+"""Plans merges from staged documents alone. Pure: imports neither pyspark nor a database driver."""

@@ -1,0 +1,53 @@
+"""Names of the columns of a warehouse table while a merge runs. Pure.
+
+Iceberg's columns belong to the table, not to a branch, so readers see every new column at once. A new column therefore
+gets an alias before the merge. The commit that publishes the merge gives the column its own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loader.materialise.plan.timeline import Epoch, match_columns
+from loader.model.table import TableSchema
+from loader.schema.evolution import ColumnOrigin
+
+ALIAS_PREFIX = "_loader_"
+"""The first characters of the name of a column that is not published yet."""
+
+Aliases = dict[str, str]
+"""By column of the source, its name in the warehouse table during a merge."""
+
+
+def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
+    """Return the aliases of the columns of each epoch.
+
+    Args:
+        epochs: the epochs of a table in log order.
+        new: the merge creates the table with the columns of the last epoch. These then need no aliases.
+    """
+    found: list[Aliases] = []
+    for number, epoch in enumerate(epochs):
+        each = {}
+        for column in epoch.schema.columns:
+            origin = epoch.origins[column.name]
+            if number == 0:
+                each[column.name] = column.name
+            elif isinstance(origin, ColumnOrigin):
+                each[column.name] = found[-1][origin.old]
+            else:
+                each[column.name] = f"{ALIAS_PREFIX}{number}_{column.name}"
+        found.append(each)
+    if not new or not found:
+        return found
+    made = {meanwhile: column for column, meanwhile in found[-1].items()}
+    apart = {name for each in found for name in each.values()} - set(made)
+    made |= {name: f"{ALIAS_PREFIX}0_{name}" for name in apart if not name.startswith(ALIAS_PREFIX)}
+    return [{column: made.get(name, name) for column, name in each.items()} for each in found]
+
+
+def assign_reload_aliases(old: TableSchema, new: TableSchema) -> Aliases:
+    """Return the aliases of the columns of a table that is loaded again with the schema `new` instead of `old`."""
+    unchanged = {column.name: ColumnOrigin(column.name) for column in old.columns}
+    epochs = (Epoch(old, unchanged, 0, 0), Epoch(new, match_columns(old, new), 0, 0))
+    return assign_aliases(epochs, new=False)[-1]

@@ -1,0 +1,21 @@
+"""Looks for records of a seqno range in a staged file, if the file's smallest and largest seqno do not decide it."""
+
+from __future__ import annotations
+
+from loader.staging.documents import StagedFile
+from loader.staging.file_verification import fault
+from loader.store.base import Store
+
+
+def has_records(store: Store, file: StagedFile, after_seqno: int, last_seqno: int) -> bool:
+    """Return whether a file has a record with `after_seqno` < seqno <= `last_seqno`.
+
+    Each record is one line. The seqno is its second field.
+
+    Raises:
+        StagedDataError: the file is missing or changed.
+    """
+    if found := fault(store, file):
+        raise found
+    with store.reading(file.key) as lines:
+        return any(after_seqno < int(line.split(b",", 2)[1]) <= last_seqno for line in lines)

@@ -1,0 +1,38 @@
+"""Stops a merge before rows that an interval could not stage. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loader.errors import UnsupportedError
+from loader.model.table import TableName
+from loader.staging.documents import LeftOut, Manifest
+
+
+def check_rows_staged(name: TableName, manifests: Sequence[Manifest], after_seqno: int, last_seqno: int) -> None:
+    """Verify that all rows of a table with `after_seqno` < seqno <= `last_seqno` are staged.
+
+    Raises:
+        UnsupportedError: the table is incomplete: an interval lacks rows of it.
+    """
+    for manifest in manifests:
+        for entry in manifest.left_out:
+            if entry.name == name and after_seqno < entry.seqno <= last_seqno:
+                raise _missing_rows_error(manifest, entry)
+
+
+def _missing_rows_error(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
+    name = left_out.name.argument
+    again = left_out.name.load_again
+    return UnsupportedError(
+        f"rows of the table are not staged from a place in the log on: {left_out.what}",
+        why=left_out.why,
+        hint=f"{left_out.hint}; then load the table again: {again}"
+        if left_out.hint
+        else f"say how it was there: loader schema set {name} --at {left_out.at} --file FILE;"
+        f" then stage them: loader extract --interval {manifest.start_seqno};"
+        f" or read it anew: {again}",
+        table=left_out.name,
+        position=left_out.position,
+        interval=manifest.start_seqno,
+    )

@@ -1,0 +1,124 @@
+"""The columns of a warehouse table: source columns, text columns for misfits, and the loader's own columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from loader.errors import UnsupportedError
+from loader.materialise.plan.frame_columns import key_places, places
+from loader.materialise.quoting import identifier
+from loader.materialise.rules import RESERVED, TableRule
+from loader.model.table import TableSchema
+from loader.typemap import spark_type
+
+_META = {
+    "seqno_column": ("bigint", "_seqno"),
+    "committed_at_column": ("timestamp", "_committed_at"),
+    "deleted_column": ("boolean", "_op = 'D'"),
+    "op_column": ("string", "_op"),
+    "row_offset_column": ("bigint", "_row_offset"),
+}
+"""By rule field, the type of a loader column and its value in SQL over the frames of `collapse`."""
+
+
+class TableColumn(NamedTuple):
+    """A column: its name, its Spark type, and its value in SQL over the columns of `collapse.casts.row_columns`."""
+
+    name: str
+    type: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of the warehouse table for a schema and a rule.
+
+    Attributes:
+        aliases: by source column, its name in the table during a merge. Without an alias a column has its own name.
+    """
+
+    schema: TableSchema
+    rule: TableRule
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[TableColumn, ...]:
+        """All columns, in table order."""
+        meta = (TableColumn(name, *_META[field]) for field, name in self.rule.meta.items() if name)
+        return (*self.image, *meta)
+
+    @property
+    def image(self) -> tuple[TableColumn, ...]:
+        """The columns that describe the source row: all columns except the loader's own."""
+        table = self.schema.name
+        found = [
+            TableColumn(self.name(column.name), spark_type(column, table), place)
+            for place, column in zip(places(self.schema), self.schema.columns, strict=True)
+        ]
+        return (*found, *(TableColumn(name, "string", f"text_{place}") for place, name in self.text_columns.items()))
+
+    def name(self, column: str) -> str:
+        """Return the name of a source column in the table."""
+        return self.aliases.get(column, column)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The names of the key columns in the table."""
+        return tuple(map(self.name, self.schema.key))
+
+    @property
+    def lenient_columns(self) -> dict[str, str]:
+        """Columns that may hold misfits, by frame name. There are none with `on_misfit = "error"`, and none in the key.
+
+        These are date and time columns, since a server can store invalid dates such as `0000-00-00`. A number that
+        does not fit its column's type is damage.
+        """
+        if self.rule.on_misfit == "error":
+            return {}
+        key = key_places(self.schema)
+        named = zip(places(self.schema), self.schema.columns, strict=True)
+        may = {"date", "timestamp", "timestamp_ntz"}
+        return {place: column.name for place, column in named if place not in key and spark_type(column) in may}
+
+    @property
+    def text_columns(self) -> dict[str, str]:
+        """Names of the text columns for misfits, by the frame name of the column that the values do not fit."""
+        return (
+            {place: f"{self.name(name)}__text" for place, name in self.lenient_columns.items()}
+            if self.rule.on_misfit == "text"
+            else {}
+        )
+
+    @property
+    def column_list(self) -> str:
+        """The column names as a SQL list."""
+        return ", ".join(identifier(column.name) for column in self.columns)
+
+    @property
+    def value_list(self) -> str:
+        """The column values as a SQL list."""
+        return ", ".join(column.value for column in self.columns)
+
+    def check(self) -> None:
+        """Verify that the warehouse can hold a table with these columns.
+
+        Raises:
+            UnsupportedError: a column name is reserved, or the rule needs a key.
+        """
+        own = {column.name.lower() for column in self.columns[len(self.schema.columns) :]} | RESERVED
+        for column in self.schema.columns:
+            if column.name.lower() in own:
+                raise UnsupportedError(
+                    "the column name is reserved by the warehouse or the loader",
+                    hint="give the loader's column another name by a rule, rename this one, or exclude the table",
+                    table=self.schema.name,
+                    column=column.name,
+                )
+        if not self.schema.key and self.rule.mode == "soft_delete":
+            raise UnsupportedError(
+                "a table without a key cannot have mode soft_delete",
+                hint="give it a primary key, or a rule with mode mirror or history",
+                table=self.schema.name,
+            )

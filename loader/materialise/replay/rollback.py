@@ -1,0 +1,103 @@
+"""Replays a table without a key, or a history: rolled back to a snapshot that it has, and forward from there.
+
+A branch begins at that snapshot and takes the staged records since then as any merge does. It comes to what the table
+should be: where main has other rows, or some more or less often, the branch takes its place, or stays for a look.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Literal
+
+from loader.materialise.collapse.file_checks import verify_files
+from loader.materialise.collapse.last_versions import collapse
+from loader.materialise.collapse.partial_images import partial_replay_error
+from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.iceberg.branch import (
+    Branch,
+    drop_branch,
+    drop_superseded,
+    find_finished_branch,
+    replay_branch_name,
+)
+from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
+from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema
+from loader.materialise.merge.merge_stages import run_stages
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import Merge, Work
+from loader.materialise.plan.table_layout import Layout
+from loader.materialise.replay.multiset_diff import MultisetDiff, diff_multisets
+from loader.materialise.replay.roll_forward import plan_forward
+from loader.materialise.spec import TableReplay
+from loader.model.table import TableName
+
+
+def roll_table(
+    warehouse: Warehouse,
+    chain: Chain,
+    table: TableName,
+    metadata: TableMetadata,
+    applied: Applied,
+    since: int,
+    *,
+    publish: bool,
+) -> TableReplay:
+    """Compare all rows of a table with what the records after `since` make of its snapshot at that very place.
+
+    Where they differ, the table gets the right ones, or a branch has them until the table changes.
+
+    Raises:
+        UnsupportedError: there is no such snapshot, or the log alone does not lead from there to the table.
+        BranchLostError: the table changed meanwhile; nothing was published.
+    """
+    root, merge = plan_forward(warehouse, chain, table, metadata, applied, since)
+    name = replay_branch_name(since)
+    # By a replay before, when the table was as it is.
+    shown = find_finished_branch(warehouse, table, metadata.head, name, applied, root.snapshot)
+    with shown or Branch(warehouse, table, metadata.head, name, at=root.snapshot) as branch:
+        steps = len(shown.commits()) if shown else _roll_forward(warehouse, chain, merge, branch, applied)
+        found = _diff_with_main(warehouse, table, metadata, branch)
+        if found.rows and publish:
+            branch.publish(steps)
+    if not found.rows:
+        drop_branch(warehouse, table, branch.name)
+    elif publish:
+        drop_superseded(warehouse, table)
+    status: Literal["same", "differs", "published"] = "same"
+    if found.rows:
+        status = "published" if publish else "differs"
+    return TableReplay(
+        table=str(table),
+        status=status,
+        position=applied.position,
+        inserts=found.inserts,
+        deletes=found.deletes,
+        files=found.files,
+        samples=found.samples,
+        branch=branch.name if status == "differs" else "",
+    )
+
+
+def _roll_forward(warehouse: Warehouse, chain: Chain, merge: Merge, branch: Branch, applied: Applied) -> int:
+    """Roll the branch forward to where the table stands; how many commits that made, the last of them signed."""
+    verify_files(warehouse.session, chain.store, merge.files)
+    with ExitStack() as kept:
+        changes: dict[int, Changes] = {}
+        for place, stage in enumerate(merge.stages):
+            if isinstance(stage, Work):
+                changes[place] = collapse(warehouse.session, chain.store, stage)
+                kept.callback(changes[place].release)
+        return run_stages(warehouse, branch, merge, changes, _refuse_partial, applied.signature)
+
+
+def _refuse_partial(work: Work, _changes: Changes, _relation: str) -> Changes:
+    raise partial_replay_error(work.name)
+
+
+def _diff_with_main(warehouse: Warehouse, table: TableName, metadata: TableMetadata, branch: Branch) -> MultisetDiff:
+    """The loader's own columns count in a history alone: of equal rows a merge deletes any."""
+    layout = Layout(recorded_schema(metadata, table), warehouse.rule(table))
+    columns = layout.columns if layout.rule.mode == "history" else layout.image
+    # Main as it was looked at: what somebody else makes of it meanwhile is no difference.
+    there = warehouse.session.read.option("versionAsOf", str(metadata.head)).table(warehouse.name(table))
+    return diff_multisets(there, warehouse.session.table(branch.target), columns)

@@ -1,0 +1,131 @@
+"""The rows in which a table differs from what its changes come to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import functions as sf
+
+from loader.materialise.collapse.multiset import comparable
+from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.conditions import all_of
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.plan.frame_columns import key_places
+from loader.materialise.plan.merge_plan import Work
+from loader.materialise.plan.table_layout import TableColumn
+from loader.materialise.quoting import identifier
+from loader.materialise.spec import Sample
+
+SAMPLES = 5
+"""Rows of each kind that are shown."""
+NULLS = {"ignoreNullFields": "false"}
+"""For to_json: a row is shown with all its columns."""
+_KINDS = ("insert", "update", "delete")
+
+
+@dataclass(frozen=True)
+class RowDiff:
+    """Rows to be inserted, updated and deleted, some of them, the number of their data files, and such changes."""
+
+    inserts: int
+    updates: int
+    deletes: int
+    files: int
+    samples: tuple[Sample, ...]
+    changes: Changes
+    frame: DataFrame
+
+    @property
+    def rows(self) -> int:
+        """Of all kinds."""
+        return self.inserts + self.updates + self.deletes
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self.frame.unpersist()
+
+
+def diff_rows(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool) -> RowDiff:
+    """Every changed key's row beside the one that the table has; `whole`: no other row may be there.
+
+    The loader's own columns do not count: a row that an initial load read has another seqno than its last change.
+    """
+    layout, keys = work.layout, key_places(work.schema)
+    counted = [*layout.image, *(column for column in layout.columns if column.name == work.rule.deleted_column)]
+    wanted = sf.lit(True) if work.rule.mode == "soft_delete" else sf.col("_op") != "D"
+    new = changes.frame.withColumn("_wanted", wanted)
+    there = warehouse.session.table(warehouse.name(work.name))
+    old = (there if whole else there.where(changes.within)).select(
+        *(sf.col(identifier(column.name)).alias(f"b{number}") for number, column in enumerate(layout.columns)),
+        sf.col("_file").alias("_was_in"),
+        sf.lit(True).alias("_there"),
+    )
+    places = {column.value: f"b{number}" for number, column in enumerate(layout.columns)}
+    same_key = all_of(sf.col(key) == sf.col(places[key]) for key in keys)
+    both = new.join(old, same_key, "full" if whole else "left")
+    differs = ~all_of(_equal(column, places[column.value]) for column in counted)
+    is_wanted, is_there = (sf.coalesce(name, sf.lit(False)) for name in ("_wanted", "_there"))
+    # A key may be in the table more than once, if somebody wrote to it: all but its best row are to be deleted.
+    same = Window.partitionBy(*(sf.coalesce(sf.col(key), sf.col(places[key])) for key in keys))
+    both = both.withColumn("_differs", differs)
+    both = both.withColumn("_copy", sf.row_number().over(same.orderBy("_differs")))
+    kind = (
+        sf.when(sf.col("_copy") > 1, "delete")
+        .when(is_wanted & ~is_there, "insert")
+        .when(~is_wanted & is_there, "delete")
+        .when(is_wanted & is_there & sf.col("_differs"), "update")
+    )
+    frame = both.withColumn("_kind", kind).where("_kind IS NOT NULL").persist()
+    counts = {row["_kind"]: row["count"] for row in frame.groupBy("_kind").count().collect()}
+    return RowDiff(
+        inserts=counts.get("insert", 0),
+        updates=counts.get("update", 0),
+        deletes=counts.get("delete", 0),
+        files=frame.select("_was_in").where("_was_in IS NOT NULL").distinct().count(),
+        samples=_samples(frame, layout.columns, places),
+        changes=_fixing_changes(changes, frame, work, places, sum(counts.values()), whole=whole),
+        frame=frame,
+    )
+
+
+def _fixing_changes(
+    changes: Changes, frame: DataFrame, work: Work, places: dict[str, str], rows: int, *, whole: bool
+) -> Changes:
+    """The changes that fix what differs, one for each key. A row that no change is of is deleted by its key."""
+    kept, keys = frame.select(*changes.frame.columns), key_places(work.schema)
+    if whole:
+        filled = [sf.coalesce(sf.col(key), sf.col(places[key])).alias(key) for key in keys]
+        others = [name for name in changes.frame.columns if name not in {*keys, "_op"}]
+        kept = frame.select(*filled, *others, sf.coalesce("_op", sf.lit("D")).alias("_op"))
+    within = "true" if whole else changes.within
+    return replace(
+        changes, frame=kept.dropDuplicates(list(keys)), keys=rows, rows_to_insert=rows, within=within, sorted=False
+    )
+
+
+def _equal(column: TableColumn, place: str) -> Expression:
+    """Whether the value is the one in the table."""
+    new = sf.expr(column.value).cast(column.type)
+    return comparable(column, new).eqNullSafe(comparable(column, place))
+
+
+def _samples(frame: DataFrame, columns: Iterable[TableColumn], places: dict[str, str]) -> tuple[Sample, ...]:
+    columns = list(columns)
+    before = sf.to_json(sf.struct(*(sf.col(places[c.value]).alias(c.name) for c in columns)), NULLS)
+    after = sf.to_json(sf.struct(*(sf.expr(c.value).alias(c.name) for c in columns)), NULLS)
+    found: list[Sample] = []
+    for kind in _KINDS:
+        rows = frame.where(sf.col("_kind") == kind).select(before.alias("before"), after.alias("after"))
+        found += (_sample(kind, row) for row in rows.orderBy("before", "after").limit(SAMPLES).collect())
+    return tuple(found)
+
+
+def _sample(kind: str, row: Row) -> Sample:
+    return Sample(
+        before=None if kind == "insert" else json.loads(row["before"]),
+        after=None if kind == "delete" else json.loads(row["after"]),
+    )

@@ -1,0 +1,186 @@
+"""Replays a table's changes from a place in the log to where the table stands, and finds what differs from them.
+
+A table that is right has, for every key that changed since then, the row that the changes come to: then nothing
+differs, and nothing is written. What differs is brought in order on a branch, which is published or kept for a look.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from functools import partial
+
+from loader.errors import DataError, RetryableError, UnsupportedError
+from loader.materialise.collapse.file_checks import verify_files
+from loader.materialise.collapse.last_versions import collapse
+from loader.materialise.collapse.partial_images import partial_replay_error
+from loader.materialise.iceberg.branch import (
+    Branch,
+    drop_superseded,
+    find_finished_branch,
+    is_conflict,
+    replay_branch_name,
+)
+from loader.materialise.iceberg.commit_lock import table_lock
+from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
+from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
+from loader.materialise.merge.dml import build_statements
+from loader.materialise.merge.merge_planner import find_copy_source
+from loader.materialise.merge.merge_stages import run_statements
+from loader.materialise.plan.ddl_events import collect_events
+from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.plan.merge_plan import Merge, Work, plan_stages
+from loader.materialise.plan.record_presence import has_records
+from loader.materialise.plan.staging_gaps import check_rows_staged
+from loader.materialise.plan.timeline import TableState, build_timeline
+from loader.materialise.replay.rollback import roll_table
+from loader.materialise.replay.row_diff import RowDiff, diff_rows
+from loader.materialise.rules import check_rule
+from loader.materialise.spec import TableReplay
+from loader.model.table import TableName, TableSchema
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 5
+
+
+def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
+    """Compare a table with its changes after `since`; where it differs, mend it, or keep a branch that would.
+
+    Raises:
+        UnsupportedError: its key changed since, or it has none, nor a snapshot at `since`, so that replays cannot tell
+            what is right.
+        RetryableError: others committed to it all the time.
+        LoaderError: it cannot be replayed from there.
+    """
+    with table_lock(warehouse.catalog, table):
+        for _ in range(_ATTEMPTS):
+            try:
+                return _attempt(warehouse, chain, table, since, publish=publish)
+            except Exception as error:
+                if not is_conflict(error):
+                    raise
+                _LOG.info("%s: starting over: %s", table, error)
+    raise RetryableError(
+        f"others committed to the table during each of {_ATTEMPTS} replays", hint="run again", table=table
+    )
+
+
+def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
+    metadata = warehouse.metadata(table)
+    applied = check_owner(metadata, table, chain.source, chain.generations) if metadata else None
+    if metadata is None or applied is None:
+        raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
+    rule = warehouse.rule(table)
+    check_rule(metadata.properties, rule, table)
+    if rule.mode == "history" or not recorded_schema(metadata, table).key:
+        return roll_table(warehouse, chain, table, metadata, applied, since, publish=publish)
+    work, whole = _plan_work(warehouse, chain, table, since, metadata, applied)
+    if work is None:
+        return _same_result(table, applied)
+    verify_files(warehouse.session, chain.store, work.files)
+    changes = collapse(warehouse.session, chain.store, work)
+    try:
+        if changes.partial:
+            raise partial_replay_error(table)
+        found = diff_rows(warehouse, changes, work, whole=whole)
+        try:
+            return _correct(warehouse, work, found, metadata, applied, since, publish=publish)
+        finally:
+            found.release()
+    finally:
+        changes.release()
+
+
+def _plan_work(
+    warehouse: Warehouse, chain: Chain, table: TableName, since: int, metadata: TableMetadata, applied: Applied
+) -> tuple[Work | None, bool]:
+    """The records since then as one work in the columns that the table has; and whether all rows are among them."""
+    rule, schema = warehouse.rule(table), recorded_schema(metadata, table)
+    if since >= applied.seqno:
+        return None, False
+    manifests = chain.covering_intervals(since, applied.seqno)
+    events = collect_events(table, manifests, since, applied.seqno)
+    check_rows_staged(table, manifests, since, applied.seqno)
+    # What the columns were then is told by the first records; what they are now, by all.
+    then = TableState(schema, since, "fresh")
+    copies = partial(find_copy_source, warehouse, chain, chain.newest_published(), table)
+    holds = partial(has_records, chain.store)
+    timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, holds, pass_renames=True)
+    if timeline.first_epoch and rule.mode == "soft_delete":
+        raise UnsupportedError(
+            "the table was emptied since, and keeps its deleted rows",
+            hint="replay from a position after that",
+            table=table,
+        )
+    merge = plan_stages(table, timeline, manifests, rule, new=True)
+    if len(merge.works) > 1 or timeline.copy_source or timeline.target != applied.seqno:
+        raise UnsupportedError(
+            "the table's key changed since, or it got its name from another table",
+            hint="replay from a position after that",
+            table=table,
+        )
+    if not merge.works:
+        return None, False
+    return replace(
+        _in_table_columns(merge, schema), target=applied.seqno, position=applied.position
+    ), timeline.first_epoch > 0
+
+
+def _in_table_columns(merge: Merge, schema: TableSchema) -> Work:
+    """The only work, in the table's own columns."""
+    (work,) = merge.works
+    if merge.schema is None or (merge.schema.columns, merge.schema.key) != (schema.columns, schema.key):
+        raise UnsupportedError(
+            "the records since then do not lead to the columns that the table has",
+            hint="replay from a position after the table was altered",
+            table=merge.name,
+        )
+    if work.schema != merge.schema:
+        raise UnsupportedError(
+            "the table was altered after its last record",
+            hint=f"replay when it has a newer one, or load it again: {merge.name.load_again}",
+            table=merge.name,
+        )
+    return replace(work, aliases={})
+
+
+def _correct(
+    warehouse: Warehouse,
+    work: Work,
+    found: RowDiff,
+    metadata: TableMetadata,
+    applied: Applied,
+    since: int,
+    *,
+    publish: bool,
+) -> TableReplay:
+    if not found.rows:
+        return _same_result(work.name, applied)
+    name = replay_branch_name(since)
+    # By a replay before, with what differs still.
+    shown = find_finished_branch(warehouse, work.name, metadata.head, name, applied)
+    with shown or Branch(warehouse, work.name, metadata.head, name) as branch:
+        if shown:
+            steps = len(shown.commits())
+        else:
+            todo = build_statements(warehouse.session, found.changes, work, branch)
+            steps = run_statements(warehouse, branch, todo, applied.signature)
+        if publish:
+            branch.publish(steps)
+    if publish:
+        drop_superseded(warehouse, work.name)
+    return TableReplay(
+        table=str(work.name),
+        status="published" if publish else "differs",
+        position=applied.position,
+        inserts=found.inserts,
+        updates=found.updates,
+        deletes=found.deletes,
+        files=found.files,
+        samples=found.samples,
+        branch="" if publish else branch.name,
+    )
+
+
+def _same_result(table: TableName, applied: Applied) -> TableReplay:
+    return TableReplay(table=str(table), status="same", position=applied.position)

@@ -1,0 +1,120 @@
+"""The last records as Parquet files on this machine, from which Spark reads them as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from loader.native_collapse.last_records import LastRecords, NotSupportedNatively
+
+_SORTED_ROWS = 1_000_000
+_SORTED_BYTES = 512 * 1024 * 1024
+"""Up to here, of rows and of what is staged, all rows are brought into the order of their keys."""
+_FEWEST = 200_000
+"""Rows to a file, where several could be made of one."""
+_GROUP = 500_000
+
+
+@dataclass(frozen=True)
+class WrittenFiles:
+    """What the files hold.
+
+    Attributes:
+        deleted: of the rows, those of `D` records.
+        low, high: ends of the first column of the key as text, bytes as hex digits; None without rows.
+        sorted: the rows are in the order of their keys, a stretch of it in each file; else they are as they are staged.
+    """
+
+    deleted: int
+    low: str | None
+    high: str | None
+    sorted: bool
+
+
+def write_parquet(latest: LastRecords, folder: Path, key: Sequence[str], pool: Executor, most: int) -> WrittenFiles:
+    """Write them; of few rows one file, else as many as `most`, or one for each staged file.
+
+    Raises:
+        Unusual: a value does not fit its column, or a key has a NULL.
+    """
+    few = latest.count <= _SORTED_ROWS and sum(file.bytes for file in latest.files) <= _SORTED_BYTES
+    if not few:
+        ends = list(pool.map(partial(_write_each, latest, folder, key), range(len(latest.files))))
+    else:
+        ends = [_write_sorted(list(pool.map(latest.table, latest.files)), folder, key, pool, most)]
+    ends = [end for end in ends if end.low is not None]
+    low = min(ends, key=lambda end: end.low, default=None)
+    high = max(ends, key=lambda end: end.high, default=None)
+    return WrittenFiles(
+        deleted=sum(end.deleted for end in ends),
+        low=_text(low.low) if low else None,
+        high=_text(high.high) if high else None,
+        sorted=few,
+    )
+
+
+@dataclass(frozen=True)
+class _Ends:
+    deleted: int
+    low: Any
+    high: Any
+
+
+def _write_each(latest: LastRecords, folder: Path, key: Sequence[str], number: int) -> _Ends:
+    table = latest.table(latest.files[number])
+    _write_file(table, folder / f"{number:06d}.parquet", _GROUP)
+    return _ends(table, key)
+
+
+def _write_sorted(tables: list[pa.Table], folder: Path, key: Sequence[str], pool: Executor, most: int) -> _Ends:
+    table = pa.concat_tables(tables).combine_chunks()
+    tables.clear()  # the rows are in memory once
+    ends = _ends(table, key)
+    order = pc.sort_indices(table, [(name, "ascending") for name in key])
+    files = max(1, min(most, len(table) // _FEWEST))
+    each = -(-len(table) // files)
+
+    def stretch(number: int) -> None:
+        rows = table.take(order.slice(number * each, each))
+        _write_file(rows, folder / f"{number:06d}.parquet", each)
+
+    list(pool.map(stretch, range(files)))
+    return ends
+
+
+def _ends(table: pa.Table, key: Sequence[str]) -> _Ends:
+    if any(table[name].null_count for name in key):
+        raise NotSupportedNatively("a key has a NULL")
+    ends = pc.min_max(table[key[0]])
+    deleted = pc.sum(pc.equal(table["_op"], "D")).as_py() or 0
+    try:
+        return _Ends(deleted, ends["min"].as_py(), ends["max"].as_py())
+    except (ValueError, OverflowError) as error:
+        raise NotSupportedNatively("a key is of the year 0, which Python does not have") from error
+
+
+def _write_file(table: pa.Table, file: Path, rows: int) -> None:
+    """One row group is read by one task."""
+    pa.parquet.write_table(
+        table,
+        file,
+        row_group_size=max(rows, 1),
+        compression="none",
+        use_dictionary=False,
+        write_statistics=False,
+        store_decimal_as_integer=True,
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value.replace(tzinfo=None)) if hasattr(value, "tzinfo") else str(value)

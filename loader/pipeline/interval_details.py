@@ -1,0 +1,234 @@
+"""Intervals for people: how each stands, all that is known of one, whether its files are what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import zip_longest
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.errors import DataError
+from loader.model.table import TableName
+from loader.pipeline.planning import chain_of
+from loader.settings import SourceSettings
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Manifest, Plan, Published, StagedFile
+from loader.staging.file_verification import faults
+from loader.staging.inventory import Stored, attempt_of, inventory, stored_of
+from loader.store.registry import open_store
+
+State = Literal["planned", "staged", "applied", "superseded"]
+
+
+class IntervalState(BaseModel):
+    """One interval for people.
+
+    Attributes:
+        state: `planned`; `staged`, its files are there; `applied`, a published record says that every table has it,
+            also those that are quarantined;
+            `superseded`, it is of an older generation, behind the place from which the newer one goes on.
+        purged: its files were removed once it was applied.
+        age: seconds since it was planned.
+        behind: tables with records in it, or in staged ones before, that no published record says they have.
+        left_out: tables of which rows are missing in it, since nothing tells their columns there.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    generation: str
+    start: str
+    stop: str
+    start_seqno: int
+    state: State
+    purged: bool = False
+    age: int
+    rows: int = 0
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    bytes: int = 0
+    tables: int = 0
+    behind: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+class IntervalDetail(BaseModel):
+    """All that is known of one interval: its state, its plan and, once it is staged, its manifest."""
+
+    model_config = ConfigDict(frozen=True)
+
+    state: IntervalState
+    plan: Plan
+    manifest: Manifest | None
+
+
+class FileFault(BaseModel):
+    """A file that is not as the manifest says; `foreign`: it is in the attempt's folder, and no manifest names it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    fault: Literal["lost or changed", "foreign"]
+    why: str = ""
+
+
+def intervals(settings: SourceSettings, limit: int = 0) -> list[IntervalState]:
+    """Return the newest intervals of the source in order, of the newest generation and of those that it follows on.
+
+    Args:
+        settings: of the source.
+        limit: how many; 0 for all. The requests depend on it, and on how many are not applied, and not on how many
+            there are.
+    """
+    chain = chain_of(settings)
+    lineage = chain.lineage(chain.require_generation().name)
+    followed = list(zip_longest(lineage, lineage[1:]))
+    record = _record(chain, lineage)
+    found: list[IntervalState] = []
+    places = _newest(chain, followed, limit, record) if limit else None
+    behind = _Behind(record, places[0][1] if places else 0)
+    for place, (older, newer) in enumerate(followed):
+        starts = [start for at, start in places if at == place] if places is not None else None
+        plans = chain.plans(older, starts)
+        stored = inventory(chain.store, settings.name, older.name) if starts is None else {}
+        for plan in plans:
+            one = stored.get(plan.start_seqno) or stored_of(chain.store, settings.name, older.name, plan.start_seqno)
+            found.append(_state(chain, plan, one, behind, newer))
+    return found[-limit:]
+
+
+def _record(chain: PlanChain, lineage: Sequence[Generation]) -> Published | None:
+    records = (chain.newest_published(one.name) for one in reversed(lineage))
+    return next((found[1] for found in records if found), None)
+
+
+def _newest(
+    chain: PlanChain, followed: Sequence[tuple[Generation, Generation | None]], limit: int, record: Published | None
+) -> list[tuple[int, int]]:
+    """Places of generations and starts of so many intervals, and of all before that are not applied, in order."""
+    found: list[tuple[int, int]] = []
+    for place in reversed(range(len(followed))):
+        head = chain.head(followed[place][0].name)
+        for start in chain.falling(followed[place][0].name, head.stop_seqno) if head else ():
+            if len(found) >= limit and record is not None and start < record.stop_seqno:
+                return found[::-1]
+            found.append((place, start))
+    return found[::-1]
+
+
+def interval(settings: SourceSettings, start_seqno: int) -> IntervalDetail:
+    """The interval that starts there.
+
+    Raises:
+        DataError: none does.
+    """
+    chain = chain_of(settings)
+    generation = chain.of_interval(start_seqno)
+    lineage = chain.lineage(chain.require_generation().name)
+    newer = next((one for one in lineage if one.follows and one.follows.name == generation.name), None)
+    plan = chain.require_plan(generation.name, start_seqno)
+    record = _record(chain, lineage)
+    behind = _Behind(record, start_seqno)
+    for manifest in chain.following(generation.name, record.stop_seqno) if record else ():
+        if manifest.start_seqno >= start_seqno:
+            break
+        behind.after(manifest)
+    stored = stored_of(chain.store, settings.name, generation.name, start_seqno)
+    state = _state(chain, plan, stored, behind, newer)
+    return IntervalDetail(state=state, plan=plan, manifest=chain.manifest(generation.name, start_seqno))
+
+
+def staged_files(settings: SourceSettings, start_seqno: int, table: TableName) -> tuple[Manifest, list[StagedFile]]:
+    """The manifest of an interval and the files of one table in it, in the order of the log.
+
+    Raises:
+        DataError: the interval is not staged, or has no records of the table.
+    """
+    manifest = interval(settings, start_seqno).manifest
+    files = list(manifest.of_table(table)) if manifest else []
+    if manifest is None or not files:
+        raise DataError(
+            "the interval has no records of the table" if manifest else "the interval is not staged yet",
+            hint=f"see what it has: loader intervals {start_seqno}",
+            table=table,
+            interval=start_seqno,
+        )
+    return manifest, files
+
+
+def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFault]:
+    """Read every file of a staged interval; those that are lost, changed or foreign.
+
+    Raises:
+        DataError: the interval is not staged.
+    """
+    manifest = interval(settings, start_seqno).manifest
+    if manifest is None:
+        raise DataError("the interval is not staged yet", hint="loader extract", interval=start_seqno)
+    store = open_store(settings.staging_root)
+    files = chain_of(settings).files(manifest.generation, start_seqno)
+    named = {file.key for file in files}
+    attempts = {attempt_of(key) for key in named}
+    found = [
+        FileFault(file=error.where["file"], fault="lost or changed", why=error.why or error.what)
+        for error in faults(store, files)
+    ]
+    stored = stored_of(store, settings.name, manifest.generation, start_seqno)
+    in_folders = (info.key for attempt in sorted(attempts) for info in stored.attempts.get(attempt, []))
+    return found + [FileFault(file=key, fault="foreign") for key in in_folders if key not in named]
+
+
+class _Behind:
+    """Which tables lack what is staged, interval after interval from one on, by the newest published record.
+
+    Of a table that stopped before the first of them, it is not looked for what it lacks: it counts as behind.
+    """
+
+    def __init__(self, record: Published | None, first: int) -> None:
+        self._record = record
+        self._tables = {name for name, seqno in record.behind.items() if seqno < first} if record else set()
+
+    def after(self, manifest: Manifest) -> tuple[str, ...]:
+        """Those behind up to an interval that follows on those before."""
+        if self._record is None or manifest.stop_seqno > self._record.stop_seqno:
+            self._tables |= {str(file.name) for file in manifest.files if file.rows}
+            self._tables |= {one.table for one in manifest.left_out}
+        else:
+            self._tables |= self._record.lacking(manifest)
+        return tuple(sorted(self._tables))
+
+    def done(self, manifest: Manifest) -> bool:
+        """Whether every table has an interval."""
+        record = self._record
+        return record is not None and manifest.stop_seqno <= record.stop_seqno and not record.lacking(manifest)
+
+
+def _state(chain: PlanChain, plan: Plan, found: Stored, behind: _Behind, newer: Generation | None) -> IntervalState:
+    """How an interval stands; `newer` is the generation that goes on from its own."""
+    manifest = chain.manifest(plan.generation, plan.start_seqno) if "manifest.json" in found.documents else None
+    files = manifest.files if manifest else ()
+    state: State = "staged" if manifest else "planned"
+    if newer and newer.follows and plan.start_seqno >= newer.follows.stop_seqno:
+        state = "superseded"
+    elif manifest and behind.done(manifest):
+        state = "applied"
+    planned = found.documents["plan.json"].modified if "plan.json" in found.documents else datetime.now(UTC)
+    return IntervalState(
+        generation=plan.generation,
+        start=plan.start,
+        stop=plan.stop,
+        start_seqno=plan.start_seqno,
+        state=state,
+        purged="purged.json" in found.documents,
+        age=max(0, int((datetime.now(UTC) - planned).total_seconds())),
+        rows=sum(file.rows for file in files),
+        inserts=sum(file.inserts for file in files),
+        updates=sum(file.updates for file in files),
+        deletes=sum(file.deletes for file in files),
+        bytes=sum(file.bytes for file in files),
+        tables=len({file.name for file in files}),
+        behind=behind.after(manifest) if manifest and state != "superseded" else (),
+        left_out=tuple(one.table for one in manifest.left_out) if manifest else (),
+    )

@@ -1,0 +1,146 @@
+"""What is known of a table's columns at a position, for logs that do not name them; and saying it by hand."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import ValidationError
+
+from loader.errors import UsageError
+from loader.materialise.plan.ddl_events import read_barrier
+from loader.model.position import Position
+from loader.model.table import TEXTS, TableName
+from loader.pipeline.planning import chain_of
+from loader.schema.history import KnownTable, SchemaHistory
+from loader.schema.statement_reader import table_changes
+from loader.settings import SourceSettings
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Barrier, Generation, Manifest
+from loader.staging.schemas import GivenSchema, SchemaStore, TableDocument
+
+_CHARSETS = TEXTS | {"enum", "set"}
+
+
+class ShownTable(TableDocument):
+    """A table as it is known `at` a position of the log."""
+
+    at: str = ""
+
+
+def table_schema(settings: SourceSettings, table: TableName, at: str = "") -> ShownTable:
+    """What is known of a table at a position, or at the end of all that is staged.
+
+    Of a part of the log that is not staged yet only what was given by hand is known.
+
+    Raises:
+        UsageError: nothing is known of the table, or the position is not of the newest generation.
+    """
+    chain = chain_of(settings)
+    generation = chain.require_generation()
+    place = Position.parse(at) if at else chain.newest_checkpoint(generation).position
+    history = _history(chain, generation, place)
+    known = history.latest(table)
+    if known.schema is None and not known.why:
+        raise UsageError(
+            "nothing is known of the table there",
+            hint=f"say it: loader schema set {table.argument} --at {place} --file FILE",
+            table=table,
+            position=place,
+        )
+    return ShownTable(at=str(place), **TableDocument.of(table, known).model_dump())
+
+
+def _history(chain: PlanChain, generation: Generation, place: Position) -> SchemaHistory:
+    """The tables at a place: from the newest interval's end before it, by the barriers and what was given since."""
+    store, seqno = SchemaStore(chain.store, chain.source), place.seqno(generation.shift)
+    start, at, digest = generation.start_position.seqno(generation.shift), generation.start, generation.schemas
+    if seqno < start:
+        raise UsageError("the position is before the generation of the log", hint=f"it begins at {at}", position=place)
+    newest = chain.staged(generation.name)
+    inside: Manifest | None = None
+    before = newest
+    if newest and newest.stop_seqno > seqno:
+        begun = chain.holding(generation.name, seqno)
+        inside = chain.manifest(generation.name, begun) if begun is not None else None
+        before = chain.stopping(generation.name, inside.start_seqno) if inside else None
+    if before:
+        start, at, digest = before.stop_seqno, before.stop, before.schemas_after
+    history = store.get(digest).history(start, at)
+    events: list[GivenSchema | Barrier] = []
+    events += [one for one in inside.barriers if one.seqno <= seqno] if inside else []
+    events += [store.given(key) for key in store.given_keys(generation.name, start, seqno + 1)]
+    for one in sorted(events, key=lambda one: one.seqno):
+        if isinstance(one, Barrier):
+            history.apply(one.seqno, one.position, read_barrier(one), one.statement)
+        else:
+            history.set_table(one.seqno, one.at, one.table.name, one.table.known())
+    return history
+
+
+def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: str) -> GivenSchema:
+    """Say how a table is from a position on: by its CREATE TABLE statement, or by what `table_schema` gives as JSON.
+
+    Raises:
+        UsageError: the text is neither, or does not tell all; that part of the log is staged already, and the table not
+            left out of it; or another schema was given for it.
+    """
+    chain = chain_of(settings)
+    generation = chain.require_generation()
+    staged, place = chain.newest_checkpoint(generation).position, Position.parse(at)
+    if place < staged and not _left_out(chain, generation, table, place):
+        raise UsageError(
+            "that part of the log is staged already, and a staged interval does not change",
+            hint=f"{table.load_again}, or give a position from {staged} on",
+            table=table,
+            position=at,
+        )
+    given = GivenSchema(
+        source=settings.name,
+        generation=generation.name,
+        at=at,
+        seqno=place.seqno(generation.shift),
+        table=_read(table, text, generation),
+    )
+    SchemaStore(chain.store, settings.name).give(given)
+    return given
+
+
+def _left_out(chain: PlanChain, generation: Generation, table: TableName, place: Position) -> bool:
+    """Whether the interval of a place left rows of the table out, and still lacks them."""
+    seqno = place.seqno(generation.shift)
+    start = chain.holding(generation.name, seqno)
+    manifest = chain.manifest(generation.name, start) if start is not None else None
+    return manifest is not None and any(one.name == table for one in manifest.left_out)
+
+
+def _read(table: TableName, text: str, generation: Generation) -> TableDocument:
+    if text.lstrip().startswith("{"):
+        try:
+            shown = ShownTable.model_validate(json.loads(text))
+            name, known = shown.name, shown.known()
+        except (ValueError, ValidationError, KeyError, TypeError) as error:
+            raise _unread(table, str(error)) from error
+    else:
+        history, mariadb = SchemaHistory(), generation.identity.kind == "mariadb"
+        history.apply(0, "", table_changes(text.strip().rstrip(";"), table.schema, 0, mariadb), text)
+        made = history.tables()
+        name, known = (
+            next(iter(made.items())) if len(made) == 1 else (table, KnownTable(None, history.latest(table).key))
+        )
+    if name != table:
+        raise _unread(table, f"it is of {name}")
+    if known.unreadable_why:
+        raise _unread(table, known.unreadable_why)
+    columns = known.schema.columns if known.schema else ()
+    if open_ := [column.name for column in columns if column.type in _CHARSETS and not column.charset]:
+        raise _unread(table, f"it does not tell the character set of {open_[0]}")
+    return TableDocument.of(table, known)
+
+
+def _unread(table: TableName, why: str) -> UsageError:
+    return UsageError(
+        "the file does not tell the schema of the table",
+        why=why,
+        hint="give CREATE TABLE as SHOW CREATE TABLE prints it, or what loader --json schema show prints",
+        table=table,
+    )

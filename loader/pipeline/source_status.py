@@ -1,0 +1,144 @@
+"""How a source and its tables stand, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.errors import LoaderError, SourceUnavailable
+from loader.model.position import Position
+from loader.model.table import TableName
+from loader.pipeline.planning import chain_of, preflight
+from loader.pipeline.quarantine_release import quarantines_of
+from loader.pipeline.retention import source_runway
+from loader.settings import SourceSettings
+from loader.source.retention import Runway
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Published
+from loader.staging.quarantine import Quarantine
+from loader.transport.server.connection import AccessDenied, connected, log_sizes
+
+
+class TableState(BaseModel):
+    """Where a table stood at the newest published record; `exact` once it has passed the end of its initial load."""
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    applied_seqno: int
+    snapshot: int
+    exact: bool
+
+
+class SourceStatus(BaseModel):
+    """A source at a glance.
+
+    `behind` counts bytes of log after the last applied position, over the files between; `runway` is of the oldest log
+    file that is not staged. Neither is known of another server than the one that was read so far, nor of a log that
+    ends before that position. `quarantined`: tables that stopped and are not attempted until they are released.
+    `released`: those that no run has brought on since. `unreachable`: why the server was not asked, in the form of
+    `LoaderError.as_dict()`; then `server` is its address alone, and `log_end` is empty.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    server: str
+    log_end: str
+    planned: str
+    staged: str
+    applied: str
+    behind: int | None
+    runway: Runway | None
+    tables: tuple[TableState, ...]
+    quarantined: tuple[Quarantine, ...]
+    released: tuple[str, ...]
+    unreachable: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class _Server:
+    """What the server says: see SourceStatus."""
+
+    name: str
+    end: str = ""
+    behind: int | None = None
+    runway: Runway | None = None
+    error: LoaderError | None = None
+
+
+def status(settings: SourceSettings) -> SourceStatus:
+    """Where the source stands.
+
+    Raises:
+        LoaderError: the source was never loaded, or the store does not answer.
+    """
+    chain = chain_of(settings)
+    generation = chain.require_generation()
+    planned, staged = chain.head(generation.name), chain.staged(generation.name)
+    newest = _newest_record(chain)
+    applied = (
+        Position.parse(newest.stop) if newest and newest.generation == generation.name else generation.start_position
+    )
+    server = _server(settings, generation, applied)
+    stopped = quarantines_of(settings).all()
+    return SourceStatus(
+        source=settings.name,
+        server=server.name,
+        log_end=server.end,
+        planned=planned.stop if planned else generation.start,
+        staged=staged.stop if staged else generation.start,
+        applied=str(applied),
+        behind=server.behind,
+        runway=server.runway,
+        tables=tuple(
+            TableState(
+                table=name,
+                applied_seqno=table.applied,
+                snapshot=table.snapshot,
+                exact=newest.stop_seqno >= _exact_at(chain, TableName.parse(name)),
+            )
+            for name, table in sorted(newest.tables.items())
+        )
+        if newest
+        else (),
+        quarantined=tuple(stopped.values()),
+        released=tuple(sorted(set(newest.behind if newest else ()) - {one.table for one in stopped.values()})),
+        unreachable=server.error.as_dict() if server.error else None,
+    )
+
+
+def _server(settings: SourceSettings, generation: Generation, applied: Position) -> _Server:
+    """Ask the server; what is staged and applied is known without it."""
+    try:
+        identity, end = preflight(settings)
+        name = f"{identity.kind} {identity.version} at {settings.server}"
+        if not identity.same_server(generation.identity) or (end.lognum, end.logpos) < (applied.lognum, applied.logpos):
+            return _Server(name, str(end))
+        return _Server(name, str(end), _bytes_between(settings, applied, end), source_runway(settings))
+    except (SourceUnavailable, AccessDenied) as error:
+        return _Server(str(settings.server), error=error)
+
+
+def _newest_record(chain: PlanChain) -> Published | None:
+    """The published record of the latest interval that has one, whatever generation it is of."""
+    for generation in reversed(chain.generations()):
+        if newest := chain.newest_published(generation.name):
+            return newest[1]
+    return None
+
+
+def _exact_at(chain: PlanChain, table: TableName) -> int:
+    """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
+    return max(chain.exact_at(generation.name, table) for generation in chain.generations())
+
+
+def _bytes_between(settings: SourceSettings, start: Position, stop: Position) -> int:
+    if start.lognum == stop.lognum:
+        return stop.logpos - start.logpos
+    with connected(settings.server) as connection:
+        sizes = log_sizes(connection)
+    whole = sum(sizes.get(f"{start.basename}.{number:06d}", 0) for number in range(start.lognum, stop.lognum))
+    return whole - start.logpos + stop.logpos

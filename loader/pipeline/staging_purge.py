@@ -1,0 +1,232 @@
+"""Removing staged files that nothing needs any more.
+
+Only the files of an interval go. Its plan and manifest stay: a key of the chain that was written once is never free
+again, so that whoever wakes up late finds the decision that was made there. A note beside them, `purged.json`, is
+written before the first file goes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.errors import StagedDataError
+from loader.pipeline.planning import chain_of
+from loader.settings import SourceSettings
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Manifest, Published, Purged
+from loader.staging.file_verification import faults
+from loader.staging.hints import Hints, Kind
+from loader.staging.inventory import Stored, attempt_of, stored_of
+from loader.store.base import ObjectInfo, Store
+from loader.store.registry import open_store
+
+_STILL = timedelta(hours=1)
+"""For how long nothing was written to the folder of an attempt that lost, before it is taken for ended."""
+
+
+_SETTLED = timedelta(days=1)
+"""How long after its manifest nobody is expected to attempt an interval; what comes later stays where it is."""
+
+
+class Removal(BaseModel):
+    """Staged files that a purge removes, or has removed: of an interval, or of an attempt at it that lost."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: Literal["interval", "attempt"]
+    generation: str
+    start_seqno: int
+    attempt: str
+    files: int
+    bytes: int
+    archived: bool = False
+
+
+def purge(settings: SourceSettings, keep: timedelta | None, *, dry_run: bool = False) -> list[Removal]:
+    """Remove the files of intervals that every table has had for longer than `keep`, and attempts that lost.
+
+    Without `keep` the former stay for good. With an archive prefix in the settings, files are copied to it before.
+    What was removed; with `dry_run` what would be.
+
+    Raises:
+        StagedDataError: a file that was to be archived is not what its manifest says; it is left where it is.
+    """
+    chain = chain_of(settings)
+    purging = _Purging(settings, chain, keep)
+    done = []
+    for manifest, removal in purging.removals(chain.lineage(chain.require_generation().name)):
+        if not dry_run:
+            purging.carry_out(manifest, removal)
+        done.append(removal)
+    if not dry_run:
+        purging.note()
+    return done
+
+
+@dataclass
+class _Purging:
+    """One purge.
+
+    It begins where the last one found something to keep, by hints that name these intervals: see `Hints`. A hint that
+    is too far leaves files where they are.
+
+    Attributes:
+        _kept: of each generation the first interval that has, or may get, something for a later purge, by hint.
+    """
+
+    settings: SourceSettings
+    chain: PlanChain
+    keep: timedelta | None
+    _kept: dict[tuple[str, Kind], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._store: Store = open_store(self.settings.staging_root)
+        self._now = datetime.now(UTC)
+        self._hints = Hints(self._store, self.settings.name)
+
+    def removals(self, lineage: Sequence[Generation]) -> list[tuple[Manifest, Removal]]:
+        """What is to go, oldest first, and the manifests of the intervals that it is of."""
+        # Every table has an interval once there is a published record of it or of a later one; but for those that the
+        # newest record tells to be behind, since a table that is released catches up from where it was stopped.
+        records = (self.chain.newest_published(one.name) for one in reversed(lineage))
+        record = next((found[1] for found in records if found), None)
+        found = list(self._of_attempts(lineage, record))
+        if self.keep is not None and record is not None:
+            found += self._of_intervals(lineage, record, self.keep)
+        places = {one.name: place for place, one in enumerate(lineage)}
+        return sorted(found, key=lambda one: (places[one[1].generation], one[1].start_seqno, one[1].attempt))
+
+    def note(self) -> None:
+        """Let the next purge begin where this one found something to keep."""
+        for (generation, kind), start in self._kept.items():
+            if start and self._hints.get(generation, kind) != start:
+                self._hints.put(generation, kind, start)
+
+    def _places(self, lineage: Sequence[Generation], kind: Kind) -> Iterator[tuple[str, int, Stored]]:
+        """The intervals that count from the hint on, and what the store holds of them, in order."""
+        for older, newer in zip_longest(lineage, lineage[1:]):
+            first = self._hints.get(older.name, kind) or 0
+            self._kept[older.name, kind] = first
+            for start in self.chain.rising(older.name, first - 1):
+                if newer and newer.follows and start >= newer.follows.stop_seqno:
+                    break  # superseded: no record is of it
+                yield older.name, start, stored_of(self._store, self.settings.name, older.name, start)
+
+    def _of_attempts(
+        self, lineage: Sequence[Generation], record: Published | None
+    ) -> Iterator[tuple[Manifest, Removal]]:
+        """Attempts that lost, of all intervals that are staged."""
+        done: set[str] = set()  # generations with something to keep
+        for generation, start, stored in self._places(lineage, "swept"):
+            # An attempt may still win while there is no manifest.
+            manifest = self.chain.manifest(generation, start) if "manifest.json" in stored.documents else None
+            lost = self._lost(manifest, stored) if manifest else {}
+            for attempt, objects in sorted(lost.items()):
+                if manifest and self._still(objects):
+                    yield manifest, self._removal("attempt", manifest, attempt, objects)
+            if manifest and self._settled(manifest, stored, record) and all(map(self._still, lost.values())):
+                if generation not in done:
+                    self._kept[generation, "swept"] = manifest.stop_seqno
+            else:
+                done.add(generation)
+
+    def _settled(self, manifest: Manifest, stored: Stored, record: Published | None) -> bool:
+        """Whether an interval is applied, and old enough for nobody to be at work on it."""
+        applied = record is not None and manifest.stop_seqno <= record.stop_seqno
+        return applied and self._now - stored.documents["manifest.json"].modified >= _SETTLED
+
+    def _of_intervals(
+        self, lineage: Sequence[Generation], record: Published, keep: timedelta
+    ) -> Iterator[tuple[Manifest, Removal]]:
+        """The files of intervals that every table has had for that long."""
+        waiting: list[tuple[str, int, Stored]] = []  # for the published record that has them
+        done: set[str] = set()
+        for place in self._places(lineage, "purged"):
+            waiting.append(place)
+            if (published := place[2].documents.get("published.json")) is None:
+                continue
+            if self._now - published.modified < keep:
+                return  # so are all that follow
+            for generation, start, stored in waiting:
+                manifest = self.chain.manifest(generation, start) if "manifest.json" in stored.documents else None
+                needless = manifest is not None and not record.lacking(manifest)
+                if manifest and needless and generation not in done:
+                    self._kept[generation, "purged"] = manifest.stop_seqno
+                if manifest is None or not needless:
+                    done.add(generation)
+                    continue
+                named = {file.key for file in self.chain.files(generation, start)}
+                for attempt, objects in sorted(stored.attempts.items()):
+                    if staged := [info for info in objects if info.key in named]:
+                        yield manifest, self._removal("interval", manifest, attempt, staged)
+            waiting = []
+
+    def _lost(self, manifest: Manifest, stored: Stored) -> dict[str, list[ObjectInfo]]:
+        """The objects of attempts of which no manifest of the interval names a file, by attempt."""
+        if not stored.attempts:
+            return {}
+        winners = {attempt_of(file.key) for file in self.chain.files(manifest.generation, manifest.start_seqno)}
+        return {attempt: objects for attempt, objects in stored.attempts.items() if attempt not in winners}
+
+    def _still(self, objects: Sequence[ObjectInfo]) -> bool:
+        """Whether an attempt has written nothing for long enough to be taken for ended."""
+        return self._now - max(info.modified for info in objects) >= _STILL
+
+    def _removal(
+        self, what: Literal["interval", "attempt"], of: Manifest, attempt: str, objects: Sequence[ObjectInfo]
+    ) -> Removal:
+        return Removal(
+            what=what,
+            generation=of.generation,
+            start_seqno=of.start_seqno,
+            attempt=attempt,
+            files=len(objects),
+            bytes=sum(info.size for info in objects),
+            archived=what == "interval" and bool(self.settings.retention.archive),
+        )
+
+    def carry_out(self, manifest: Manifest, removal: Removal) -> None:
+        """Remove the files. Whatever is interrupted is finished by the next purge."""
+        folder = self.chain.folder(removal.generation, removal.start_seqno)
+        attempt = f"{folder}/{removal.attempt}/"
+        if removal.what == "attempt":
+            self._store.remove(attempt)
+            return
+        if not self.chain.purged(removal.generation, removal.start_seqno):
+            if removal.archived:
+                self._archive(manifest, folder)
+            self.chain.note_purged(
+                Purged(
+                    source=manifest.source,
+                    generation=manifest.generation,
+                    start_seqno=manifest.start_seqno,
+                    archive=self.settings.retention.archive,
+                )
+            )
+        for file in self.chain.files(removal.generation, removal.start_seqno):
+            self._store.delete(file.key)
+        if not any(self._store.list(attempt)):  # what no manifest names was not ours to remove
+            self._store.remove(attempt)
+
+    def _archive(self, manifest: Manifest, folder: str) -> None:
+        """Copy the interval's files, its plan and its manifest to the same keys below the prefix."""
+        files = self.chain.files(manifest.generation, manifest.start_seqno)
+        for found in faults(self._store, files):
+            raise StagedDataError(
+                f"an interval is not archived, since {found.what}",
+                why=found.why,
+                hint=f"see: loader intervals {manifest.start_seqno} --verify",
+                **found.where,
+            )
+        documents = (f"{folder}/plan.json", f"{folder}/manifest.json")
+        for key in (*(file.key for file in files), *documents):
+            copy = f"{self.settings.retention.archive}/{key}"
+            with self._store.reading(key) as source, self._store.writing(copy) as sink:
+                shutil.copyfileobj(source, sink)

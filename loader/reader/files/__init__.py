@@ -1,0 +1,1 @@
+"""The files of a log, by folder, index, address or server."""

@@ -1,0 +1,1 @@
+"""Finding a position in a log."""

@@ -1,0 +1,246 @@
+"""Looking for places in a log. Everything found is a boundary: no place inside an event or a transaction is given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from loader.binlog import walk as w
+from loader.binlog.constants import HEADER
+from loader.binlog.table_registry import TableRegistry
+from loader.errors import GapError, UsageError
+from loader.model.gtid import Gtid, GtidSet, MariadbGtidSet, MysqlGtidSet
+from loader.model.position import Position
+from loader.reader.decode import gtid_of
+from loader.reader.files.file_header import read_head
+from loader.reader.files.log_files import LogFiles, Named
+from loader.reader.files.log_walk import FIRST, LogBytes
+from loader.reader.files.raw_events import header_at
+from loader.reader.files.window import Window, opened, windows
+from loader.reader.seek.position_spec import After, At, Begin, Place, Since
+from loader.transport.base import ServerCannotTell
+
+_SECOND = 1_000_000
+_LONGEST_GTID = 1024
+
+
+@runtime_checkable
+class AsksServer(Protocol):
+    """Log files of a server that can be asked."""
+
+    def first_outside(self, gtids: GtidSet) -> Position:
+        """Where the first transaction outside the set begins, else the end of the log. Raises ServerCannotTell."""
+
+
+class Locator:
+    """Finds places in the log as it is now."""
+
+    def __init__(self, files: LogFiles) -> None:
+        self._files = files
+
+    def find(self, place: Place) -> Position | None:
+        """The position of a place; None for a time that nothing in the log has reached.
+
+        Raises:
+            UsageError: a position that is no boundary, naming those before and after it, or of no file of the log.
+            GapError: a GTID set that lacks transactions of files that are gone.
+            BinlogFormatError, UnsupportedError: the log cannot be read up to there.
+        """
+        listed = self._files.listed()
+        if isinstance(place, At):
+            return self._checked(place, listed)
+        if isinstance(place, Begin):
+            return position_in(listed[0], FIRST)
+        if isinstance(place, After):
+            return self._outside(place.gtids, listed)
+        if isinstance(place, Since):
+            return self._since(place.micros, listed)
+        return self._end(listed)
+
+    def segments(
+        self, start: Position, stop: Position | None = None, transactions: int = 0
+    ) -> list[tuple[Named, int, int]]:
+        """The log from a boundary to another, or to its end, as (file, first byte, end byte) of each file.
+
+        With `transactions` it ends after so many of them, if it has as many.
+        """
+        found = []
+        for file in self._files.listed():
+            if file.lognum < start.lognum or (stop and file.lognum > stop.lognum):
+                continue
+            begin = start.logpos if file.lognum == start.lognum else FIRST
+            end = stop.logpos if stop and file.lognum == stop.lognum else file.size
+            if transactions:
+                end, transactions = self._counted(file, begin, end, transactions)
+            found.append((file, begin, end))
+            if transactions < 0:
+                break
+        return [segment for segment in found if segment[1] < segment[2]]
+
+    def _counted(self, file: Named, begin: int, end: int, count: int) -> tuple[int, int]:
+        """The end of the `count`th transaction and -1, or the end and what is left to count."""
+        with opened(self._files, file, begin) as log:
+            for window in windows(log, TableRegistry(lambda _: False), begin, end, closed=False):
+                ends = window.index.transactions[:, w.T_END]
+                if len(ends) >= count:
+                    return int(ends[count - 1]), -1
+                count -= len(ends)
+        return end, count
+
+    def _end(self, listed: list[Named]) -> Position:
+        """The end of the last whole transaction."""
+        end = FIRST
+        for _, window in self._walked(listed[-1]):
+            end = window.end
+        return position_in(listed[-1], end)
+
+    def _walked(self, file: Named) -> Iterator[tuple[LogBytes, Window]]:
+        with opened(self._files, file) as log:
+            for window in windows(log, TableRegistry(lambda _: False), FIRST, file.size, closed=False):
+                yield log, window
+
+    def _checked(self, place: At, listed: list[Named]) -> Position:
+        named = [one for one in listed if (one.name == place.file if place.file else one.lognum == place.lognum)]
+        if not named:
+            wanted = place.file or f"a file with number {place.lognum}"
+            raise UsageError(
+                f"the log has not {wanted}", why=f"it has {listed[0].name} to {listed[-1].name}", position=place.logpos
+            )
+        file = named[0]
+        if place.logpos == FIRST:
+            return position_in(file, FIRST)
+        if place.logpos > file.size or place.logpos < FIRST:
+            raise _refused(file, place.logpos, FIRST, file.size, "outside the file")
+        end = FIRST
+        for log, window in self._walked(file):
+            end = window.end
+            if place.logpos <= end:
+                _check(log, window, file, place.logpos)
+                return position_in(file, place.logpos)
+        raise _refused(file, place.logpos, end, None, "behind the last whole transaction")
+
+    def _since(self, micros: int, listed: list[Named]) -> Position | None:
+        """By commit times, skipping files whose successor was begun before: clocks that went back are not seen."""
+
+        def hits(_: LogBytes, window: Window) -> int | None:
+            late = np.flatnonzero(window.index.transactions[:, w.T_COMMITTED] >= micros)
+            return int(window.index.transactions[late[0], w.T_START]) if len(late) else None
+
+        def passed(file: Named) -> bool:
+            return (read_head(self._files, file).begun + 1) * _SECOND <= micros
+
+        found = self._first(listed, passed, hits)
+        if found is None and micros <= time.time_ns() // 1000:
+            return self._end(listed)
+        return found
+
+    def _outside(self, gtids: GtidSet, listed: list[Named]) -> Position:
+        def hits(log: LogBytes, window: Window) -> int | None:
+            for start in window.index.transactions[:, w.T_START]:
+                if _gtid_at(log, int(start), window.end) not in gtids:
+                    return int(start)
+            return None
+
+        def passed(file: Named) -> bool:
+            before = read_head(self._files, file).before
+            return before is not None and not _missing(before, gtids)
+
+        before = read_head(self._files, listed[0]).before
+        missing = _missing(before, gtids) if before is not None else ""
+        if missing:
+            raise GapError(
+                "transactions that are not in the GTID set stand in log files that are gone",
+                why=f"missing: {missing}",
+                hint="restore the older files from an archive, or load the tables again",
+                file=listed[0].name,
+            )
+        return self._asked(gtids) or self._first(listed, passed, hits) or self._end(listed)
+
+    def _asked(self, gtids: GtidSet) -> Position | None:
+        """The answer of the server itself, where there is one, which spares a walk through its log."""
+        try:
+            return self._files.first_outside(gtids) if isinstance(self._files, AsksServer) else None
+        except ServerCannotTell:
+            return None
+
+    def _first(
+        self,
+        listed: list[Named],
+        passed: Callable[[Named], bool],
+        hits: Callable[[LogBytes, Window], int | None],
+    ) -> Position | None:
+        """The first hit, leaving out files before one that is `passed`: nothing before its start is looked for."""
+        for number, file in enumerate(listed):
+            if number + 1 < len(listed) and passed(listed[number + 1]):
+                continue
+            for log, window in self._walked(file):
+                if (start := hits(log, window)) is not None:
+                    return position_in(file, start)
+        return None
+
+
+def position_in(file: Named, logpos: int) -> Position:
+    """A position in a file, also in one that is not named like a log file."""
+    suffix = f".{file.lognum:06d}"
+    return Position(file.name.removesuffix(suffix), file.lognum, logpos)
+
+
+def _gtid_at(log: LogBytes, start: int, end: int) -> Gtid | None:
+    block = log.block(start, min(_LONGEST_GTID, end - start))
+    header = header_at(log.name, block, 0, start)
+    return gtid_of(header, block[HEADER : header.size - log.form.checksum].tobytes())
+
+
+def _missing(before: GtidSet, gtids: GtidSet) -> str:
+    """What is in `before` and not in `gtids`, as text."""
+    if isinstance(before, MysqlGtidSet) and isinstance(gtids, MysqlGtidSet):
+        return str(before.without(gtids))
+    if isinstance(before, MariadbGtidSet) and isinstance(gtids, MariadbGtidSet):
+        return str(before.without(gtids))
+    if not str(gtids):
+        return str(before)
+    raise UsageError("the GTID set is of the other kind of server", why=f"the log has sets like {before}", key=gtids)
+
+
+def _check(log: LogBytes, window: Window, file: Named, wanted: int) -> None:
+    starts, ends = window.index.transactions[:, w.T_START], window.index.transactions[:, w.T_END]
+    inside = np.flatnonzero((starts < wanted) & (wanted < ends))
+    if len(inside):
+        raise _refused(file, wanted, int(starts[inside[0]]), int(ends[inside[0]]), "inside a transaction")
+    before = ends[ends <= wanted]
+    at = previous = max(window.start, int(before[-1])) if len(before) else window.start
+    while at < wanted:
+        previous = at
+        at += header_at(log.name, log.block(at, HEADER), 0, at).size
+    if at != wanted:
+        raise _refused(file, wanted, previous, at, "inside an event")
+
+
+def check_range(begin: Position, end: Position | None) -> None:
+    """Refuse a range that ends before it begins.
+
+    Raises:
+        UsageError: it does.
+    """
+    if end is not None and (end.lognum, end.logpos) < (begin.lognum, begin.logpos):
+        raise UsageError(
+            "the range of the log ends before it begins",
+            why=f"it would begin at {begin} and end at {end}",
+            hint="exchange the two places",
+        )
+
+
+def _refused(file: Named, wanted: int, before: int, after: int | None, why: str) -> UsageError:
+    nearest = [str(before)] if after is None else [str(before), str(after)]
+    return UsageError(
+        f"a log cannot be read from or to {file.name}:{wanted}",
+        why=f"it is {why}",
+        hint=f"the boundaries next to it are {' and '.join(nearest)}",
+        file=file.name,
+        position=wanted,
+        before=before,
+        after=after,
+    )

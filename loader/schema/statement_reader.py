@@ -1,0 +1,213 @@
+"""Reading a statement of the log as changes of tables.
+
+Sources: MySQL manual, "Data Definition Statements"; MariaDB manual, "SQL Statements & Structure", "Data Definition".
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from loader.model.table import TableName
+from loader.schema.alter import AlterReader
+from loader.schema.changes import (
+    VERSIONED,
+    Action,
+    Altered,
+    ChangeIndexes,
+    Created,
+    DropKey,
+    Dropped,
+    ModifyColumn,
+    Reload,
+    Renamed,
+    SchemaDefined,
+    SchemaDropped,
+    TableChange,
+    Truncated,
+    Unreadable,
+)
+from loader.schema.cursor import TokenCursor
+from loader.schema.definition import default_charset
+from loader.schema.lexer import Token, UnreadableError, tokens
+
+_OTHER_OBJECTS = {
+    "USER", "ROLE", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "SERVER", "TABLESPACE", "UNDO", "LOGFILE",
+    "INSTANCE", "RESOURCE", "PACKAGE", "SEQUENCE", "DEFINER", "REFERENCE", "LIBRARY",
+}  # fmt: skip
+_SCHEMA_OPTIONS = {"DEFAULT", "CHARACTER", "CHAR", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT", "UPGRADE"}
+_PAD_CHAR = 1 << 31
+_FAR = 8
+"""Tokens in which the kind of object must come."""
+
+
+def table_changes(
+    statement: str, database: str, sql_mode: int, mariadb: bool, *, folds: bool = False
+) -> tuple[TableChange, ...]:
+    """What a statement does to tables, in order; nothing, if it changes none as a whole.
+
+    Args:
+        statement: as the log has it.
+        database: the default database it was run with.
+        sql_mode: that it was run with, as the log has it.
+        mariadb: whether a MariaDB server ran it, not MySQL.
+        folds: whether names of tables and schemas are stored in lower case (lower_case_table_names).
+    """
+    try:
+        cursor = TokenCursor(inner_statement(tokens(statement, sql_mode, mariadb)), folds=folds)
+        return _Reader(cursor, database, sql_mode, mariadb).read()
+    except UnreadableError as error:
+        return (Unreadable(None, str(error)),)
+
+
+def inner_statement(found: list[Token]) -> list[Token]:
+    """The statement inside MariaDB's `SET STATEMENT variable = value FOR statement`; any other as it is."""
+    words = [token.word for token in found]
+    if words[:2] != ["SET", "STATEMENT"]:
+        return found
+    return found[words.index("FOR") + 1 :] if "FOR" in words else []
+
+
+class _Reader:
+    """One statement: the place in it, and how its server read it."""
+
+    def __init__(self, cursor: TokenCursor, database: str, sql_mode: int, mariadb: bool) -> None:
+        self.cursor = cursor
+        self.database = database
+        self.sql_mode = sql_mode
+        self.mariadb = mariadb
+
+    def read(self) -> tuple[TableChange, ...]:
+        cursor = self.cursor
+        verb = cursor.take_any("CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME")
+        if verb == "TRUNCATE":
+            cursor.take("TABLE")
+            return (Truncated(cursor.table(self.database)),)
+        if verb == "RENAME":
+            return () if cursor.sees("USER") else self._renamed()
+        if not verb:
+            raise cursor.unexpected("a statement that defines something")
+        before = self._words_before_the_object()
+        if cursor.take_any("DATABASE", "SCHEMA"):
+            return self._dropped_schema() if verb == "DROP" else self._defined_schema(verb)
+        if cursor.take("INDEX"):
+            return self._indexed(verb, before)
+        if cursor.take_any("TABLE", "TABLES"):
+            if "TEMPORARY" in before:
+                return ()
+            return {"CREATE": self._created, "ALTER": self._altered, "DROP": self._dropped}[verb](before)
+        return ()
+
+    def _words_before_the_object(self) -> set[str]:
+        """Words such as OR REPLACE; the kind of object comes next.
+
+        Raises:
+            UnreadableError: no kind that is known comes.
+        """
+        before: list[str] = []
+        while self.cursor.next.word not in {"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", *_OTHER_OBJECTS}:
+            if len(before) == _FAR or self.cursor.next.kind == "end":
+                raise self.cursor.unexpected("the kind of an object")
+            before.append(self.cursor.next.word)
+            self.cursor.at += 1
+        return set(before)
+
+    def _dropped_schema(self) -> tuple[TableChange, ...]:
+        self.cursor.take("IF", "EXISTS")
+        return (SchemaDropped(self.cursor.schema()),)
+
+    def _defined_schema(self, verb: str) -> tuple[TableChange, ...]:
+        cursor = self.cursor
+        missing = cursor.take("IF", "NOT", "EXISTS")
+        schema = self.database if cursor.next.word in _SCHEMA_OPTIONS else cursor.schema()
+        return (SchemaDefined(schema, default_charset(cursor.rest()), verb == "CREATE", missing),)
+
+    def _created(self, before: set[str]) -> tuple[TableChange, ...]:
+        cursor = self.cursor
+        missing = cursor.take("IF", "NOT", "EXISTS")
+        table = cursor.table(self.database)
+        like = cursor.table(self.database) if cursor.take("LIKE") or cursor.take("(", "LIKE") else None
+        if ("SYSTEM", "VERSIONING") in pairwise(token.word for token in cursor.rest()):
+            return (Unreadable(table, VERSIONED),)
+        defines = self._defined(table)
+        charset = default_charset(cursor.rest()) if defines is not None else ""
+        return (Created(table, missing, like, "REPLACE" in before, defines, charset),)
+
+    def _defined(self, table: TableName) -> tuple[Action, ...] | None:
+        """The columns and keys of CREATE TABLE, if they stand there all."""
+        cursor = self.cursor
+        if not cursor.take("(") or cursor.sees("SELECT") or "PERIOD" in {token.word for token in cursor.rest()}:
+            return None
+        try:
+            found = tuple(AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table).elements())
+        except UnreadableError:
+            return None
+        return None if {"SELECT", "AS"} & {token.word for token in cursor.rest()} else found
+
+    def _altered(self, before: set[str]) -> tuple[TableChange, ...]:
+        cursor = self.cursor
+        cursor.take("IF", "EXISTS")
+        table = cursor.table(self.database)
+        self._wait()
+        start, reader = cursor.at, AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table)
+        try:
+            actions = reader.read()
+        except UnreadableError as error:
+            # Another table can be named in what could not be read.
+            several = {"RENAME", "TABLE"} & {token.word for token in cursor.tokens[start:]}
+            return (Unreadable(None if several else table, str(error)),)
+        if "IGNORE" in before:
+            actions = (Reload("ALTER IGNORE may drop rows"), *actions)
+        if self.sql_mode & _PAD_CHAR and any(isinstance(action, ModifyColumn) for action in actions):
+            actions = (Reload("sql_mode PAD_CHAR_TO_FULL_LENGTH fills a CHAR that becomes another type"), *actions)
+        return (Altered(table, actions, reader.charset), *reader.others)
+
+    def _dropped(self, before: set[str]) -> tuple[TableChange, ...]:
+        cursor = self.cursor
+        cursor.take("IF", "EXISTS")
+        found = [cursor.table(self.database)]
+        while cursor.take(","):
+            found.append(cursor.table(self.database))
+        return tuple(map(Dropped, found))
+
+    def _renamed(self) -> tuple[TableChange, ...]:
+        cursor = self.cursor
+        if not cursor.take("TABLES"):
+            cursor.need("TABLE")
+        cursor.take("IF", "EXISTS")
+        found: list[TableChange] = []
+        while True:
+            old = cursor.table(self.database)
+            self._wait()
+            cursor.need("TO")
+            found.append(Renamed(old, cursor.table(self.database)))
+            if not cursor.take(","):
+                return tuple(found)
+
+    def _indexed(self, verb: str, before: set[str]) -> tuple[TableChange, ...]:
+        """CREATE or DROP INDEX: only a unique one can be the key of a table."""
+        cursor = self.cursor
+        if verb == "CREATE" and "UNIQUE" not in before:
+            return ()
+        _ = cursor.take("IF", "EXISTS") or cursor.take("IF", "NOT", "EXISTS")
+        name = cursor.name()
+        while not cursor.take("ON"):
+            cursor.name()
+        table = cursor.table(self.database)
+        return (Altered(table, (DropKey() if verb == "DROP" and name.upper() == "PRIMARY" else ChangeIndexes(),)),)
+
+    def _wait(self) -> None:
+        """MariaDB's time to wait for a lock."""
+        if self.cursor.take("WAIT"):
+            self.cursor.pop("number")
+        else:
+            self.cursor.take("NOWAIT")
+
+
+def tables_of(change: TableChange) -> tuple[TableName, ...]:
+    """The tables that a change names."""
+    match change:
+        case Renamed(old, new):
+            return old, new
+        case SchemaDropped() | SchemaDefined():
+            return ()
+    return (change.table,) if change.table else ()

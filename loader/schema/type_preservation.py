@@ -1,0 +1,114 @@
+"""Which changes of a column's type keep the values that there are: as staged text and in the column's Spark type.
+
+A type that becomes narrower keeps them where the server refuses, in strict mode, what does not fit; the warehouse keeps
+its wider type then. Sources: MySQL manual, "Server SQL Modes", "String Data Type Syntax"; and the servers themselves,
+asked for every pair of types by tests/integration/schema.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from loader.model.table import Column
+from loader.schema.changes import ColumnDefinition
+from loader.schema.constants import NotLoggedError
+from loader.typemap import spark_type, widened_type
+
+INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
+_TEXTS = {"tinytext": 1 << 8, "text": 1 << 16, "mediumtext": 1 << 24, "longtext": 1 << 32}
+_BLOBS = {"varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
+_BYTES = {"varchar": 1 << 16} | _TEXTS
+"""A bound of the bytes of a value."""
+
+_WIDEST = 4  # bytes of a character
+CHANGES_CHARACTERS = {"cp932", "tis620"}
+"""Character sets into which the servers convert some characters so that they come out as others."""
+
+_NOT_ASCII = {"", "ucs2", "utf16", "utf16le", "utf32"}
+"""Character sets, and the unknown one, in which ASCII has other bytes."""
+
+_NUMBERS = {("float", "float"), ("double", "double"), ("float", "double"), ("bit", "bit"), ("decimal", "decimal")}
+_SAME = {"date", "year", "time", "json", "geometry", "uuid", "inet4", "inet6"}
+_GROWING = {"datetime", "timestamp"}
+
+
+def max_kept_length(old: Column, new: ColumnDefinition) -> int | None:
+    """Check that a type change in strict mode keeps all values; return `ColumnOrigin.longest` for it.
+
+    Raises:
+        NotLoggedError: it does not, or may not.
+    """
+    after = as_column(new)
+    if new.generated or new.rounded:
+        raise NotLoggedError("its values are generated" if new.generated else f"{new.type} with a fixed scale rounds")
+    if old.type in {"char", *_BYTES} and new.type in {"char", *_BYTES}:
+        return _text_kept(old, new)
+    if not _kept(old, after):
+        raise NotLoggedError(f"{old} becomes {after}")
+    return None
+
+
+def fills_null_with_time(new: ColumnDefinition) -> bool:
+    """Whether a NULL becomes the time of the statement; strict mode refuses it in any other type that has no NULL."""
+    return new.type == "timestamp" and new.nullable is not True
+
+
+def keeps_labels(old: Column, charset: str) -> bool:
+    """Whether the bytes of its labels are the same texts in another character set."""
+    return not old.labels or ({old.charset, charset}.isdisjoint(_NOT_ASCII) and all(map(str.isascii, old.labels)))
+
+
+def as_column(new: ColumnDefinition) -> Column:
+    """The column of a definition; its character set is empty when the statement does not say it."""
+    labelled = new.type in {"enum", "set"}
+    text = labelled or new.type in {"char", *_BYTES}
+    return Column(new.name, new.type, new.unsigned, new.size, new.scale, new.charset if text else "", new.labels)
+
+
+def _kept(old: Column, new: Column) -> bool:
+    pair = old.type, new.type
+    if set(pair) <= INTEGERS or pair in _NUMBERS:
+        return old.scale == new.scale and _held(old, new)
+    if old.type in _BLOBS and new.type in _BLOBS:
+        return True
+    if old.type == "binary":
+        return new.type in _BLOBS or (new.type == "binary" and old.size == new.size)
+    if old.type == "enum":
+        return new.type in {"char", *_BYTES} or (new.type == "enum" and _labels_kept(old.labels, new.labels))
+    if pair == ("set", "set"):
+        # The text of a value lists them in the order of the type.
+        return [label for label in new.labels if label in old.labels] == list(old.labels)
+    if old.type != new.type:
+        return False
+    return (old.type in _SAME and old.size == new.size) or (old.type in _GROWING and old.size <= new.size)
+
+
+def _held(old: Column, new: Column) -> bool:
+    """Whether the warehouse has a type for the values of both."""
+    return widened_type(spark_type(old), spark_type(new)) is not None
+
+
+def _text_kept(old: Column, new: ColumnDefinition) -> int | None:
+    """Spaces at its end that do not fit are cut off a text even in strict mode; a CHAR has none."""
+    if new.type == "char" and old.type != "char":
+        raise NotLoggedError("CHAR loses the spaces at the end of a text")
+    if old.type == "char" or new.type == "longtext":
+        return None
+    if new.type == "varchar":
+        return new.length
+    return None if _BYTES[old.type] * _WIDEST <= _TEXTS[new.type] else (_TEXTS[new.type] - 1) // _WIDEST
+
+
+def _labels_kept(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    """Whether a label that is gone cannot have become another one, by its number or by a collation.
+
+    Otherwise strict mode refuses the change while a row has it.
+    """
+    gone = [label for label in old if label not in new]
+    shapes = {_shape(label) for label in new}
+    return all(label.isascii() and not label[:1].isdigit() and _shape(label) not in shapes for label in gone)
+
+
+def _shape(label: str) -> str:
+    """What no collation tells apart is the same here."""
+    return "".join(c for c in unicodedata.normalize("NFKD", label.casefold()) if c.isalnum())

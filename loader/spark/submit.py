@@ -1,0 +1,293 @@
+"""Starts the Spark jobs of the loader with spark-submit and brings back what they return or raise.
+
+`command` and `environment` are also what the Airflow operator runs; `run` does it from here and waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.errors import RetryableError, UsageError
+from loader.private_files import is_private, private_folder
+from loader.resources import cache_folder
+from loader.spark.job import rebuild
+
+_LOG = logging.getLogger(__name__)
+_TAIL = 60  # lines of a job's output that an error shows
+_WARM_JOB = Path(__file__).resolve().parents[1] / "materialise" / "jobs" / "warm_job.py"
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+class SparkSettings(BaseModel):
+    """Where jobs run. `jars` is a folder; `conf` is added to, and wins over, what the loader sets itself.
+
+    `hadoop_user` is whom HDFS takes the jobs for; empty for the user of the process.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    master: str = "local[*]"
+    conf: dict[str, str] = {}
+    jars: str
+    hadoop_user: str = ""
+
+    @property
+    def local(self) -> bool:
+        """Whether driver and executors are one process on this machine."""
+        return self.master == "local" or self.master.startswith("local[")
+
+    @property
+    def threads(self) -> int:
+        """Of the driver that do the work of executors; 0 where there are such."""
+        if not self.local:
+            return 0
+        found = re.match(r"local\[(\d+|\*)", self.master)
+        if not found:
+            return 1
+        return (os.cpu_count() or 1) if found[1] == "*" else int(found[1])
+
+
+class WarmSpec(BaseModel):
+    """What the job that `warm` runs is told: an empty folder to work in."""
+
+    folder: str
+
+
+def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: bool = False) -> list[str]:
+    """The argv of spark-submit for a job module; `short`: see `configuration`.
+
+    Raises:
+        UsageError: no pyspark beside this interpreter, or no jars in the folder.
+    """
+    argv = [str(_spark_home() / "bin" / "spark-submit"), "--master", settings.master]
+    argv += ["--name", f"loader-{job.parent.name if job.stem == 'job' else job.stem.removesuffix('_job')}"]
+    if not settings.local:
+        argv += ["--jars", ",".join(_jars(settings))]
+    for name, value in configuration(settings, short=short).items():
+        argv += ["--conf", f"{name}={value}"]
+    return [*argv, str(job), *arguments]
+
+
+def environment(settings: SparkSettings) -> dict[str, str]:
+    """What the environment of spark-submit must have on top of this process's own."""
+    variables = {"SPARK_HOME": str(_spark_home()), "PYSPARK_PYTHON": sys.executable}
+    if settings.hadoop_user:
+        variables["HADOOP_USER_NAME"] = settings.hadoop_user
+    if settings.local:
+        # Otherwise Spark listens on the first outer address of the machine.
+        variables |= {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return variables
+
+
+def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, str]:
+    """Spark's configuration, the settings' own entries last; `short`: for jobs that mostly end within seconds."""
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.speculation": "false",
+        # What is hidden in logs and pages of Spark: with its own words those for secrets of catalogs.
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|authorization|shared-key",
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.sql.session.timeZone": "UTC",
+        # What is kept is read twice and then let go: packing it takes longer than that.
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    }
+    if settings.local:
+        conf |= _local(settings, short=short)
+    joined = _JOINED if settings.local else {}
+    return conf | {name: value for name, value in settings.conf.items() if name not in joined}
+
+
+_FEW_CORES = 2
+_JOINED = {"spark.driver.extraJavaOptions": " ", "spark.driver.extraClassPath": ":"}
+
+
+def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
+    scratch = cache_folder() / "spark"  # not in a folder where anybody could have made it before
+    options = [f"-Dlog4j2.configurationFile={log_settings().as_uri()}", f"-Dderby.system.home={scratch}"]
+    options += _for_few_cores(settings, short=short)
+    archive = _archive(settings)
+    if archive is not None and _usable(archive):
+        # One that does not fit after all, or is damaged, costs a warning: the JVM then reads the classes itself.
+        options.append(f"-XX:SharedArchiveFile={archive}")
+    ours = {
+        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraClassPath": ":".join(_jars(settings)),
+    }
+    for name, separator in _JOINED.items():
+        if name in settings.conf:
+            ours[name] += separator + settings.conf[name]
+    return ours | {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Else any user of the machine may speak to the driver. With a local master Spark makes the secret itself.
+        "spark.authenticate": "true",
+        "spark.driver.memory": "2g",  # the driver is the executor too
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        # A delta is small: 200 partitions of nothing cost more than its work. AQE joins what is too small, and cuts
+        # nothing that is too large to be sorted in memory.
+        "spark.sql.shuffle.partitions": str(8 * settings.threads),
+    }
+
+
+def _for_few_cores(settings: SparkSettings, *, short: bool) -> list[str]:
+    """Options of the JVM where the threads of its collector and of its compilers have no core to themselves.
+
+    The optimising compiler pays off after a minute. Without it a delta of 100 MB of log takes three quarters of its
+    time, one of 1 GB the same.
+    """
+    if settings.threads > _FEW_CORES:
+        return []
+    chosen = re.search(r"-XX:\+Use\w+GC", settings.conf.get("spark.driver.extraJavaOptions", ""))
+    compiler = "-XX:TieredStopAtLevel=1" if short else "-XX:CompileThresholdScaling=3"
+    return [compiler, *([] if chosen else ["-XX:+UseSerialGC"])]
+
+
+def log_settings() -> Path:
+    """What Spark's driver logs on this machine, as a file of log4j2."""
+    return Path(__file__).resolve().parent / "log4j2.properties"
+
+
+def _spark_home() -> Path:
+    found = importlib.util.find_spec("pyspark")
+    if found is None or not found.submodule_search_locations:
+        raise UsageError("pyspark is not installed", hint="install binlog-loader[spark]")
+    return Path(found.submodule_search_locations[0])
+
+
+def _jars(settings: SparkSettings) -> list[str]:
+    jars = sorted(str(path) for path in Path(settings.jars).resolve().glob("*.jar"))
+    if not jars:
+        raise UsageError("the jars folder holds no jar", hint="resolve the jars first", folder=settings.jars)
+    return jars
+
+
+def java_program() -> Path | None:
+    """The Java that Spark starts: of $JAVA_HOME, else of the PATH; None where there is none."""
+    found = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    return Path(found) if found and Path(found).exists() else None
+
+
+def _archive(settings: SparkSettings) -> Path | None:
+    """Where the archive of the classes that jobs load lies for this Java, Spark and these jars; None without Java."""
+    java = java_program()
+    if java is None:
+        return None
+    home = java.resolve().parents[1]
+    release = home / "release"
+    parts = [str(home), release.read_text() if release.exists() else "", importlib.metadata.version("pyspark")]
+    parts += [str(_spark_home()), settings.conf.get("spark.driver.extraClassPath", "")]
+    parts += [f"{jar} {Path(jar).stat().st_size}" for jar in _jars(settings)]
+    name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return cache_folder() / "classes" / f"{name}.jsa"
+
+
+def _usable(archive: Path) -> bool:
+    """Whether it is there, and nobody else can have written what the JVM would run."""
+    return archive.exists() and is_private(archive.stat())
+
+
+def warm(settings: SparkSettings) -> Path | None:
+    """Make the class archive (AppCDS) that spares every later local job a third of its start, unless it is there.
+
+    It is made by a run of both materialisation jobs on a handful of rows in a folder of its own; that takes as long as
+    several jobs, so nothing does it unasked. Two at once make two, and the last one stays. About 200 MB.
+
+    Returns:
+        The archive; None where there is no use for one (no local master, or no Java).
+
+    Raises:
+        LoaderError: the run failed.
+    """
+    archive = _archive(settings) if settings.local else None
+    if archive is None or _usable(archive):
+        return archive
+    private_folder(archive.parent)
+    unfinished = archive.with_suffix(f".{uuid.uuid4().hex}")
+    ours = settings.conf.get("spark.driver.extraJavaOptions", "")
+    options = {"spark.driver.extraJavaOptions": f"{ours} -XX:ArchiveClassesAtExit={unfinished}".strip()}
+    try:
+        with tempfile.TemporaryDirectory(prefix="loader-warm-") as folder:
+            run(_WARM_JOB, WarmSpec(folder=folder), settings.model_copy(update={"conf": settings.conf | options}))
+        unfinished.chmod(0o600)
+        unfinished.replace(archive)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return archive
+
+
+def run(
+    job: Path,
+    spec: BaseModel,
+    settings: SparkSettings,
+    extra_env: Mapping[str, str] | None = None,
+    *,
+    short: bool = False,
+) -> dict[str, Any]:
+    """Run a job to its end and return its result; its output goes to the log at debug, line by line.
+
+    `short`: see `configuration`.
+
+    The driver must run on this machine (local, or deploy mode client): the result is a file here.
+
+    Raises:
+        LoaderError: what the job raised, of the same type.
+        RetryableError: the job ended without a result (killed, out of memory, no Java).
+    """
+    with tempfile.TemporaryDirectory(prefix="loader-job-") as folder:
+        spec_file, result_file = Path(folder, "spec.json"), Path(folder, "result.json")
+        spec_file.write_text(spec.model_dump_json(), encoding="utf-8")
+        argv = command(job, ["--spec", str(spec_file), "--result", str(result_file)], settings, short=short)
+        code, tail = _execute(argv, {**os.environ, **environment(settings), **(extra_env or {})})
+        if not result_file.exists():
+            raise RetryableError(
+                "the Spark job ended without a result",
+                why=f"exit code {code}; its last lines:\n" + "\n".join(tail),
+                hint="read the lines above; if it was short of memory, give it more spark.driver.memory",
+                job=job.stem,
+            )
+        result: dict[str, Any] = json.loads(result_file.read_bytes())
+    if result.get("error"):
+        raise rebuild(result["error"])
+    return result
+
+
+def _execute(argv: list[str], variables: dict[str, str]) -> tuple[int, deque[str]]:
+    """Exit code and last lines of a command; it and its children end with us when we are interrupted."""
+    tail: deque[str] = deque(maxlen=_TAIL)
+    with subprocess.Popen(
+        argv,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                tail.append(line.rstrip())
+                _LOG.debug("%s", tail[-1])
+            return process.wait(), tail
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise

@@ -1,0 +1,102 @@
+"""Log files of a server, and in the place of those that it has purged their copies in an archive.
+
+What an archive holds is proved, since a copy can be cut, or be of another server: its file must end as a server ends
+one, by a ROTATE or STOP event (the server's manual, "Binary Log Event Types"), and be begun by the server that is read.
+Each checksum is verified when it is walked, and the GTIDs before each file must be those that were read.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from loader.binlog.constants import HEADER, MAGIC, ROTATE
+from loader.binlog.format import HEAD_BYTES, read_format
+from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, GapError
+from loader.model.identity import Identity
+from loader.model.position import Interval
+from loader.transport.base import LogFile, Transport
+from loader.transport.pieces import read_exactly
+from loader.transport.segments import segments
+
+_STOP = 3
+_LAST_BYTES = 1024  # a ROTATE names the next file
+_SERVER_ID = slice(5, 9)
+
+
+class WithArchive:
+    """A transport, and an archive for the files that it does not have. `identity`: who must have written those."""
+
+    def __init__(self, primary: Transport, archive: Transport, identity: Identity | None) -> None:
+        self._primary = primary
+        self._archive = archive
+        self._server_id = identity.server_id if identity else None
+
+    def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
+        """See Transport."""
+        try:
+            return self._primary.segments(interval)
+        except GapError:
+            return segments(interval, self.size)
+
+    @contextmanager
+    def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:
+        """See Transport."""
+        where = self._primary if self._has(file) else self._archive
+        with where.open(file, start, stop) as log:
+            if where is self._archive:
+                self._check_server(log, file)
+            yield log
+
+    def size(self, file: str) -> int:
+        """See Transport.
+
+        Raises:
+            BinlogFormatError: the archive's copy is not whole.
+        """
+        try:
+            return self._primary.size(file)
+        except GapError:
+            size = self._archive.size(file)
+        with self._archive.open(file, len(MAGIC), size) as log:
+            self._check_server(log, file)
+            _check_end(log, file, size)
+        return size
+
+    def _has(self, file: str) -> bool:
+        try:
+            self._primary.size(file)
+        except GapError:
+            return False
+        return True
+
+    def _check_server(self, log: LogFile, file: str) -> None:
+        found = int.from_bytes(read_exactly(log, len(MAGIC), HEADER, file)[_SERVER_ID].tobytes(), "little")
+        if self._server_id not in {None, found}:
+            raise BinlogFormatError(
+                "the archive's log file was written by another server",
+                why=f"its first event is of server id {found}, not {self._server_id}",
+                hint=f"put the right file into the archive, or {LOAD_ALL_AGAIN}",
+                file=file,
+            )
+
+
+def _check_end(log: LogFile, file: str, size: int) -> None:
+    """Raise BinlogFormatError unless the last event is one that ends a file."""
+    checksum = read_format(read_exactly(log, 0, min(size, HEAD_BYTES), file).tobytes(), file).checksum
+    first = max(len(MAGIC), size - _LAST_BYTES)
+    tail = read_exactly(log, first, size - first, file).tobytes()
+    if not any(_ends(tail[at:], checksum) for at in range(len(tail) - HEADER + 1)):
+        raise BinlogFormatError(
+            "the archive's copy of a log file is not whole",
+            why="it does not end as a server ends a log file, by ROTATE or STOP",
+            hint="copy it again once the server has begun the next file",
+            file=file,
+        )
+
+
+def _ends(data: bytes, checksum: int) -> bool:
+    """Whether the bytes are one ROTATE or STOP event and nothing else."""
+    whole = data[4] in (ROTATE, _STOP) and int.from_bytes(data[9:13], "little") == len(data)
+    return whole and (not checksum or zlib.crc32(data[:-4]) == int.from_bytes(data[-4:], "little"))

@@ -1,0 +1,120 @@
+"""A connection that shows the password only to the server that it is meant for.
+
+PyMySQL does what a server asks of it: it sends the password in clear for some plug-ins, encrypts it with any key that
+the server sends, and some versions go on in clear where the server offers no TLS. This class refuses all three.
+"""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pymysql.connections import Connection
+from pymysql.constants import CLIENT
+
+from loader.errors import UsageError
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.driver import check_authentication
+
+_CHALLENGES = {"mysql_native_password", "client_ed25519", "caching_sha2_password", "sha256_password"}
+"""Plug-ins by which the password itself does not go over the wire; the last two may encrypt it by the server's key."""
+
+
+class GuardedConnection(Connection):  # type: ignore[misc]
+    """A connection to `address`, by TLS in the context `tls` if there is one. Other arguments are the driver's.
+
+    Raises:
+        UsageError: while connecting, when the server asks for more than the address allows.
+    """
+
+    def __init__(self, address: ServerAddress, tls: ssl.SSLContext | None, **options: Any) -> None:
+        check_authentication()
+        self._address = address
+        self._own_key = _read_key(address)
+        self._allowed = _Plugins(address, encrypted=tls is not None)
+        super().__init__(
+            host=address.host,
+            port=address.port,
+            user=address.user,
+            password=address.secret(),
+            ssl=tls,
+            ssl_disabled=tls is None,
+            auth_plugin_map=self._allowed,
+            **options,
+        )
+
+    @property
+    def server_public_key(self) -> bytes | None:
+        """The key by which the password is encrypted where there is no TLS."""
+        return self._key
+
+    @server_public_key.setter
+    def server_public_key(self, sent: bytes | None) -> None:
+        if sent and self._own_key and sent.split() != self._own_key.split():
+            raise self._refused("the server sent another public key than the one that is configured")
+        if sent and not self._own_key and not self._address.on_loopback:
+            raise self._refused("anybody in the network could have sent the key that is to encrypt the password")
+        self._key = self._own_key or sent
+
+    def _request_authentication(self) -> None:
+        if self.ssl and not self.server_capabilities & CLIENT.SSL:
+            raise UsageError(
+                "the server offers no TLS, which the source requires",
+                why="nothing was sent to it",
+                hint='set it up on the server (SHOW VARIABLES LIKE "ssl_%"), or write tls = "off" for this source',
+                source=self._address,
+            )
+        self._allowed.check(str(self._auth_plugin_name or "mysql_native_password"))
+        super()._request_authentication()
+
+    def _refused(self, why: str) -> UsageError:
+        return _refusal(self._address, why)
+
+
+class _Plugins(dict[str, Any]):
+    """What the driver asks whether it has a plug-in of its own: without TLS one that refuses all but challenges."""
+
+    def __init__(self, address: ServerAddress, *, encrypted: bool) -> None:
+        super().__init__()
+        self._address = address
+        self._encrypted = encrypted
+
+    def get(self, name: str | bytes, default: Any = None) -> Any:
+        """See dict; the driver asks for names of either type."""
+        plugin = name.decode("ascii", "replace") if isinstance(name, bytes) else name
+        return default if self._allows(plugin) else lambda _: self.check(plugin)
+
+    def __bool__(self) -> bool:
+        return True  # the driver takes another mapping for an empty one
+
+    def check(self, plugin: str) -> None:
+        """Raise UsageError unless the plug-in is allowed."""
+        if not self._allows(plugin):
+            self._refuse(plugin)
+
+    def _allows(self, plugin: str) -> bool:
+        return self._encrypted or plugin in _CHALLENGES
+
+    def _refuse(self, plugin: str) -> NoReturn:
+        raise _refusal(self._address, f"the server asks for {plugin}, which sends it in clear or nearly so")
+
+
+def _refusal(address: ServerAddress, why: str) -> UsageError:
+    return UsageError(
+        "the password is not sent to the server",
+        why=f"{why}, and the connection has no TLS",
+        hint="use TLS (tls_ca), or a user of caching_sha2_password with server_public_key, the server's public_key.pem",
+        source=address,
+    )
+
+
+def _read_key(address: ServerAddress) -> bytes | None:
+    if not address.server_public_key:
+        return None
+    try:
+        return Path(address.server_public_key).read_bytes()
+    except OSError as error:
+        raise UsageError(
+            "the server's public key cannot be read", why=str(error), key=address.server_public_key
+        ) from error

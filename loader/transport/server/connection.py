@@ -1,0 +1,167 @@
+"""A connection to the server, with its errors told apart: wrong credentials, no answer, a refusal."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import CR, ER
+
+from loader.binlog.crypto.encryption import MYSQL_HEADER
+from loader.errors import LoaderError, RetryableError, SourceUnavailable, UsageError
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.authentication import GuardedConnection
+from loader.transport.server.driver import check_driver
+from loader.transport.server.session import first_statement, set_variables
+
+_DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1142, 1698, 3118}
+_UNREACHABLE = {
+    CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_HANDSHAKE_ERR,
+    ER.CON_COUNT_ERROR, ER.SERVER_SHUTDOWN, ER.QUERY_INTERRUPTED, 1927, 3169,
+}  # fmt: skip
+
+_CHANGED = {ER.TABLE_DEF_CHANGED, ER.NO_SUCH_TABLE, ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK}
+
+_TIMEOUT_SECONDS = 10
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6, "TCP_USER_TIMEOUT": 90_000}
+"""A peer that is gone is noticed after 90 seconds, however long a statement may run (tcp(7))."""
+
+
+class AccessDenied(LoaderError):
+    """The server does not let the user in, or not do this."""
+
+
+@contextmanager
+def connected(address: ServerAddress, read_timeout: float | None = None) -> Iterator[Connection[Any]]:
+    """An open connection in utf8mb4 with the variables of loader.transport.server.session, closed at the end.
+
+    It is lost once the server says nothing for `read_timeout` seconds, by default those of the address, and once its
+    machine does not answer for 90 seconds.
+
+    Raises:
+        AccessDenied, SourceUnavailable, UsageError, RetryableError: also for statements run inside the block.
+    """
+    with server_errors(address):
+        connection = GuardedConnection(
+            address,
+            _tls(address),
+            defer_connect=True,
+            charset="utf8mb4",
+            autocommit=True,
+            local_infile=False,
+            read_timeout=read_timeout or address.read_timeout_seconds,
+            init_command=first_statement(),
+        )
+        try:
+            connection.connect(_socket(address))
+            check_driver(connection)
+            set_variables(connection)
+            yield connection
+        finally:
+            if connection.open:
+                connection.close()
+
+
+def _socket(address: ServerAddress) -> socket.socket:
+    """A connected socket that notices when its peer is gone."""
+    found = socket.create_connection((address.host, address.port), _TIMEOUT_SECONDS)
+    found.settimeout(None)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):  # not on every system
+            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return found
+
+
+def log_sizes(connection: Connection[Any]) -> dict[str, int]:
+    """The server's log files and the bytes of log in them, as positions count them, oldest first.
+
+    SHOW BINARY LOGS tells the size of the file, which has a header more where MySQL encrypted it (third column).
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOGS")
+        rows = [(str(name), int(size), rest[:1]) for name, size, *rest in cursor.fetchall()]
+    return {name: size - MYSQL_HEADER if encrypted == ["Yes"] else size for name, size, encrypted in rows}
+
+
+def _tls(address: ServerAddress) -> ssl.SSLContext | None:
+    """One context that verifies; PyMySQL's own TLS options do not. None without TLS."""
+    if not address.encrypted:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=address.tls_ca or None)
+    except OSError as error:
+        raise UsageError("the TLS authority cannot be read", why=str(error), key=address.tls_ca) from error
+    try:
+        if address.tls_cert:
+            context.load_cert_chain(address.tls_cert, address.tls_key or None, password=_no_passphrase)
+    except (OSError, ValueError) as error:
+        raise UsageError("the TLS certificate cannot be used", why=str(error), key=address.tls_cert) from error
+    return context
+
+
+def _no_passphrase() -> str:
+    """Instead of a question on the terminal."""
+    raise ValueError("its key is encrypted: give one that is not, readable by the loader's user alone")
+
+
+@contextmanager
+def server_errors(address: ServerAddress) -> Iterator[None]:
+    """Turn the driver's errors into the loader's."""
+    try:
+        yield
+    except pymysql.err.MySQLError as error:
+        raise _translated(error, address) from error
+    except OSError as error:
+        raise _unavailable(address, str(error)) from error
+    except Exception as error:
+        if not _raised_in_driver(error):
+            raise
+        raise LoaderError(
+            "the server sent what the driver cannot take",
+            why=f"{type(error).__name__}: {error}",
+            hint="check that the address is that of a MySQL or MariaDB server, with nothing between that changes bytes",
+            source=address,
+        ) from error
+
+
+def _raised_in_driver(error: Exception) -> bool:
+    """Whether the driver itself fell over a packet: it checks few of them."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == "pymysql"
+
+
+def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> LoaderError:
+    code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    why = str(error.args[-1]) if error.args else type(error).__name__
+    if code in _DENIED:
+        return AccessDenied(
+            "the server refused the user",
+            why=why,
+            hint="check user, password and grants (see sql/source/grants.sql)",
+            source=address,
+        )
+    if code in _UNREACHABLE or code == 0:
+        return _unavailable(address, why)
+    if code in _CHANGED:
+        return RetryableError(
+            "a table was altered, dropped or locked while it was read",
+            why=f"{code}: {why}",
+            hint="run again",
+            source=address,
+        )
+    return LoaderError("the server refused a statement", why=f"{code}: {why}", source=address)
+
+
+def _unavailable(address: ServerAddress, why: str) -> SourceUnavailable:
+    return SourceUnavailable(
+        "the server does not answer", why=why, hint="start it or mend the network, then run again", source=address
+    )

@@ -1,0 +1,103 @@
+"""Attempts at one load that race: the first plan, chunk and manifest stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loader.errors import GapError, LoaderError
+from loader.initial_load.chunk_task import load_chunk
+from loader.initial_load.documents import LoadPlan
+from loader.initial_load.loads import Loads, plan_key
+from loader.initial_load.planning import can_go_on, plan_load
+from loader.model.position import Position
+from loader.source.schemas import read_key
+from loader.store.registry import open_store
+from tests.conftest import StartServer
+from tests.integration.initial_load.loading import spec_of
+from tests.integration.initial_load.source_server import SourceServer
+
+pytestmark = pytest.mark.integration
+
+
+def begun(source: SourceServer, root: Path) -> tuple[Loads, LoadPlan]:
+    source.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 1), (3, 1)")
+    spec = spec_of(source, root, chunk_rows=2)
+    loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
+    with source.connected() as connection:
+        key = read_key(connection, source.name("t"))
+        assert key is not None
+        return loads, loads.begin(plan_load(connection, spec, source.name("t"), key))
+
+
+def test_a_chunk_read_twice_is_the_first(mysql: SourceServer, tmp_path: Path) -> None:
+    loads, plan = begun(mysql, tmp_path)
+    root = f"file://{tmp_path}"
+    first = load_chunk(mysql.address, root, plan_key(plan), "one", 0)
+    mysql.run("UPDATE t SET v = 2")
+    second = load_chunk(mysql.address, root, plan_key(plan), "one", 0)
+    assert second == first
+    assert loads.chunks(plan) == {0: first}
+    assert first.file is not None
+    lines = (tmp_path / first.file.key).read_bytes().splitlines()
+    assert [line.split(b",", 5)[5] for line in lines] == [b"1,1", b"2,1"]
+    assert lines[0].startswith(f"I,{plan.seqno},0,{plan.taken_at},,".encode())
+
+
+def test_the_plan_of_a_position_is_the_first(mysql: SourceServer, tmp_path: Path) -> None:
+    loads, plan = begun(mysql, tmp_path)
+    other = plan.model_copy(update={"bounds": ()})
+    assert loads.begin(other).bounds == plan.bounds == (("2",),)
+    found = loads.newest(plan.name, plan.seqno)
+    assert found is not None
+    assert found.canonical() == plan.canonical()
+    assert loads.newest(plan.name, plan.seqno + 1) is None
+
+
+def test_another_server_is_not_read(mysql: SourceServer, mariadb: SourceServer, tmp_path: Path) -> None:
+    _, plan = begun(mysql, tmp_path)
+    with pytest.raises(GapError):
+        load_chunk(mariadb.address, f"file://{tmp_path}", plan_key(plan), "one", 0)
+    assert not list(tmp_path.rglob("part-*"))
+
+
+def test_a_chunk_that_fails_leaves_nothing(mysql: SourceServer, tmp_path: Path) -> None:
+    loads, plan = begun(mysql, tmp_path)
+    mysql.run("ALTER TABLE t MODIFY v VARCHAR(9)")
+    with pytest.raises(LoaderError):
+        load_chunk(mysql.address, f"file://{tmp_path}", plan_key(plan), "one", 0)
+    mysql.run("DROP TABLE t")
+    with pytest.raises(LoaderError):
+        load_chunk(mysql.address, f"file://{tmp_path}", plan_key(plan), "one", 0)
+    assert loads.chunks(plan) == {}
+    assert not list(tmp_path.rglob("part-*"))
+
+
+def test_the_position_comes_before_the_first_read(source: SourceServer, tmp_path: Path) -> None:
+    before = source.log_end()
+    _, plan = begun(source, tmp_path)
+    assert before < Position.parse(plan.position) <= source.log_end()
+    assert plan.taken_at[4] == "-"
+    assert len(plan.taken_at) == len("2026-11-21 09:30:00.000000")
+
+
+def test_an_unfinished_load_of_an_altered_table_is_given_up(source: SourceServer, tmp_path: Path) -> None:
+    _, plan = begun(source, tmp_path)
+    with source.connected() as connection:
+        assert can_go_on(connection, plan)
+        source.run("INSERT INTO t VALUES (4, 4)")
+        assert can_go_on(connection, plan)
+        source.run("ALTER TABLE t ADD COLUMN w INT")
+        assert not can_go_on(connection, plan)
+
+
+def test_an_unfinished_load_whose_log_is_gone_is_given_up(fresh_server: StartServer, tmp_path: Path) -> None:
+    source = SourceServer(fresh_server("mysql"))
+    _, plan = begun(source, tmp_path)
+    source.run("FLUSH BINARY LOGS", f"PURGE BINARY LOGS TO '{source.log_end().file}'")
+    with source.connected() as connection:
+        assert can_go_on(connection, plan)
+    source.run(f"PURGE BINARY LOGS TO '{source.log_end().file}'")
+    with source.connected() as connection:
+        assert not can_go_on(connection, plan)

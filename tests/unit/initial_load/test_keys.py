@@ -1,0 +1,127 @@
+"""Bounds as conditions."""
+
+from __future__ import annotations
+
+import pytest
+
+from loader.errors import StagedDataError, UnsupportedError
+from loader.initial_load.chunks import chunk_query, selected
+from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
+from loader.initial_load.keys import between, fetched, literal, refuse_inexact
+from loader.model.identity import Identity
+from loader.model.table import Column, TableName, TableSchema
+
+NAME = Column("a`b", "varchar", charset="latin1")
+COLUMNS = (
+    Column("i", "int"),
+    NAME,
+    Column("e", "enum", charset="utf8mb4", labels=("x", "y", "z")),
+    Column("d", "datetime", size=3),
+    Column("x", "binary", size=3),
+    Column("s", "set", charset="utf8mb4", labels=tuple(f"s{n}" for n in range(60))),
+)
+
+
+def plan(*names: str, bounds: tuple[Bound, ...] = (), falling: str = "") -> LoadPlan:
+    schema = TableSchema(TableName("sh`op", "t"), COLUMNS, names)
+    return LoadPlan(
+        source="s",
+        generation="0001",
+        identity=Identity(kind="mysql", version="9", server_id=1),
+        position="binlog.000002:157",
+        shift=3,
+        taken_at="2026-11-21 09:30:00.000000",
+        table_schema=schema.as_dict(),
+        index="PRIMARY",
+        key=tuple(KeyColumn(name=name, descending=name == falling) for name in names),
+        bounds=bounds,
+        select=tuple(map(selected, COLUMNS)),
+    )
+
+
+def test_one_column() -> None:
+    assert between(plan("i"), None, None) == "TRUE"
+    assert between(plan("i"), ("-5",), None) == "(`i` > -5)"
+    assert between(plan("i"), None, ("7",)) == "(`i` <= 7)"
+    assert between(plan("i"), ("-5",), ("7",)) == "(`i` > -5) AND (`i` <= 7)"
+
+
+def test_more_columns() -> None:
+    two = plan("i", "a`b")
+    assert between(two, ("1", "41"), None) == "(`i` >= 1 AND (`i` > 1 OR (`i` = 1 AND (`a``b` > _latin1 X'41'))))"
+    assert between(two, None, ("1", "")) == "(`i` <= 1 AND (`i` < 1 OR (`i` = 1 AND (`a``b` <= _latin1 X''))))"
+    three = between(plan("i", "d", "x"), ("1", "2024-01-01 00:00:00.000", "00FF00"), None)
+    assert three == (
+        "(`i` >= 1 AND (`i` > 1 OR (`i` = 1 AND (`d` >= '2024-01-01 00:00:00.000' AND"
+        " (`d` > '2024-01-01 00:00:00.000' OR (`d` = '2024-01-01 00:00:00.000' AND (`x` > X'00FF00')))))))"
+    )
+
+
+def test_falling_columns() -> None:
+    mixed = plan("i", "d", falling="i")
+    assert between(mixed, ("1", "2024-01-01"), None) == (
+        "(`i` <= 1 AND (`i` < 1 OR (`i` = 1 AND (`d` > '2024-01-01'))))"
+    )
+    assert between(plan("i", falling="i"), None, ("1",)) == "(`i` >= 1)"
+
+
+def test_labels_are_listed_for_the_index() -> None:
+    assert between(plan("e"), ("1",), ("2",)) == "(`e` IN (2, 3)) AND (`e` IN (0, 1, 2))"
+    assert between(plan("e"), ("3",), None) == "(FALSE)"
+    assert between(plan("e", "i"), ("2", "9"), None) == "(`e` IN (2, 3) AND (`e` IN (3) OR (`e` = 2 AND (`i` > 9))))"
+
+
+def test_numbers_that_no_double_holds() -> None:
+    large = str(2**60 - 1)
+    assert between(plan("s", "i"), (large, "1"), None) == (
+        f"(CAST(`s` AS UNSIGNED) >= {large} AND (CAST(`s` AS UNSIGNED) > {large}"
+        f" OR (CAST(`s` AS UNSIGNED) = {large} AND (`i` > 1))))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("int", "1 OR 1"), ("int", ""), ("int", "1e5"), ("decimal", "1."), ("varchar", "41'"), ("binary", "GG"),
+        ("datetime", "2024' OR '"), ("time", ""), ("enum", "x"), ("year", "'2024'"), ("int", "1\n"),
+    ],
+)  # fmt: skip
+def test_a_damaged_bound_never_becomes_sql(kind: str, text: str) -> None:
+    with pytest.raises(StagedDataError):
+        literal(Column("c", kind), text)
+
+
+def test_what_is_fetched() -> None:
+    assert [fetched(column) for column in COLUMNS[:5]] == [
+        "CAST(`i` AS CHAR)", "HEX(`a``b`)", "CAST(CAST(`e` AS UNSIGNED) AS CHAR)", "CAST(`d` AS CHAR)", "HEX(`x`)",
+    ]  # fmt: skip
+
+
+def test_the_statement_of_a_chunk() -> None:
+    made = plan("i", bounds=(("5",), ("9",)))
+    assert [chunk_query(made, number).splitlines() for number in range(made.chunks)] == [
+        ["SELECT `i`, `a``b`, `e`, `d`, `x`, `s`", "FROM `sh``op`.`t` FORCE INDEX (`PRIMARY`)", f"WHERE {condition}"]
+        for condition in ("(`i` <= 5)", "(`i` > 5) AND (`i` <= 9)", "(`i` > 9)")
+    ]
+
+
+@pytest.mark.parametrize(
+    "select", [("`i`",), ("`i`", "`a``b`", "`e`", "`d`", "`x`", "(SELECT authentication_string FROM mysql.user)")]
+)
+def test_a_plan_in_the_store_reads_nothing_but_its_columns(select: tuple[str, ...]) -> None:
+    with pytest.raises(StagedDataError, match="reads other expressions"):
+        chunk_query(plan("i").model_copy(update={"select": select}), 0)
+
+
+def test_keys_that_cannot_be_compared() -> None:
+    for kind in ("float", "double"):
+        with pytest.raises(UnsupportedError):
+            refuse_inexact(TableName("s", "t"), [Column("a", "int"), Column("b", kind)])
+
+
+def test_a_plan_names_its_place() -> None:
+    made = plan("i")
+    assert made.seqno == 5_000_000_000_157
+    assert made.folder == "s/0001/load/sh!60op/t/00000005000000000157"
+    assert LoadPlan.read(made.canonical(), "plan.json").canonical() == made.canonical()
+    assert (made.chunks, made.chunk(0)) == (1, (None, None))
