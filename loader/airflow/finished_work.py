@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, result_of
-from loader.initial_load.run import staged_before
+from loader.initial_load.run import find_staged_loads
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.merge.load_notes import find_noted_loads
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
@@ -34,7 +34,7 @@ def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
     elif isinstance(job.spec, MaterialiseSpec):
         found = _published(job.spec)
     elif isinstance(job.spec, InitialLoadSpec):
-        found = staged_before(job.spec)
+        found = find_staged_loads(job.spec)
     elif isinstance(job.spec, LoadSpec) and not (named and job.spec.manifests):
         found = find_noted_loads(job.spec)
         if found and job.spec.manifests:
@@ -45,7 +45,7 @@ def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
 def _staged(spec: ExtractSpec) -> BacklogResult | None:
     chain = PlanChain(open_store(spec.staging_root), spec.source)
     extracts = []
-    for manifest in chain.following(spec.generation, spec.start_seqno):
+    for manifest in chain.manifests_from(spec.generation, spec.start_seqno):
         if manifest.left_out:
             return None  # what it left out may have been given since
         extracts.append(result_of(manifest, "already"))

@@ -203,11 +203,11 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
 def _extracted(job: Job, spark: SparkSettings) -> dict[str, Any]:
     """Extract in this process, by threads: where the driver is the executor, Spark would do nothing else."""
-    from loader.extract.backlog import staged_backlog
+    from loader.extract.backlog import stage_backlog
     from loader.extract.spec import ExtractSpec
     from loader.extract.workers import Threads
 
-    return staged_backlog(Threads(spark.threads), cast("ExtractSpec", job.spec)).model_dump(mode="json")
+    return stage_backlog(Threads(spark.threads), cast("ExtractSpec", job.spec)).model_dump(mode="json")
 
 
 def _ending(error: AirflowException | None) -> str:

@@ -179,7 +179,7 @@ def extract(
     session: Session = context.obj
     settings = session.settings(source)
     if again:
-        result = jobs.submit(pipeline.again_job(settings, again), settings, session.output.console)
+        result = jobs.submit(pipeline.reextract_job(settings, again), settings, session.output.console)
         _report_again(session.output, result)
         return
     if restore:

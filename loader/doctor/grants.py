@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 
 from loader.doctor.finding import Finding, error, ok, warning
 from loader.model.table import TableName
-from loader.source.schemas import quoted
+from loader.source.schemas import quote_name
 from loader.source.server_facts import query
 
 _GRANT = re.compile(
@@ -88,7 +88,7 @@ def missing(user: str, grants: Sequence[Grant], tables: Iterable[TableName]) -> 
     ]
     unread = [name for name in tables if not any(grant.selects(name) for grant in grants)]
     if unread:
-        schemas = dict.fromkeys(f"SELECT ON {quoted(name.schema)}.*" for name in unread)
+        schemas = dict.fromkeys(f"SELECT ON {quote_name(name.schema)}.*" for name in unread)
         what = f"{user} may not read {listed(map(str, unread))}"
         found.append(error("grants", what, "; ".join(cure.format(schema) for schema in schemas)))
     return found or ok("grants", f"{user} has all it needs")

@@ -7,9 +7,9 @@ from loader.doctor.finding import Finding, examine, ok, warning
 from loader.doctor.server import server_findings
 from loader.model.identity import Identity
 from loader.pipeline import chain_of
-from loader.pipeline.failover import prove
+from loader.pipeline.failover import check_continuity
 from loader.pipeline.quarantine_release import quarantines_of
-from loader.pipeline.retention import needed_from
+from loader.pipeline.retention import oldest_needed_position
 from loader.reader.uri import resolve, server_of
 from loader.settings import SourceSettings
 from loader.source.continuity import AnotherServer, LogRenamed
@@ -70,7 +70,7 @@ def continues(settings: SourceSettings) -> Finding:
         return ok("chain", "nothing was loaded from this source yet")
     known = chain.newest_checkpoint(generation)
     try:
-        prove(settings, generation, known)
+        check_continuity(settings, generation, known)
     except (AnotherServer, LogRenamed) as other:
         if not known.gtids:
             raise
@@ -95,4 +95,4 @@ def _needed(settings: SourceSettings, identity: Identity) -> str:
     generation = chain.generation()
     if generation is None or not generation.identity.same_server(identity):
         return ""
-    return needed_from(chain, generation).file
+    return oldest_needed_position(chain, generation).file

@@ -18,7 +18,7 @@ from loader.source.retention import Runway, read_runway
 from loader.source.schemas import find_tables
 from loader.source.server_facts import check_version, log_end, log_filters, query, read_identity
 from loader.staging.documents import TableFilter
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.transport.base import Transport
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected, server_errors
@@ -87,7 +87,7 @@ def _of_tables(
     markers: frozenset[TableName],
     asked: Mapping[str, str],
 ) -> list[Check]:
-    captured = find_tables(connection, Captured(wanted))
+    captured = find_tables(connection, CapturedTables(wanted))
     logged = [*captured, *sorted(markers)]
     user, granted = grants.read_grants(connection)
     checks: list[Check] = [

@@ -12,7 +12,7 @@ from loader.doctor.finding import Finding, error, of_error, ok, warning
 from loader.doctor.grants import listed
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
-from loader.source.schemas import quoted, read_schemas
+from loader.source.schemas import quote_name, read_schemas
 from loader.source.server_facts import query
 from loader.staging.documents import TableFilter
 
@@ -67,7 +67,7 @@ def cascades(connection: Connection[Any], tables: Sequence[TableName], variables
 
 def _declared(connection: Connection[Any], name: TableName) -> str:
     """CREATE TABLE: unlike information_schema, MariaDB shows it to who may only read the table."""
-    return str(query(connection, f"SHOW CREATE TABLE {quoted(name.schema)}.{quoted(name.table)}")[0][1])
+    return str(query(connection, f"SHOW CREATE TABLE {quote_name(name.schema)}.{quote_name(name.table)}")[0][1])
 
 
 def markers(wanted: Collection[TableName], seen: Collection[TableName]) -> list[Finding]:

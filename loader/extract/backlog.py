@@ -39,7 +39,7 @@ def extract_backlog(workers: Workers, spec: ExtractSpec) -> tuple[list[ExtractRe
     return extracts, None
 
 
-def staged_backlog(workers: Workers, spec: ExtractSpec) -> BacklogResult:
+def stage_backlog(workers: Workers, spec: ExtractSpec) -> BacklogResult:
     """The same as one report.
 
     Raises:

@@ -6,7 +6,7 @@ from loader.binlog.table_registry import TableRegistry
 from loader.errors import BinlogFormatError
 from loader.extract.gtids.marks import GtidTally, gtid_set, mark_of
 from loader.extract.log_ranges import whole_segment
-from loader.extract.windows import windows
+from loader.extract.windows import read_windows
 from loader.model.gtid import joined
 from loader.model.position import Position
 from loader.reader.files.file_header import head_of
@@ -15,7 +15,7 @@ from loader.staging.chain import Checkpoint
 from loader.transport.base import Transport
 
 
-def checkpoint_at(transport: Transport, position: Position, size: int) -> Checkpoint:
+def read_checkpoint(transport: Transport, position: Position, size: int) -> Checkpoint:
     """The GTID set and the mark of a position, from its log file, which has so many bytes.
 
     Raises:
@@ -30,7 +30,7 @@ def checkpoint_at(transport: Transport, position: Position, size: int) -> Checkp
         if stop > FIRST:
             span = whole_segment(position.file, position.lognum, FIRST, stop, stop)
             registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb)
-            for window in windows(log, span, registry, stop):
+            for window in read_windows(log, span, registry, stop):
                 if not window.more:
                     tally.add(log, window, FIRST, stop)
         mark, before = tally.mark(log), head_of(log, known).before
@@ -38,7 +38,7 @@ def checkpoint_at(transport: Transport, position: Position, size: int) -> Checkp
     return Checkpoint(position, str(joined(str(before or ""), seen)), mark)
 
 
-def changed(transport: Transport, checkpoint: Checkpoint) -> str:
+def find_log_difference(transport: Transport, checkpoint: Checkpoint) -> str:
     """In what the log before a checkpoint is another one than it was; empty: it is the same.
 
     Raises:

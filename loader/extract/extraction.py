@@ -9,20 +9,20 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from loader.errors import UsageError
-from loader.extract.checkpoint import changed
+from loader.extract.checkpoint import find_log_difference
 from loader.extract.interval_schemas import IntervalSchemas
 from loader.extract.log_ranges import LogRange, whole_segment
-from loader.extract.manifest_writer import manifest_of
+from loader.extract.manifest_writer import build_manifest
 from loader.extract.range_result import RangeResult
-from loader.extract.repair.backfill import fill, pieces
-from loader.extract.repair.reextract import AgainResult, compared, together
-from loader.extract.repair.restore import lost_of, put_back
+from loader.extract.repair.backfill import backfill, plans_and_manifests
+from loader.extract.repair.reextract import ReextractResult, combine_results, compare_manifests
+from loader.extract.repair.restore import find_lost_files, restore_files
 from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
 from loader.extract.workers import Workers
-from loader.extract.xa.outcomes import releases_of, settled_of
+from loader.extract.xa.outcomes import plan_releases, settle_groups
 from loader.extract.xa.prepared_groups import Release
 from loader.model.table import NOTHING_TOLD, TableName, Versions
-from loader.source.continuity import replaced
+from loader.source.continuity import log_replaced_error
 from loader.spark.job import carried
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Plan
@@ -50,9 +50,9 @@ def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     attempt = partial(_attempted, workers, chain, spec, spec.staging_root)
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
-        some = existing.left_out and fill(chain, spec.generation, spec.start_seqno, attempt)
+        some = existing.left_out and backfill(chain, spec.generation, spec.start_seqno, attempt)
         return result_of(chain.manifest(spec.generation, spec.start_seqno) or existing, "staged" if some else "already")
-    chain.check_counts(spec.generation, plan.stop_seqno)
+    chain.check_not_superseded(spec.generation, plan.stop_seqno)
     given = SchemaStore(chain.store, spec.source).given_keys(spec.generation, plan.start_seqno, plan.stop_seqno)
     mine = attempt(plan, given)
     published = chain.publish(mine)
@@ -60,7 +60,7 @@ def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     return result_of(published, "staged" if own else "already")
 
 
-def again(workers: Workers, spec: ExtractSpec) -> AgainResult:
+def reextract(workers: Workers, spec: ExtractSpec) -> ReextractResult:
     """Extract a staged interval again without keeping a byte, and compare with what its manifest says.
 
     Raises:
@@ -68,7 +68,7 @@ def again(workers: Workers, spec: ExtractSpec) -> AgainResult:
     """
     chain, staged = _staged(spec)
     attempt = partial(_attempted, workers, chain, spec, "")
-    return together([compared(published, attempt(plan, published.given)) for plan, published in staged])
+    return combine_results([compare_manifests(published, attempt(plan, published.given)) for plan, published in staged])
 
 
 def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
@@ -80,9 +80,9 @@ def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
     chain, staged = _staged(spec)
     store, files = open_store(spec.staging_root), 0
     for plan, published in staged:
-        if lost := lost_of(store, published):
-            again = _attempted(workers, chain, spec, spec.staging_root, plan, published.given)
-            put_back(store, published, again, lost)
+        if lost := find_lost_files(store, published):
+            repeated = _attempted(workers, chain, spec, spec.staging_root, plan, published.given)
+            restore_files(store, published, repeated, lost)
             files += len(lost)
     return RestoreResult(start_seqno=spec.start_seqno, files=files)
 
@@ -90,14 +90,14 @@ def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
 def _staged(spec: ExtractSpec) -> tuple[PlanChain, list[tuple[Plan, Manifest]]]:
     chain = PlanChain(open_store(spec.staging_root), spec.source)
     plan = chain.require_plan(spec.generation, spec.start_seqno)
-    published = chain.extracted(spec.generation, spec.start_seqno)
+    published = chain.extracted_manifest(spec.generation, spec.start_seqno)
     if published is None:
         raise UsageError(
             "the interval is not staged, so there is nothing to compare with",
             hint=f"loader extract --interval {spec.start_seqno}",
             interval=spec.start_seqno,
         )
-    return chain, pieces(chain, plan, published)
+    return chain, plans_and_manifests(chain, plan, published)
 
 
 def _attempted(
@@ -107,10 +107,10 @@ def _attempted(
     before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
     transport = spec.transport
     segments = transport.open().segments(plan.interval)  # before `changed`: a log that is cut here looks replaced
-    if difference := changed(transport.open(), before):
-        raise replaced(before.position, difference)
+    if difference := find_log_difference(transport.open(), before):
+        raise log_replaced_error(before.position, difference)
     tasks = _Tasks(workers, plan, transport, root)
-    ranges = ranges_of(plan, transport, workers.count)
+    ranges = split_interval(plan, transport, workers.count)
     schemas = IntervalSchemas(SchemaStore(chain.store, spec.source), plan, before, given)
     results = [] if before.nameless else tasks.extract(ranges)
     nameless = before.nameless or any(result.nameless for result in results)
@@ -122,13 +122,13 @@ def _attempted(
     elif untold := schemas.untold(results):
         tasks = tasks.told(untold)
         results = tasks.extract(ranges)
-    settled = settled_of(plan, before.held, transport.open(), results)
+    settled = settle_groups(plan, before.held, transport.open(), results)
     released = []
-    if held := releases_of(plan, settled):
+    if held := plan_releases(plan, settled):
         # Which tables are in them nobody has seen: they can have been prepared in any interval before.
         released = replace(tasks, versions=schemas.every(results)).release(held)
     after = schemas.after(results, released, nameless=nameless, keep=bool(root))
-    return manifest_of(plan, before, segments, results, settled, released, after)
+    return build_manifest(plan, before, segments, results, settled, released, after)
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class _Tasks:
         return self.workers.each(task, pieces)
 
 
-def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
+def split_interval(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
     """The interval's ranges: one per log file over the network or on S3, of whole parts for files at hand."""
     source = transport.open()
     found: list[LogRange] = []
@@ -189,11 +189,11 @@ def ranges_of(plan: Plan, transport: TransportSettings, pieces: int) -> list[Log
 
 def _split(segment: LogRange, plan: Plan, source: Transport, pieces: int) -> list[LogRange]:
     # The codec compiles or loads its kernels on import; a driver that does not split has no use for them.
-    from loader.extract.range_cutting import cut
+    from loader.extract.range_cutting import cut_segment
     from loader.reader.files.log_walk import log_bytes
 
     with source.open(segment.file, segment.read_from, segment.read_to) as log:
-        return list(cut(log_bytes(log, segment.file), segment, plan.part_bytes, pieces))
+        return list(cut_segment(log_bytes(log, segment.file), segment, plan.part_bytes, pieces))
 
 
 def _extract_range(extractor: RangeExtractor, span: LogRange) -> RangeResult:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from loader.binlog.events.statement import LogStatement
-from loader.extract.ddl.barriers import in_order
+from loader.extract.ddl.barriers import sort_statements
 from loader.extract.range_result import RangeResult
 from loader.model.table import Column, SchemaVersion, TableName, TableSchema, Versions, logged_as
 from loader.schema.changes import SchemaDropped, TableChange, Unreadable
@@ -163,7 +163,7 @@ def _give(history: SchemaHistory, given: GivenSchema) -> None:
 
 def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:
     """Of all statements those that define something, in the order of the log."""
-    ordered = in_order(one for some in statements for one in some if _DEFINES.search(one.text))
+    ordered = sort_statements(one for some in statements for one in some if _DEFINES.search(one.text))
     read = (_Statement(one, schema_changes(one.text, one.database, one.sql_mode, one.mariadb)) for one in ordered)
     return [one for one in read if one.changes]
 

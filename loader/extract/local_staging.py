@@ -21,11 +21,11 @@ from loader.binlog import walk as w
 from loader.errors import UsageError
 from loader.extract.allocator import keep_memory
 from loader.extract.log_ranges import LogRange, whole_segment
-from loader.extract.range_cutting import cut
+from loader.extract.range_cutting import cut_segment
 from loader.extract.range_result import RangeResult
 from loader.extract.range_task import RangeExtractor
-from loader.extract.xa.outcomes import releases_of, settled_of
-from loader.extract.xa.prepared_groups import unknown
+from loader.extract.xa.outcomes import plan_releases, settle_groups
+from loader.extract.xa.prepared_groups import missing_rows_error
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.reader.files.index_transport import ListedTransport
@@ -91,7 +91,7 @@ def count(
     return _extracted(files, segments, NoStore(), wanted, progress)
 
 
-def report(results: Sequence[RangeResult]) -> dict[str, Any]:
+def count_records(results: Sequence[RangeResult]) -> dict[str, Any]:
     """Records and bytes by table, in the order of names, and how many statements stand between them."""
     tables: dict[str, dict[str, Any]] = {}
     for file in (file for result in results for file in result.files):
@@ -131,10 +131,10 @@ def _extracted(
                     pending.append((span, pool.submit(extractor.extract, span)))
                     collect(2 * wanted.threads)
             collect(0)
-            settled = settled_of(plan, (), ListedTransport(files), results)
+            settled = settle_groups(plan, (), ListedTransport(files), results)
             if settled.lost:
-                raise unknown(settled.lost[0])
-            results += pool.map(extractor.release, releases_of(plan, settled))
+                raise missing_rows_error(settled.lost[0])
+            results += pool.map(extractor.release, plan_releases(plan, settled))
         finally:
             pool.shutdown(cancel_futures=True)
     return results
@@ -163,7 +163,7 @@ def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) 
         yield whole
         return
     with opened(files, file) as log:
-        yield from cut(log, whole, wanted.part_bytes, wanted.threads)
+        yield from cut_segment(log, whole, wanted.part_bytes, wanted.threads)
 
 
 class _Extractor(RangeExtractor):

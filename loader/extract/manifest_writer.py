@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from loader import __version__
 from loader.errors import LOAD_ALL_AGAIN, DataError, GapError
-from loader.extract.accounting.balance import balance_of
-from loader.extract.ddl.barriers import judge
+from loader.extract.accounting.balance import close_balance
+from loader.extract.ddl.barriers import find_barriers
 from loader.extract.gtids.marks import gtid_set
 from loader.extract.interval_schemas import NO_SCHEMAS, SchemasAfter
 from loader.extract.range_result import RangeResult
-from loader.extract.repair.incomplete_tables import firsts
+from loader.extract.repair.incomplete_tables import first_per_table
 from loader.extract.xa.prepared_groups import NO_GROUPS, Settled, as_statement
 from loader.model.gtid import GtidSet, MysqlGtidSet, joined, lacking, parse_gtid_set
 from loader.model.moment import moment
@@ -20,7 +20,7 @@ from loader.staging.documents import Manifest, Mark, Plan
 from loader.transport.base import Segment
 
 
-def manifest_of(
+def build_manifest(
     plan: Plan,
     before: Checkpoint,
     segments: Sequence[Segment],
@@ -50,16 +50,18 @@ def manifest_of(
         stop_seqno=plan.stop_seqno,
         files=tuple(files),
         schemas={key: schemas[key].as_dict() for key in sorted(schemas)},
-        barriers=judge([*(s for result in staged for s in result.statements), *map(as_statement, settled.lost)], plan),
+        barriers=find_barriers(
+            [*(s for result in staged for s in result.statements), *map(as_statement, settled.lost)], plan
+        ),
         held=settled.held,
-        balance=balance_of(plan, segments, results, released),
+        balance=close_balance(plan, segments, results, released),
         gtids=_gtids(plan, before, results),
         mark=_mark(plan, before, results),
         committed_at=_committed_at(results),
         schemas_after=after.digest,
         nameless=after.nameless,
         given=after.given,
-        left_out=firsts(one for result in staged for one in result.left_out.values()),
+        left_out=first_per_table(one for result in staged for one in result.left_out.values()),
         loader_version=__version__,
     )
 

@@ -14,7 +14,7 @@ LOOK = 256 * 1024
 """Bytes before the end of a part that are looked at first; more where no transaction begins there."""
 
 
-def cut(log: LogBytes, rest: LogRange, part_bytes: int, pieces: int) -> Iterator[LogRange]:
+def cut_segment(log: LogBytes, rest: LogRange, part_bytes: int, pieces: int) -> Iterator[LogRange]:
     """The segment `rest` in ranges that are read from a GTID event to another, a part each where transactions allow it.
 
     Parts that one transaction reaches over come as at most `pieces` ranges, each of which walks all of it. A log

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from loader.binlog.events.statement import LogStatement
 from loader.extract.xa_events import XaEvent
 from loader.model.table import TableName, TableSchema
-from loader.staging.documents import LeftOut, Mark, StagedFile
+from loader.staging.documents import IncompleteTable, Mark, StagedFile
 
 Part = tuple[str, int, int]
 """GTIDs of one source (`uuid`, `uuid:tag`, or `domain-server` of MariaDB): first and last of an unbroken run."""
@@ -44,5 +44,5 @@ class RangeResult:
     row_events_skipped: dict[str, int] = field(default_factory=dict)
     bytes_cut_off: int = 0
     bytes_torn: int = 0
-    left_out: dict[TableName, LeftOut] = field(default_factory=dict)
+    left_out: dict[TableName, IncompleteTable] = field(default_factory=dict)
     nameless: set[TableName] = field(default_factory=set)

@@ -16,21 +16,21 @@ from loader.binlog.index import error_place
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import BinlogFormatError
-from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE, account, skip
+from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE, count_events, count_skipped
 from loader.extract.gtids.marks import GtidTally
-from loader.extract.gtids.skipped_transactions import Skipping
+from loader.extract.gtids.skipped_transactions import SkipRule
 from loader.extract.log_ranges import LogRange, whole_segment
 from loader.extract.range_result import RangeResult
-from loader.extract.repair.incomplete_tables import left_out
+from loader.extract.repair.incomplete_tables import find_incomplete_tables
 from loader.extract.window_notes import Notes
-from loader.extract.windows import Window, counted, windows
+from loader.extract.windows import Window, counted_bytes, read_windows
 from loader.extract.xa.prepared_groups import Release
 from loader.model.table import NOTHING_TOLD, SchemaVersion, TableName, Versions
 from loader.reader.files.file_header import head_of
 from loader.reader.files.log_files import lognum_of
 from loader.reader.files.log_walk import FIRST, LogBytes, log_bytes
 from loader.staging.documents import Plan
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.staging.layout import interval_folder
 from loader.staging.parts import PartWriter
 from loader.store.base import Store
@@ -58,7 +58,7 @@ class RangeExtractor:
         self._transport = transport
         self._store = store
         self._versions = versions
-        self._skipping = Skipping(plan)
+        self._skipping = SkipRule(plan)
         self._folder = interval_folder(plan.source, plan.generation, plan.start_seqno)
 
     def extract(self, span: LogRange) -> RangeResult:
@@ -69,7 +69,7 @@ class RangeExtractor:
         """
         plan = self._plan
         result = RangeResult(file=span.file)
-        mine = counted(span, plan.part_bytes)
+        mine = counted_bytes(span, plan.part_bytes)
         with self._transport.open(span.file, span.read_from, span.read_to) as file:
             log = log_bytes(file, span.file)
             stager = self._stager(span, log.form)
@@ -77,10 +77,10 @@ class RangeExtractor:
             notes = self._notes(log, span, stager.registry)
             with _Parts(stager, self._writer, result) as parts:
                 cut_off = self._cut_off(span, log.form, result)
-                for window in windows(log, span, stager.registry, plan.part_bytes, cut_off):
+                for window in read_windows(log, span, stager.registry, plan.part_bytes, cut_off):
                     why = self._skipping.of(log, window.index.transactions)
                     timing = stager.timing(window.index.transactions)
-                    rows = self._read(result, stager, self._chosen(account(result, window, why, mine)), timing)
+                    rows = self._read(result, stager, self._chosen(count_events(result, window, why, mine)), timing)
                     result.row_events_staged += len(rows)
                     if not window.more:
                         tally.add(log, window, *mine)
@@ -103,7 +103,7 @@ class RangeExtractor:
             LoaderError: as `extract`.
         """
         result = RangeResult(file=span.file)
-        mine = counted(span, self._plan.part_bytes)
+        mine = counted_bytes(span, self._plan.part_bytes)
 
         def met(name: TableName) -> Sequence[SchemaVersion]:
             result.nameless.add(name)
@@ -114,7 +114,7 @@ class RangeExtractor:
             registry = self._registry(log.form, met)
             cut_off = self._cut_off(span, log.form, result)
             notes = self._notes(log, span, registry)
-            for window in windows(log, span, registry, self._plan.part_bytes, cut_off):
+            for window in read_windows(log, span, registry, self._plan.part_bytes, cut_off):
                 why = self._skipping.of(log, window.index.transactions)
                 found = notes.of(window, why, mine)
                 result.statements += [note for note in found if isinstance(note, LogStatement)]
@@ -137,7 +137,7 @@ class RangeExtractor:
             notes = self._notes(log, span, stager.registry)
             with _Parts(stager, self._writer, result) as parts:
                 parts.begin(f"{span.lognum:06d}-xa-{first:012d}")
-                for window in windows(log, span, stager.registry, self._plan.part_bytes):
+                for window in read_windows(log, span, stager.registry, self._plan.part_bytes):
                     timing, chosen = _released(window, run)
                     missing.difference_update(timing.begins[timing.seqnos > 0].tolist())
                     rows = self._read(result, stager, self._chosen(chosen), timing)
@@ -159,15 +159,15 @@ class RangeExtractor:
         known: NDArray[np.bool_] = rows[:, w.R_TABLE] != w.UNSTAGED
         if known.all():
             return rows
-        skip(result, LEFT_OUT, int((~known).sum()))
+        count_skipped(result, LEFT_OUT, int((~known).sum()))
         return rows[known]
 
     def _leave_out(self, result: RangeResult, stager: Stager) -> None:
         """Note the tables of which rows are not staged, and count those that the stager left out."""
-        result.left_out = left_out(self._plan, result.file, stager.registry.unstaged)
+        result.left_out = find_incomplete_tables(self._plan, result.file, stager.registry.unstaged)
         if stager.left_out:
             result.row_events_staged -= stager.left_out
-            skip(result, UNREADABLE, stager.left_out)
+            count_skipped(result, UNREADABLE, stager.left_out)
 
     def _notes(self, log: LogBytes, span: LogRange, registry: TableRegistry) -> Notes:
         return Notes(log, span, registry, (span.lognum + self._plan.shift) * 10**12)
@@ -180,7 +180,7 @@ class RangeExtractor:
     def _registry(self, form: LogFormat, versions: _VersionsOf, untold: _VersionsOf = lambda _: ()) -> TableRegistry:
         plan = self._plan
         return TableRegistry(
-            Captured(plan.tables),
+            CapturedTables(plan.tables),
             mariadb=form.mariadb,
             known=plan.known().get,
             versions=versions,
@@ -199,7 +199,7 @@ class RangeExtractor:
         """
         if not form.mariadb or span.file == self._plan.interval.stop.file:
             return None
-        first, end = counted(span, self._plan.part_bytes)
+        first, end = counted_bytes(span, self._plan.part_bytes)
 
         def note(place: int, torn: int) -> None:
             if self._transport.size(span.file) != span.read_to:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from loader.model.identity import Identity
-from loader.staging.documents import LeftOut, Manifest
+from loader.staging.documents import IncompleteTable, Manifest
 from loader.transport.base import Transport
 from loader.transport.keys import NO_KEYS, KeyFiles
 from loader.transport.server.address import ServerAddress
@@ -138,7 +138,7 @@ class ExtractResult(BaseModel):
     start_seqno: int
     stop_seqno: int
     tables: tuple[TableRows, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[IncompleteTable, ...] = ()
     bytes: int
     events: int
 

@@ -15,7 +15,7 @@ from loader.binlog.index import error_place
 from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.skipped_transactions import KEPT, READ_BEFORE
 from loader.extract.log_ranges import LogRange
-from loader.extract.windows import Window, tables_beside
+from loader.extract.windows import Window, tables_in_transaction
 from loader.extract.xa_events import Decided, Prepared, XaEvent
 from loader.reader.files.log_walk import LogBytes
 from loader.schema.statements import Kind, effect
@@ -105,7 +105,7 @@ class Notes:
             beside,
             query.server_charset,
             skipped,
-            tables_beside(self.log, self.span, self.registry, window, number) if undone else (),
+            tables_in_transaction(self.log, self.span, self.registry, window, number) if undone else (),
         )
 
     def _rolled_back(self, window: Window, why: w.Ints, mine: tuple[int, int]) -> Iterator[LogStatement]:
@@ -114,7 +114,7 @@ class Notes:
         for number in np.flatnonzero((transactions[:, w.T_OUTCOME] == w.ROLLED_BACK) & (why == KEPT)).tolist():
             start, end = (int(field) for field in transactions[number, [w.T_START, w.T_END]])
             if mine[0] <= start < mine[1] and _has_rows(window, number):
-                tables = tables_beside(self.log, self.span, self.registry, window, number)
+                tables = tables_in_transaction(self.log, self.span, self.registry, window, number)
                 place, mariadb = f"{self.log.name}:{start}", self.log.form.mariadb
                 yield LogStatement(end + self.unit, place, "", ROLLED_BACK, 0, mariadb, bool(tables), row_tables=tables)
 

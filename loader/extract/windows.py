@@ -72,12 +72,12 @@ class Window:
         return log.block(offset, size).tobytes()
 
 
-def counted(span: LogRange, part_bytes: int) -> tuple[int, int]:
+def counted_bytes(span: LogRange, part_bytes: int) -> tuple[int, int]:
     """The bytes whose events this range accounts for."""
     return span.first_part * part_bytes, span.end_part * part_bytes
 
 
-def windows(
+def read_windows(
     log: LogBytes,
     span: LogRange,
     registry: TableRegistry,
@@ -93,7 +93,7 @@ def windows(
         BinlogFormatError: damage, or ends that are no transaction boundaries.
         LogLags: the file ends before the range does.
     """
-    walk = Walk(registry, span.file, span.read_from, log.form.checksum, counted(span, part_bytes))
+    walk = Walk(registry, span.file, span.read_from, log.form.checksum, counted_bytes(span, part_bytes))
     for block, base in walked(log, walk, span.read_to):
         index = walk.finish() if walk.position == span.read_to and not cut_off else walk.take()
         first = 0
@@ -128,7 +128,7 @@ def _long(log: LogBytes, span: LogRange, registry: TableRegistry, transaction: I
         yield Window(rows_index(rows, transaction), block, base, more=True, inner=inner)
 
 
-def tables_beside(
+def tables_in_transaction(
     log: LogBytes, span: LogRange, registry: TableRegistry, window: Window, number: int
 ) -> tuple[str, ...]:
     """The captured tables that a transaction of the window has rows of, in order; one without an index is walked."""

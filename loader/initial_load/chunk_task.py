@@ -11,7 +11,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.initial_load.chunks import chunk_query
-from loader.initial_load.definition_check import unaltered
+from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.loads import Loads
 from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
@@ -52,7 +52,7 @@ def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attem
     hex_fallback = plan.undecodable == "hex"
     with PartWriter(store, plan.folder, attempt, part) as writer:
         reader = ResultReader(connection, definition, line_head(plan.seqno, plan.taken_at), hex_fallback=hex_fallback)
-        with unaltered(connection, plan) if plan.key else nullcontext():
+        with definition_locked(connection, plan) if plan.key else nullcontext():
             rows = reader.read(chunk_query(plan, number), lambda lines: writer.write(definition, lines))
     file = writer.staged(definition, (rows, 0, 0), (plan.seqno, plan.seqno)) if rows else None
     _LOG.info("table %s: chunk %d has %d rows", plan.name, number, rows)

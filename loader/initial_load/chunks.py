@@ -10,10 +10,10 @@ from pymysql.connections import Connection
 
 from loader.errors import StagedDataError
 from loader.initial_load.documents import Bound, LoadPlan
-from loader.initial_load.keys import between, fetched
+from loader.initial_load.keys import bound_expression, range_condition
 from loader.model.table import ADDRESS_BYTES, Column
 from loader.resources import sql
-from loader.source.schemas import quoted
+from loader.source.schemas import quote_name
 
 _LOG = logging.getLogger(__name__)
 _REPORTED = 100  # chunks between two lines of the log
@@ -26,16 +26,16 @@ def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Itera
         MySQLError: as the driver has it.
     """
     columns = [plan.definition.column(part.name) for part in plan.key]
-    order = ", ".join(quoted(part.name) + (" DESC" if part.descending else "") for part in plan.key)
+    order = ", ".join(quote_name(part.name) + (" DESC" if part.descending else "") for part in plan.key)
     last: Bound | None = None
     number = 0
     with connection.cursor() as cursor:
         while True:
             statement = sql("initial_load/bound").format(
-                values=", ".join(fetched(column) for column in columns),
-                table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
-                index=quoted(plan.index),
-                range=between(plan, last, None),
+                values=", ".join(bound_expression(column) for column in columns),
+                table=f"{quote_name(plan.name.schema)}.{quote_name(plan.name.table)}",
+                index=quote_name(plan.index),
+                range=range_condition(plan, last, None),
                 order=order,
                 offset=rows - 1,
             )
@@ -50,9 +50,9 @@ def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Itera
                 _LOG.info("table %s: %d chunks of %d rows found", plan.name, number, rows)
 
 
-def selected(column: Column) -> str:
+def select_expression(column: Column) -> str:
     """The expression that reads a column; MariaDB's UUID, INET4 and INET6 as text."""
-    name = quoted(column.name)
+    name = quote_name(column.name)
     return f"CAST({name} AS CHAR)" if column.type in ADDRESS_BYTES else name
 
 
@@ -62,7 +62,7 @@ def chunk_query(plan: LoadPlan, number: int) -> str:
     Raises:
         StagedDataError: the plan is not one that the loader made.
     """
-    if plan.select != tuple(map(selected, plan.definition.columns)):
+    if plan.select != tuple(map(select_expression, plan.definition.columns)):
         raise StagedDataError(
             "the plan of a load reads other expressions than the columns of its table",
             why=", ".join(plan.select),
@@ -71,7 +71,7 @@ def chunk_query(plan: LoadPlan, number: int) -> str:
         )
     return sql("initial_load/chunk").format(
         columns=", ".join(plan.select),
-        table=f"{quoted(plan.name.schema)}.{quoted(plan.name.table)}",
-        index=f" FORCE INDEX ({quoted(plan.index)})" if plan.key else "",
-        range=between(plan, *plan.chunk(number)),
+        table=f"{quote_name(plan.name.schema)}.{quote_name(plan.name.table)}",
+        index=f" FORCE INDEX ({quote_name(plan.index)})" if plan.key else "",
+        range=range_condition(plan, *plan.chunk(number)),
     )

@@ -15,7 +15,7 @@ from loader.errors import RetryableError
 from loader.initial_load.documents import LoadPlan
 from loader.model.table import TableName
 from loader.source.digest import definition_digest
-from loader.source.schemas import quoted
+from loader.source.schemas import quote_name
 from loader.source.server_facts import query
 
 
@@ -27,10 +27,10 @@ def is_altered(connection: Connection[Any], plan: LoadPlan) -> bool:
 def check_unaltered(connection: Connection[Any], plan: LoadPlan) -> None:
     """Raise RetryableError if the table was altered since the load was planned."""
     if is_altered(connection, plan):
-        raise altered(plan.name)
+        raise altered_error(plan.name)
 
 
-def altered(table: TableName) -> RetryableError:
+def altered_error(table: TableName) -> RetryableError:
     """Return the error of a load whose table was altered meanwhile."""
     return RetryableError(
         "the table was altered while it was loaded",
@@ -41,7 +41,7 @@ def altered(table: TableName) -> RetryableError:
 
 
 @contextmanager
-def unaltered(connection: Connection[Any], plan: LoadPlan) -> Iterator[None]:
+def definition_locked(connection: Connection[Any], plan: LoadPlan) -> Iterator[None]:
     """Keep everybody from altering the table inside the block, if it still is as planned.
 
     A transaction that read a table holds a shared metadata lock on it to its end (MySQL manual, "Metadata Locking").
@@ -58,4 +58,4 @@ def unaltered(connection: Connection[Any], plan: LoadPlan) -> Iterator[None]:
 
 def lock_definition(connection: Connection[Any], table: TableName) -> None:
     """Let nobody alter the table until the end of the connection's transaction."""
-    query(connection, f"SELECT 1 FROM {quoted(table.schema)}.{quoted(table.table)} LIMIT 1")
+    query(connection, f"SELECT 1 FROM {quote_name(table.schema)}.{quote_name(table.table)} LIMIT 1")

@@ -13,20 +13,20 @@ from pymysql.connections import Connection
 from loader.errors import RetryableError, UnsupportedError
 from loader.initial_load.chunk_task import stage_chunk
 from loader.initial_load.consistent_snapshot import open_snapshot
-from loader.initial_load.definition_check import altered, lock_definition
+from loader.initial_load.definition_check import altered_error, lock_definition
 from loader.initial_load.loads import Loads, plan_key
-from loader.initial_load.planning import plan_at
+from loader.initial_load.planning import plan_single_chunk
 from loader.initial_load.result_set.reader import prepare_session
 from loader.initial_load.spec import InitialLoadSpec
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest
-from loader.source.schemas import quoted, read_schemas
+from loader.source.schemas import quote_name, read_schemas
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
 
-def load_whole(spec: InitialLoadSpec, table: TableName, attempt: str) -> str:
+def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) -> str:
     """Stage the table as the only chunk of a load; the key of its plan.
 
     Raises:
@@ -45,19 +45,19 @@ def load_whole(spec: InitialLoadSpec, table: TableName, attempt: str) -> str:
         # to read it; a change of its definition alone does not keep it from that.
         lock_definition(reading, table)
         if definition_digest(asking, table) != digest:
-            raise altered(table)
+            raise altered_error(table)
         schema = read_schemas(asking, [table])[0]
         if schema.key:
             raise RetryableError("the table has got a key meanwhile", hint="run again", table=table)
         # Another attempt at the same position has seen the same rows; its plan is as good.
-        plan = loads.begin(plan_at(asking, spec, schema, position, digest))
+        plan = loads.begin(plan_single_chunk(asking, spec, schema, position, digest))
         stage_chunk(reading, store, plan, attempt, 0)
     return plan_key(plan)
 
 
 def _check_engine(connection: Connection[Any], table: TableName) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"SHOW TABLE STATUS FROM {quoted(table.schema)} WHERE Name = %s", (table.table,))
+        cursor.execute(f"SHOW TABLE STATUS FROM {quote_name(table.schema)} WHERE Name = %s", (table.table,))
         rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
     engines = [str(engine) for name, engine, *_ in rows if name == table.table]
     if engines != ["InnoDB"]:

@@ -12,7 +12,7 @@ import re
 from loader.errors import StagedDataError, UnsupportedError
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
 from loader.model.table import ADDRESS_BYTES, Column, TableName
-from loader.source.schemas import quoted
+from loader.source.schemas import quote_name
 
 _NUMBERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal"}
 _COUNTED = {"bit", "enum", "set"}
@@ -38,9 +38,9 @@ def refuse_inexact(table: TableName, columns: list[Column]) -> None:
             )
 
 
-def fetched(column: Column) -> str:
+def bound_expression(column: Column) -> str:
     """The expression that gives a key column's part of a bound."""
-    name = quoted(column.name)
+    name = quote_name(column.name)
     if column.type in _NUMBERS or column.type in _TEMPORALS or column.type in ADDRESS_BYTES:
         return f"CAST({name} AS CHAR)"
     if column.type in _COUNTED:
@@ -50,7 +50,7 @@ def fetched(column: Column) -> str:
     return f"HEX({name})"
 
 
-def between(plan: LoadPlan, lower: Bound | None, upper: Bound | None) -> str:
+def range_condition(plan: LoadPlan, lower: Bound | None, upper: Bound | None) -> str:
     """The condition for the keys after `lower` up to and including `upper`.
 
     Row values are written out, since servers do not look up ranges of `(a, b) > (1, 2)` in an index.
@@ -77,7 +77,7 @@ def _beyond(plan: LoadPlan, key: tuple[KeyColumn, ...], bound: Bound, *, after: 
 
 
 def _compared(column: Column, text: str, *, rising: bool, equal: bool) -> str:
-    name = quoted(column.name)
+    name = quote_name(column.name)
     most = _most(column)
     if most is None or most >= _LISTED:
         value = name if most is None else f"CAST({name} AS UNSIGNED)"
@@ -92,7 +92,7 @@ def _compared(column: Column, text: str, *, rising: bool, equal: bool) -> str:
 def _same(column: Column) -> str:
     """The column where it must equal a bound; servers compare the numbers of ENUM and SET as doubles."""
     exact = (_most(column) or 0) < _INEXACT
-    return quoted(column.name) if exact else f"CAST({quoted(column.name)} AS UNSIGNED)"
+    return quote_name(column.name) if exact else f"CAST({quote_name(column.name)} AS UNSIGNED)"
 
 
 def _most(column: Column) -> int | None:

@@ -9,9 +9,9 @@ from pymysql.connections import Connection
 from pymysql.err import MySQLError
 
 from loader.errors import GapError, RetryableError, UsageError
-from loader.initial_load.chunks import find_bounds, selected
+from loader.initial_load.chunks import find_bounds, select_expression
 from loader.initial_load.commit_visibility import wait_until_visible
-from loader.initial_load.definition_check import altered, check_unaltered, is_altered
+from loader.initial_load.definition_check import altered_error, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
 from loader.initial_load.keys import refuse_inexact
 from loader.initial_load.spec import InitialLoadSpec
@@ -37,12 +37,14 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     digest = definition_digest(connection, table)
     schema = _schema(connection, table)
     if read_key(connection, table) != key or schema.key != key.names:
-        raise altered(table)
+        raise altered_error(table)
     refuse_inexact(table, [schema.column(name) for name in key.names])
     position = log_end(connection)
     wait_until_visible(connection, position)
     parts = tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts)
-    plan = plan_at(connection, spec, schema, position, digest).model_copy(update={"index": key.index, "key": parts})
+    plan = plan_single_chunk(connection, spec, schema, position, digest).model_copy(
+        update={"index": key.index, "key": parts}
+    )
     # An index on the beginnings of values does not order the values: such a table is one chunk.
     ordered = not any(part.prefix for part in key.parts)
     bounds = _bounds(connection, plan, spec.chunk_rows) if ordered else ()
@@ -71,11 +73,11 @@ def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> tuple[Bou
         return tuple(find_bounds(connection, plan, rows))
     except MySQLError as error:
         if connection.open and is_altered(connection, plan):
-            raise altered(plan.name) from error
+            raise altered_error(plan.name) from error
         raise
 
 
-def plan_at(
+def plan_single_chunk(
     connection: Connection[Any], spec: InitialLoadSpec, schema: TableSchema, position: Position, digest: str
 ) -> LoadPlan:
     """The plan of a load at a position, in one chunk, without a key."""
@@ -91,14 +93,14 @@ def plan_at(
         index="",
         key=(),
         bounds=(),
-        select=tuple(selected(column) for column in schema.columns),
+        select=tuple(select_expression(column) for column in schema.columns),
         digest=digest,
         undecodable=spec.undecodable,
         unlogged=read_unlogged(connection, schema.name),
     )
 
 
-def can_go_on(connection: Connection[Any], plan: LoadPlan) -> bool:
+def can_resume(connection: Connection[Any], plan: LoadPlan) -> bool:
     """Whether an unfinished load is still worth finishing: same definition, and its position still in the log."""
     try:
         check_log_holds(connection, Position.parse(plan.position))

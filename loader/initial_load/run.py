@@ -15,7 +15,7 @@ from loader.errors import LOAD_ALL_AGAIN, DataError, GapError, LoaderError, Retr
 from loader.initial_load.definition_check import check_unaltered, is_altered
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.loads import Loads, manifest_key, plan_key
-from loader.initial_load.planning import can_go_on, plan_load
+from loader.initial_load.planning import can_resume, plan_load
 from loader.initial_load.spec import InitialLoadResult, InitialLoadSpec, TableLoad
 from loader.model.position import Position
 from loader.model.table import TableName
@@ -24,7 +24,7 @@ from loader.source.schemas import find_tables, read_key
 from loader.source.server_facts import log_end
 from loader.spark.job import carried, failure
 from loader.staging.documents import Manifest
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.staging.refusals import note_refusal
 from loader.store.registry import open_store
 from loader.transport.server.address import ServerAddress
@@ -52,7 +52,7 @@ def stage_tables(spark: SparkSession, spec: InitialLoadSpec) -> InitialLoadResul
     return InitialLoadResult(only=spec.only, tables=tuple(done))
 
 
-def staged_before(spec: InitialLoadSpec) -> InitialLoadResult | None:
+def find_staged_loads(spec: InitialLoadSpec) -> InitialLoadResult | None:
     """What is staged of every table that is asked for; None where one has yet to be read. Needs no Spark.
 
     Raises:
@@ -79,7 +79,7 @@ def _tables(spec: InitialLoadSpec) -> list[TableName]:
     """
     with connected(spec.server) as connection:
         check_identity(connection, spec.identity)
-        captured = find_tables(connection, Captured(spec.tables))
+        captured = find_tables(connection, CapturedTables(spec.tables))
     if not spec.only:
         return captured
     by_name = {str(table): table for table in captured}
@@ -159,7 +159,7 @@ def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | N
     with connected(spec.server) as connection:
         check_identity(connection, spec.identity)
         key = read_key(connection, table)
-        if existing and can_go_on(connection, existing) and (existing.key or loads.chunks(existing)):
+        if existing and can_resume(connection, existing) and (existing.key or loads.chunks(existing)):
             return existing  # without a key only when all is read: the snapshot is gone
         return loads.begin(plan_load(connection, spec, table, key)) if key else None
 
@@ -169,10 +169,10 @@ def _read_whole(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, table:
     attempt = uuid.uuid4().hex[:12]
 
     def work(name: TableName) -> str:
-        from loader.initial_load.keyless_table import load_whole  # see _read_chunk
+        from loader.initial_load.keyless_table import load_keyless_table  # see _read_chunk
 
         with carried():
-            return load_whole(spec, name, attempt)
+            return load_keyless_table(spec, name, attempt)
 
     (key,) = spark.sparkContext.parallelize([table], 1).map(work).collect()
     return loads.plan(key)

@@ -18,7 +18,6 @@ from loader.pipeline.interval_details import (
 )
 from loader.pipeline.jobs import (
     Job,
-    again_job,
     delta_job,
     extract_job,
     intervals_since,
@@ -27,6 +26,7 @@ from loader.pipeline.jobs import (
     maintain_job,
     materialise_job,
     read_tables_job,
+    reextract_job,
     replay_job,
     restore_job,
     snapshots_job,
@@ -52,7 +52,6 @@ __all__ = [
     "TableState",
     "TableView",
     "View",
-    "again_job",
     "begin",
     "begin_again",
     "chain_of",
@@ -71,6 +70,7 @@ __all__ = [
     "purge",
     "quarantines_of",
     "read_tables_job",
+    "reextract_job",
     "release",
     "replay_job",
     "restore_job",

@@ -12,8 +12,8 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.errors import LOAD_ALL_AGAIN, UsageError
-from loader.extract.checkpoint import changed, checkpoint_at
-from loader.extract.gtids.interleaving import interleaved
+from loader.extract.checkpoint import find_log_difference, read_checkpoint
+from loader.extract.gtids.interleaving import find_interleaving
 from loader.extract.spec import TransportSettings
 from loader.model.gtid import MysqlGtidSet, joined, lacking, parse_gtid_set
 from loader.model.position import SEQNO_UNIT, Interval, Position
@@ -27,7 +27,7 @@ from loader.transport.segments import lags
 from loader.transport.server.connection import connected, log_sizes
 
 
-def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoint) -> None:
+def check_continuity(settings: SourceSettings, generation: Generation, checkpoint: Checkpoint) -> None:
     """Raise unless the log goes on from a checkpoint of the generation: the same server, log, and transactions.
 
     Raises:
@@ -35,7 +35,7 @@ def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoi
         GapError: the log is not what it was, and how.
         LogLags: the server's is, and what is read of it here ends before.
     """
-    position, transport = checkpoint.position, log_of(settings, generation).open()
+    position, transport = checkpoint.position, generation_transport(settings, generation).open()
     with connected(settings.server) as connection:
         continuity.check_identity(connection, generation.identity)
         archived = _check_log(settings, transport, connection, position)
@@ -44,11 +44,11 @@ def prove(settings: SourceSettings, generation: Generation, checkpoint: Checkpoi
             continuity.check_not_purged(connection, checkpoint.gtids)
     if settings.transport.kind == "file" and (size := transport.size(position.file)) < position.logpos:
         raise lags(position.file, size, position.logpos)
-    if difference := changed(transport, checkpoint):
-        raise continuity.replaced(position, difference)
+    if difference := find_log_difference(transport, checkpoint):
+        raise continuity.log_replaced_error(position, difference)
 
 
-def log_of(settings: SourceSettings, generation: Generation) -> TransportSettings:
+def generation_transport(settings: SourceSettings, generation: Generation) -> TransportSettings:
     """Where the log of a generation is read."""
     return settings.transport.model_copy(update={"identity": generation.identity})
 
@@ -65,7 +65,7 @@ def _check_log(settings: SourceSettings, transport: Transport, connection: Conne
     return False
 
 
-def follow(settings: SourceSettings, chain: PlanChain, old: Generation, accepted: str = "") -> Generation:
+def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, accepted: str = "") -> Generation:
     """The generation that goes on from all that is staged of `old`, on the server that the source has now.
 
     `accepted`: transactions that only the new server has, which are passed over.
@@ -81,7 +81,7 @@ def follow(settings: SourceSettings, chain: PlanChain, old: Generation, accepted
         executed = continuity.executed_gtids(connection)
         if not known.gtids or not executed:
             why = "either the log that was read has no GTIDs, or this server's has none"
-            raise continuity.unfollowed(settings.name, known.position, why)
+            raise continuity.unfollowed_error(settings.name, known.position, why)
         known = replace(known, gtids=str(joined(known.gtids, parse_gtid_set(accepted)))) if accepted else known
         continuity.check_executed(connection, known.position, known.gtids)
         continuity.check_not_purged(connection, known.gtids)
@@ -89,9 +89,9 @@ def follow(settings: SourceSettings, chain: PlanChain, old: Generation, accepted
     try:
         found = _first_outside(settings, known.gtids)
     except NoPlace as error:
-        raise continuity.unfollowed(settings.name, known.position, error.what) from error
+        raise continuity.unfollowed_error(settings.name, known.position, error.what) from error
     except ServerCannotTell as error:
-        raise continuity.purged_unread(error.why or error.what) from error
+        raise continuity.purged_unread_error(error.why or error.what) from error
     return _begun(settings, chain, old, known, found or end, accepted)
 
 
@@ -112,7 +112,7 @@ def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
             )
         if absent := lacking(accepted, continuity.executed_gtids(connection)):
             raise UsageError(f"transactions {absent} are not on this server", source=settings.name)
-    return follow(settings, chain, old, accepted)
+    return follow_server(settings, chain, old, accepted)
 
 
 def follow_to(settings: SourceSettings, position: Position) -> Generation:
@@ -149,7 +149,7 @@ def _begun(
         continuity.check_log_holds(connection, position)
         size, end = log_sizes(connection)[position.file], server_facts.log_end(connection)
         executed = continuity.executed_gtids(connection)
-    here = checkpoint_at(settings.transport.open(), position, size)
+    here = read_checkpoint(settings.transport.open(), position, size)
     if unread := lacking(here.gtids, known.gtids) if known.gtids else "":
         raise UsageError(
             "transactions before that position were not read yet",
@@ -183,10 +183,10 @@ def _known_until(settings: SourceSettings, log: Interval, before: str, known: st
     """
     if not lacking(known, before):
         return ""
-    found = interleaved(settings.transport.open(), log, before, known)
+    found = find_interleaving(settings.transport.open(), log, before, known)
     read, others = parse_gtid_set(known), parse_gtid_set(found.others)
     if isinstance(read, MysqlGtidSet) and isinstance(others, MysqlGtidSet):
         own = {source: ranges for source, ranges in others.ranges.items() if source not in read.ranges}
         if own:
-            raise continuity.errant(settings.name, str(MysqlGtidSet(own)))
+            raise continuity.errant_error(settings.name, str(MysqlGtidSet(own)))
     return str(found.until)

@@ -15,8 +15,8 @@ from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan, Published, StagedFile
-from loader.staging.file_verification import faults
-from loader.staging.inventory import Stored, attempt_of, inventory, stored_of
+from loader.staging.file_verification import find_faults
+from loader.staging.inventory import StoredInterval, attempt_name, list_interval, list_intervals
 from loader.store.registry import open_store
 
 State = Literal["planned", "staged", "applied", "superseded"]
@@ -92,9 +92,11 @@ def intervals(settings: SourceSettings, limit: int = 0) -> list[IntervalState]:
     for place, (older, newer) in enumerate(followed):
         starts = [start for at, start in places if at == place] if places is not None else None
         plans = chain.plans(older, starts)
-        stored = inventory(chain.store, settings.name, older.name) if starts is None else {}
+        stored = list_intervals(chain.store, settings.name, older.name) if starts is None else {}
         for plan in plans:
-            one = stored.get(plan.start_seqno) or stored_of(chain.store, settings.name, older.name, plan.start_seqno)
+            one = stored.get(plan.start_seqno) or list_interval(
+                chain.store, settings.name, older.name, plan.start_seqno
+            )
             found.append(_state(chain, plan, one, behind, newer))
     return found[-limit:]
 
@@ -110,8 +112,8 @@ def _newest(
     """Places of generations and starts of so many intervals, and of all before that are not applied, in order."""
     found: list[tuple[int, int]] = []
     for place in reversed(range(len(followed))):
-        head = chain.head(followed[place][0].name)
-        for start in chain.falling(followed[place][0].name, head.stop_seqno) if head else ():
+        head = chain.newest_plan(followed[place][0].name)
+        for start in chain.descending_starts(followed[place][0].name, head.stop_seqno) if head else ():
             if len(found) >= limit and record is not None and start < record.stop_seqno:
                 return found[::-1]
             found.append((place, start))
@@ -125,17 +127,17 @@ def interval(settings: SourceSettings, start_seqno: int) -> IntervalDetail:
         DataError: none does.
     """
     chain = chain_of(settings)
-    generation = chain.of_interval(start_seqno)
+    generation = chain.generation_of_interval(start_seqno)
     lineage = chain.lineage(chain.require_generation().name)
     newer = next((one for one in lineage if one.follows and one.follows.name == generation.name), None)
     plan = chain.require_plan(generation.name, start_seqno)
     record = _record(chain, lineage)
     behind = _Behind(record, start_seqno)
-    for manifest in chain.following(generation.name, record.stop_seqno) if record else ():
+    for manifest in chain.manifests_from(generation.name, record.stop_seqno) if record else ():
         if manifest.start_seqno >= start_seqno:
             break
         behind.after(manifest)
-    stored = stored_of(chain.store, settings.name, generation.name, start_seqno)
+    stored = list_interval(chain.store, settings.name, generation.name, start_seqno)
     state = _state(chain, plan, stored, behind, newer)
     return IntervalDetail(state=state, plan=plan, manifest=chain.manifest(generation.name, start_seqno))
 
@@ -170,12 +172,12 @@ def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFaul
     store = open_store(settings.staging_root)
     files = chain_of(settings).files(manifest.generation, start_seqno)
     named = {file.key for file in files}
-    attempts = {attempt_of(key) for key in named}
+    attempts = {attempt_name(key) for key in named}
     found = [
         FileFault(file=error.where["file"], fault="lost or changed", why=error.why or error.what)
-        for error in faults(store, files)
+        for error in find_faults(store, files)
     ]
-    stored = stored_of(store, settings.name, manifest.generation, start_seqno)
+    stored = list_interval(store, settings.name, manifest.generation, start_seqno)
     in_folders = (info.key for attempt in sorted(attempts) for info in stored.attempts.get(attempt, []))
     return found + [FileFault(file=key, fault="foreign") for key in in_folders if key not in named]
 
@@ -205,7 +207,9 @@ class _Behind:
         return record is not None and manifest.stop_seqno <= record.stop_seqno and not record.lacking(manifest)
 
 
-def _state(chain: PlanChain, plan: Plan, found: Stored, behind: _Behind, newer: Generation | None) -> IntervalState:
+def _state(
+    chain: PlanChain, plan: Plan, found: StoredInterval, behind: _Behind, newer: Generation | None
+) -> IntervalState:
     """How an interval stands; `newer` is the generation that goes on from its own."""
     manifest = chain.manifest(plan.generation, plan.start_seqno) if "manifest.json" in found.documents else None
     files = manifest.files if manifest else ()

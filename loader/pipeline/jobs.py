@@ -15,8 +15,8 @@ from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
 from loader.pipeline import table_registry
-from loader.pipeline.failover import log_of
-from loader.pipeline.planning import begin, begin_again, chain_of, preflight
+from loader.pipeline.failover import generation_transport
+from loader.pipeline.planning import begin, begin_again, chain_of, check_server
 from loader.pipeline.views import View
 from loader.settings import SourceSettings
 from loader.staging.documents import Generation
@@ -56,7 +56,7 @@ def extract_job(settings: SourceSettings, start_seqno: int, through_seqno: int =
     return Job("extract", _EXTRACT / "extract_job.py", _extract_spec(settings, start_seqno, through_seqno))
 
 
-def again_job(settings: SourceSettings, start_seqno: int) -> Job:
+def reextract_job(settings: SourceSettings, start_seqno: int) -> Job:
     """The comparison of that interval, which is staged, with another extraction of it."""
     return Job("again", _EXTRACT / "reextract_job.py", _extract_spec(settings, start_seqno))
 
@@ -89,9 +89,9 @@ def intervals_since(settings: SourceSettings, since: str) -> list[int]:
     chain = chain_of(settings)
     generation = chain.require_generation()
     seqno = _seqno_of(generation, since)
-    begun = chain.holding(generation.name, seqno)
+    begun = chain.start_at_or_before(generation.name, seqno)
     start = generation.start_position.seqno(generation.shift) if begun is None else begun
-    return [found.start_seqno for found in chain.following(generation.name, start) if found.stop_seqno > seqno]
+    return [found.start_seqno for found in chain.manifests_from(generation.name, start) if found.stop_seqno > seqno]
 
 
 def _seqno_of(generation: Generation, since: str) -> int:
@@ -139,7 +139,7 @@ def snapshots_job(settings: SourceSettings, found: View) -> Job:
 def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
     """The reading of the initial load: of the captured tables, or of these only; `again`: also of those it has read."""
     generation = begin_again(settings) if again and not tables else begin(settings)
-    table_registry.tell(settings, chain_of(settings), generation, tables)
+    table_registry.describe_tables(settings, chain_of(settings), generation, tables)
     spec = InitialLoadSpec(
         source=settings.name,
         generation=generation.name,
@@ -148,7 +148,7 @@ def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, a
         server=settings.server,
         staging_root=settings.staging_root,
         only=tables,
-        not_before=str(preflight(settings)[1]) if again else "",
+        not_before=str(check_server(settings)[1]) if again else "",
         **settings.shaping(),
         chunk_rows=settings.chunk_rows,
     )
@@ -182,13 +182,13 @@ def _materialise_spec(settings: SourceSettings, through_seqno: int | None) -> Ma
 
 
 def _extract_spec(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> ExtractSpec:
-    generation = chain_of(settings).of_interval(start_seqno)
+    generation = chain_of(settings).generation_of_interval(start_seqno)
     return ExtractSpec(
         source=settings.name,
         generation=generation.name,
         staging_root=settings.staging_root,
         start_seqno=start_seqno,
-        transport=log_of(settings, generation),
+        transport=generation_transport(settings, generation),
         through_seqno=through_seqno,
         seconds=settings.run_minutes * 60,
     )

@@ -22,7 +22,7 @@ _ENDLESS = 1 << 62
 _SECOND = 1_000_000
 
 
-def stops(transport: Transport, backlog: Interval, limits: IntervalLimits) -> Iterator[Position]:
+def find_stops(transport: Transport, backlog: Interval, limits: IntervalLimits) -> Iterator[Position]:
     """The stops of the intervals that a backlog becomes, in order; the last one is its own stop.
 
     The log is walked once, in bounded memory, and not at all where the bytes say that all of it is one interval.

@@ -11,22 +11,22 @@ from pydantic import BaseModel, ConfigDict
 from pymysql.connections import Connection
 
 from loader.errors import GapError
-from loader.extract.checkpoint import checkpoint_at
+from loader.extract.checkpoint import read_checkpoint
 from loader.extract.spec import TransportSettings
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline import table_registry
-from loader.pipeline.failover import follow, log_of, prove
-from loader.pipeline.limits import stops
+from loader.pipeline.failover import check_continuity, follow_server, generation_transport
+from loader.pipeline.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
 from loader.source.continuity import AnotherServer, LogRenamed
-from loader.source.schemas import find_sequences, read_untold
+from loader.source.schemas import find_sequences, read_ambiguous_tables
 from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Followed, Generation, Plan, TableFilter
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.staging.schemas import SchemaStore
 from loader.store.registry import open_store
 from loader.transport.segments import check_whole
@@ -66,7 +66,7 @@ def begin(settings: SourceSettings) -> Generation:
     chain = chain_of(settings)
     existing = chain.generation()
     if existing:
-        preflight(settings)
+        check_server(settings)
         return _current(settings, chain, existing)
     return chain.begin(_at_the_end(settings, chain))
 
@@ -105,8 +105,8 @@ def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
     """A source's first generation, which begins at the end of the server's log."""
     with connected(settings.server) as connection:
         identity = _checked(connection)
-        schemas, end = table_registry.at_the_end(connection, settings)
-    here = checkpoint_at(settings.transport.open(), end, end.logpos)
+        schemas, end = table_registry.read_at_log_end(connection, settings)
+    here = read_checkpoint(settings.transport.open(), end, end.logpos)
     return Generation(
         source=settings.name,
         name=chain.name_after(None),
@@ -118,7 +118,7 @@ def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
     )
 
 
-def preflight(settings: SourceSettings) -> tuple[Identity, Position]:
+def check_server(settings: SourceSettings) -> tuple[Identity, Position]:
     """Ask the server who it is and whether its log can be read; its identity and the end of its log."""
     with connected(settings.server) as connection:
         return _checked(connection), server_facts.log_end(connection)
@@ -139,9 +139,9 @@ def _current(settings: SourceSettings, chain: PlanChain, generation: Generation)
         GapError: the log does not go on.
     """
     try:
-        prove(settings, generation, chain.newest_checkpoint(generation))
+        check_continuity(settings, generation, chain.newest_checkpoint(generation))
     except (AnotherServer, LogRenamed):
-        return follow(settings, chain, generation)
+        return follow_server(settings, chain, generation)
     return generation
 
 
@@ -163,9 +163,9 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
     generation = _current(settings, chain, newest)
     if unfinished := chain.unfinished(generation.name):
         return _noted(chain, unfinished, run, new=False)
-    head = chain.head(generation.name)
+    head = chain.newest_plan(generation.name)
     start = head.interval.stop if head else generation.start_position
-    log = log_of(settings, generation)
+    log = generation_transport(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
     read = _read(settings, log, start, SchemaStore(chain.store, settings.name), digest)
     stop = read.stop
@@ -195,8 +195,8 @@ def _given(chain: PlanChain, run: str) -> tuple[Plan, int] | None:
     What a newer generation of the log took over is not a part of it any more; None where that is all of it.
     """
     for generation in reversed(chain.generations()):
-        counts = chain.counting(generation)
-        if (found := chain.run(generation.name, run)) and found[0].stop_seqno <= counts:
+        counts = chain.valid_until(generation)
+        if (found := chain.find_run(generation.name, run)) and found[0].stop_seqno <= counts:
             return found[0], min(found[1], counts)
     return None
 
@@ -218,7 +218,7 @@ def _planned(
     """
     plans: list[Plan] = []
     start = backlog.start
-    for stop in stops(log.open(), backlog.interval, limits):
+    for stop in find_stops(log.open(), backlog.interval, limits):
         change: dict[str, object] = {"start": start, "stop": str(stop)}
         if generation.known_until and Position.parse(start) < Position.parse(generation.known_until):
             change["read_before"] = generation.gtids
@@ -259,9 +259,9 @@ def _read(
         LogLags: what is read of it here is not as long as on the server.
     """
     with connected(settings.server) as connection:
-        captured, named = Captured(settings.tables), server_facts.logs_names(connection)
-        untold = read_untold(connection, captured)
-        late = "" if named else table_registry.late(connection, settings, schemas, digest)
+        captured, named = CapturedTables(settings.tables), server_facts.logs_names(connection)
+        untold = read_ambiguous_tables(connection, captured)
+        late = "" if named else table_registry.store_new_tables(connection, settings, schemas, digest)
         sequences = [] if named else find_sequences(connection, captured)
         side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
         stop = max(start, server_facts.log_end(connection))

@@ -18,12 +18,12 @@ def source_runway(settings: SourceSettings) -> Runway:
         LoaderError: the source was never loaded, or the server does not answer.
     """
     chain = chain_of(settings)
-    needed = needed_from(chain, chain.require_generation())
+    needed = oldest_needed_position(chain, chain.require_generation())
     with connected(settings.server) as connection:
         return read_runway(connection, settings.transport.open(), needed.file)
 
 
-def needed_from(chain: PlanChain, generation: Generation) -> Position:
+def oldest_needed_position(chain: PlanChain, generation: Generation) -> Position:
     """The first place in the log that is not staged: of an interval, or of an XA transaction without an outcome."""
     known = chain.newest_checkpoint(generation)
     return min([known.position, *(Position.at(group.file, group.start) for group in known.held)])

@@ -56,13 +56,13 @@ def _history(chain: PlanChain, generation: Generation, place: Position) -> Schem
     start, at, digest = generation.start_position.seqno(generation.shift), generation.start, generation.schemas
     if seqno < start:
         raise UsageError("the position is before the generation of the log", hint=f"it begins at {at}", position=place)
-    newest = chain.staged(generation.name)
+    newest = chain.newest_manifest(generation.name)
     inside: Manifest | None = None
     before = newest
     if newest and newest.stop_seqno > seqno:
-        begun = chain.holding(generation.name, seqno)
+        begun = chain.start_at_or_before(generation.name, seqno)
         inside = chain.manifest(generation.name, begun) if begun is not None else None
-        before = chain.stopping(generation.name, inside.start_seqno) if inside else None
+        before = chain.manifest_stopping_at(generation.name, inside.start_seqno) if inside else None
     if before:
         start, at, digest = before.stop_seqno, before.stop, before.schemas_after
     history = store.get(digest).history(start, at)
@@ -108,7 +108,7 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
 def _left_out(chain: PlanChain, generation: Generation, table: TableName, place: Position) -> bool:
     """Whether the interval of a place left rows of the table out, and still lacks them."""
     seqno = place.seqno(generation.shift)
-    start = chain.holding(generation.name, seqno)
+    start = chain.start_at_or_before(generation.name, seqno)
     manifest = chain.manifest(generation.name, start) if start is not None else None
     return manifest is not None and any(one.name == table for one in manifest.left_out)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from loader.errors import LoaderError, SourceUnavailable
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline.planning import chain_of, preflight
+from loader.pipeline.planning import chain_of, check_server
 from loader.pipeline.quarantine_release import quarantines_of
 from loader.pipeline.retention import source_runway
 from loader.settings import SourceSettings
@@ -77,7 +77,7 @@ def status(settings: SourceSettings) -> SourceStatus:
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
-    planned, staged = chain.head(generation.name), chain.staged(generation.name)
+    planned, staged = chain.newest_plan(generation.name), chain.newest_manifest(generation.name)
     newest = _newest_record(chain)
     applied = (
         Position.parse(newest.stop) if newest and newest.generation == generation.name else generation.start_position
@@ -113,7 +113,7 @@ def status(settings: SourceSettings) -> SourceStatus:
 def _server(settings: SourceSettings, generation: Generation, applied: Position) -> _Server:
     """Ask the server; what is staged and applied is known without it."""
     try:
-        identity, end = preflight(settings)
+        identity, end = check_server(settings)
         name = f"{identity.kind} {identity.version} at {settings.server}"
         if not identity.same_server(generation.identity) or (end.lognum, end.logpos) < (applied.lognum, applied.logpos):
             return _Server(name, str(end))
@@ -132,7 +132,7 @@ def _newest_record(chain: PlanChain) -> Published | None:
 
 def _exact_at(chain: PlanChain, table: TableName) -> int:
     """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
-    return max(chain.exact_at(generation.name, table) for generation in chain.generations())
+    return max(chain.exact_seqno(generation.name, table) for generation in chain.generations())
 
 
 def _bytes_between(settings: SourceSettings, start: Position, stop: Position) -> int:

@@ -21,9 +21,9 @@ from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Published, Purged
-from loader.staging.file_verification import faults
+from loader.staging.file_verification import find_faults
 from loader.staging.hints import Hints, Kind
-from loader.staging.inventory import Stored, attempt_of, stored_of
+from loader.staging.inventory import StoredInterval, attempt_name, list_interval
 from loader.store.base import ObjectInfo, Store
 from loader.store.registry import open_store
 
@@ -109,15 +109,15 @@ class _Purging:
             if start and self._hints.get(generation, kind) != start:
                 self._hints.put(generation, kind, start)
 
-    def _places(self, lineage: Sequence[Generation], kind: Kind) -> Iterator[tuple[str, int, Stored]]:
+    def _places(self, lineage: Sequence[Generation], kind: Kind) -> Iterator[tuple[str, int, StoredInterval]]:
         """The intervals that count from the hint on, and what the store holds of them, in order."""
         for older, newer in zip_longest(lineage, lineage[1:]):
             first = self._hints.get(older.name, kind) or 0
             self._kept[older.name, kind] = first
-            for start in self.chain.rising(older.name, first - 1):
+            for start in self.chain.ascending_starts(older.name, first - 1):
                 if newer and newer.follows and start >= newer.follows.stop_seqno:
                     break  # superseded: no record is of it
-                yield older.name, start, stored_of(self._store, self.settings.name, older.name, start)
+                yield older.name, start, list_interval(self._store, self.settings.name, older.name, start)
 
     def _of_attempts(
         self, lineage: Sequence[Generation], record: Published | None
@@ -137,7 +137,7 @@ class _Purging:
             else:
                 done.add(generation)
 
-    def _settled(self, manifest: Manifest, stored: Stored, record: Published | None) -> bool:
+    def _settled(self, manifest: Manifest, stored: StoredInterval, record: Published | None) -> bool:
         """Whether an interval is applied, and old enough for nobody to be at work on it."""
         applied = record is not None and manifest.stop_seqno <= record.stop_seqno
         return applied and self._now - stored.documents["manifest.json"].modified >= _SETTLED
@@ -146,7 +146,7 @@ class _Purging:
         self, lineage: Sequence[Generation], record: Published, keep: timedelta
     ) -> Iterator[tuple[Manifest, Removal]]:
         """The files of intervals that every table has had for that long."""
-        waiting: list[tuple[str, int, Stored]] = []  # for the published record that has them
+        waiting: list[tuple[str, int, StoredInterval]] = []  # for the published record that has them
         done: set[str] = set()
         for place in self._places(lineage, "purged"):
             waiting.append(place)
@@ -168,11 +168,11 @@ class _Purging:
                         yield manifest, self._removal("interval", manifest, attempt, staged)
             waiting = []
 
-    def _lost(self, manifest: Manifest, stored: Stored) -> dict[str, list[ObjectInfo]]:
+    def _lost(self, manifest: Manifest, stored: StoredInterval) -> dict[str, list[ObjectInfo]]:
         """The objects of attempts of which no manifest of the interval names a file, by attempt."""
         if not stored.attempts:
             return {}
-        winners = {attempt_of(file.key) for file in self.chain.files(manifest.generation, manifest.start_seqno)}
+        winners = {attempt_name(file.key) for file in self.chain.files(manifest.generation, manifest.start_seqno)}
         return {attempt: objects for attempt, objects in stored.attempts.items() if attempt not in winners}
 
     def _still(self, objects: Sequence[ObjectInfo]) -> bool:
@@ -218,7 +218,7 @@ class _Purging:
     def _archive(self, manifest: Manifest, folder: str) -> None:
         """Copy the interval's files, its plan and its manifest to the same keys below the prefix."""
         files = self.chain.files(manifest.generation, manifest.start_seqno)
-        for found in faults(self._store, files):
+        for found in find_faults(self._store, files):
             raise StagedDataError(
                 f"an interval is not archived, since {found.what}",
                 why=found.why,

@@ -13,19 +13,19 @@ from loader.model.table import TableName
 from loader.schema.alteration import Key
 from loader.schema.history import KnownTable
 from loader.settings import SourceSettings
-from loader.source.bulk_schemas import FoundTable, read_tables
+from loader.source.bulk_schemas import ServerTable, read_tables
 from loader.source.schemas import find_tables
 from loader.source.server_facts import log_end, logs_names
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.staging.schemas import GivenSchema, Schemas, SchemaStore
 from loader.transport.server.connection import connected
 
 _TRIES = 5
 
 
-def at_the_end(connection: Connection[Any], settings: SourceSettings) -> tuple[Schemas, Position]:
+def read_at_log_end(connection: Connection[Any], settings: SourceSettings) -> tuple[Schemas, Position]:
     """The captured tables, and the end of the log where they are so.
 
     They are read before and after the end is, until nothing altered one between.
@@ -33,7 +33,7 @@ def at_the_end(connection: Connection[Any], settings: SourceSettings) -> tuple[S
     Raises:
         RetryableError: tables are altered all the time.
     """
-    captured = Captured(settings.tables)
+    captured = CapturedTables(settings.tables)
     before = _read(connection, captured)
     for _ in range(_TRIES):
         end = log_end(connection)
@@ -48,18 +48,20 @@ def at_the_end(connection: Connection[Any], settings: SourceSettings) -> tuple[S
     )
 
 
-def late(connection: Connection[Any], settings: SourceSettings, store: SchemaStore, digest: str) -> str:
+def store_new_tables(connection: Connection[Any], settings: SourceSettings, store: SchemaStore, digest: str) -> str:
     """The digest of the document of captured tables that the one of `digest` does not have; empty for none.
 
     These are new to the configuration, or were made since: then the log has the statement, which counts.
     """
-    captured, told = Captured(settings.tables), store.get(digest)
+    captured, told = CapturedTables(settings.tables), store.get(digest)
     known = {str(table.name).lower() for table in told.tables}
     names = {name for name in find_tables(connection, captured) if str(name).lower() not in known}
     return store.put(_read(connection, names.__contains__)) if names else ""
 
 
-def tell(settings: SourceSettings, chain: PlanChain, generation: Generation, only: tuple[str, ...] = ()) -> None:
+def describe_tables(
+    settings: SourceSettings, chain: PlanChain, generation: Generation, only: tuple[str, ...] = ()
+) -> None:
     """Say how captured tables, or these (`schema.table`), are at the end of the log now, where the log does not tell.
 
     From there on they can be read though what was before could not, as they are to be once they are loaded anew.
@@ -70,7 +72,7 @@ def tell(settings: SourceSettings, chain: PlanChain, generation: Generation, onl
     with connected(settings.server) as connection:
         if logs_names(connection):
             return
-        now, end = at_the_end(connection, settings)
+        now, end = read_at_log_end(connection, settings)
     store = SchemaStore(chain.store, settings.name)
     before = {table.table: table for table in store.get(chain.newest_checkpoint(generation).schemas).tables}
     seqno = end.seqno(generation.shift)
@@ -86,7 +88,7 @@ def _read(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> S
     return Schemas.of({name: _known(table) for name, table in found.tables.items()}, found.charsets, folds=found.folds)
 
 
-def _known(found: FoundTable) -> KnownTable:
+def _known(found: ServerTable) -> KnownTable:
     if found.schema is None:
         return KnownTable(None, Key((), sure=True), found.charset, found.why)
     return KnownTable.of(found.schema, primary=found.primary, others=found.others, charset=found.charset)

@@ -89,7 +89,9 @@ def _newest(chain: PlanChain, lineage: Sequence[Generation], seqno: int | None) 
         if newest and newest[1].stop_seqno <= min(stop, ENDLESS if seqno is None else seqno):
             return newest[1]
         below = min(stop, ENDLESS if seqno is None else seqno)
-        records = (chain.published(one.name, start) for start in chain.falling(one.name, below)) if newest else ()
+        records = (
+            (chain.published(one.name, start) for start in chain.descending_starts(one.name, below)) if newest else ()
+        )
         if found := next((record for record in records if record and record.stop_seqno <= below), None):
             return found
         stop = one.follows.stop_seqno if one.follows else stop

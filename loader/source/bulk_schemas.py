@@ -11,7 +11,7 @@ from pymysql.connections import Connection
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
 from loader.resources import sql
-from loader.source.schemas import described, read_key, schema_of
+from loader.source.schemas import build_schema, read_columns, read_key
 from loader.source.server_facts import folds_names, query
 
 _AT_ONCE = 1000
@@ -19,7 +19,7 @@ _AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
-class FoundTable:
+class ServerTable:
     """A table on the server.
 
     Attributes:
@@ -37,7 +37,7 @@ class FoundTable:
 
 
 @dataclass(frozen=True)
-class FoundTables:
+class ServerTables:
     """Captured tables on the server.
 
     Attributes:
@@ -45,18 +45,18 @@ class FoundTables:
         folds: the server does not tell names apart by case.
     """
 
-    tables: dict[TableName, FoundTable] = field(default_factory=dict)
+    tables: dict[TableName, ServerTable] = field(default_factory=dict)
     charsets: dict[str, str] = field(default_factory=dict)
     folds: bool = False
 
 
-def read_tables(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> FoundTables:
+def read_tables(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> ServerTables:
     """All tables that are wanted, as they are now."""
     folds = folds_names(connection)
     charsets = {
         str(schema): _named(str(charset)) for schema, charset in query(connection, sql("source/schemas_charsets"))
     }
-    found = FoundTables(charsets=charsets, folds=folds)
+    found = ServerTables(charsets=charsets, folds=folds)
     kinds = {
         TableName(str(schema), str(table)): (str(kind), str(engine), str(collation))
         for schema, table, kind, engine, collation in query(connection, sql("source/schemas_kinds"))
@@ -74,9 +74,9 @@ def _read(
     database: str,
     names: Sequence[TableName],
     kinds: Mapping[TableName, tuple[str, str, str]],
-) -> dict[TableName, FoundTable]:
+) -> dict[TableName, ServerTable]:
     """Some tables of one database."""
-    columns = described(connection, database, names)
+    columns = read_columns(connection, database, names)
     keys = _unique_keys(connection, database, names)
     found = {}
     for name in names:
@@ -85,17 +85,17 @@ def _read(
         parts = keys.get(name, {})
         hashed = any(part[3] == "HASH" for key in parts.values() for part in key) and engine != "MEMORY"
         if kind == "SYSTEM VERSIONED" or hashed:
-            found[name] = FoundTable(None, charset=charset, why="tables with hidden columns are not covered")
+            found[name] = ServerTable(None, charset=charset, why="tables with hidden columns are not covered")
             continue
         try:
-            found[name] = FoundTable(
-                schema_of(name, columns[name], _key(connection, name, parts)),
+            found[name] = ServerTable(
+                build_schema(name, columns[name], _key(connection, name, parts)),
                 "PRIMARY" in parts,
                 bool(parts.keys() - {"PRIMARY"}),
                 charset,
             )
         except LoaderError as error:
-            found[name] = FoundTable(None, charset=charset, why=error.what)
+            found[name] = ServerTable(None, charset=charset, why=error.what)
     return found
 
 

@@ -131,17 +131,17 @@ def check_not_purged(connection: Connection[Any], gtids: str) -> None:
         return  # it says so itself, when asked for what comes after the set
     purged = str(query(connection, "SELECT @@global.gtid_purged")[0][0])
     if unread := lacking(purged, gtids):
-        raise purged_unread(f"they are {unread}")
+        raise purged_unread_error(f"they are {unread}")
 
 
-def purged_unread(why: str) -> LogPurged:
+def purged_unread_error(why: str) -> LogPurged:
     """The error of a server that cannot give all transactions that were not read yet."""
     return LogPurged(
         "the server no longer has transactions in its log that were not read yet", why=why, hint=LOAD_ALL_AGAIN
     )
 
 
-def replaced(position: Position, difference: str) -> LogReplaced:
+def log_replaced_error(position: Position, difference: str) -> LogReplaced:
     """The error of a log file that only has its name in common with the one that was read."""
     return LogReplaced(
         "the log file of that name is not the one that was read",
@@ -151,7 +151,7 @@ def replaced(position: Position, difference: str) -> LogReplaced:
     )
 
 
-def errant(source: str, gtids: str) -> Errant:
+def errant_error(source: str, gtids: str) -> Errant:
     """The error of a new server with transactions that the old one never had, and that later ones may overwrite."""
     return Errant(
         "the new server has transactions of its own before some that were read from the old one",
@@ -162,7 +162,7 @@ def errant(source: str, gtids: str) -> Errant:
     )
 
 
-def unfollowed(source: str, position: Position, why: str) -> AnotherServer:
+def unfollowed_error(source: str, position: Position, why: str) -> AnotherServer:
     """The error of another server whose log has no GTIDs to find the place by."""
     return AnotherServer(
         "this is another server than the one that was read so far, and without GTIDs the place in its log is not known",

@@ -9,7 +9,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.model.table import TableName
-from loader.source.schemas import quoted
+from loader.source.schemas import quote_name
 
 _DEFINITION = re.compile(
     rb"(?P<quoted>`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*')"
@@ -30,10 +30,10 @@ def definition_digest(connection: Connection[Any], name: TableName) -> str:
     Raises:
         MySQLError: as the driver has it; also where there is no such table.
     """
-    return hashlib.sha256(essence(_show_create(connection, name))).hexdigest()
+    return hashlib.sha256(strip_definition(_show_create(connection, name))).hexdigest()
 
 
-def essence(definition: bytes) -> bytes:
+def strip_definition(definition: bytes) -> bytes:
     """Return a definition without its next AUTO_INCREMENT and its partitions."""
     return _DEFINITION.sub(lambda found: found["quoted"] or b"", definition)
 
@@ -43,7 +43,7 @@ def _show_create(connection: Connection[Any], name: TableName) -> bytes:
     unicode, connection.use_unicode = connection.use_unicode, False
     try:
         with connection.cursor() as cursor:
-            cursor.execute(f"SHOW CREATE TABLE {quoted(name.schema)}.{quoted(name.table)}")
+            cursor.execute(f"SHOW CREATE TABLE {quote_name(name.schema)}.{quote_name(name.table)}")
             rows = cursor.fetchall()
     finally:
         connection.use_unicode = unicode

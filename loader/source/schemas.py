@@ -36,7 +36,7 @@ _EXCLUDE = "exclude the table from the captured tables"
 
 
 @dataclass(frozen=True)
-class Described:
+class ColumnDescription:
     """A row of information_schema.COLUMNS; numbers that are NULL there are 0, names empty."""
 
     table: str
@@ -101,9 +101,9 @@ def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> lis
     for schema in dict.fromkeys(name.schema for name in asked):
         tables = [name for name in asked if name.schema == schema]
         _check_tables(connection, schema, tables)
-        for name, columns in described(connection, schema, tables).items():
+        for name, columns in read_columns(connection, schema, tables).items():
             key = read_key(connection, name)
-            found[name] = schema_of(name, columns, key.names if key else ())
+            found[name] = build_schema(name, columns, key.names if key else ())
     return [found[name] for name in asked]
 
 
@@ -120,7 +120,7 @@ def read_unlogged(connection: Connection[Any], name: TableName) -> tuple[str, ..
         return tuple(str(column) for (column,) in cursor.fetchall())
 
 
-def read_untold(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableSchema]:
+def read_ambiguous_tables(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableSchema]:
     """The captured tables of which the log of this server does not tell everything, as they are now, without keys.
 
     These are tables of MariaDB with a UUID, INET4, INET6 or VECTOR, which are BINARY and VARBINARY in its log, or with
@@ -135,7 +135,7 @@ def read_untold(connection: Connection[Any], captured: Callable[[TableName], boo
             cursor.execute(sql("source/schemas_untold"), (schema,))
             untold = {str(table) for (table,) in cursor.fetchall()}
         tables = [name for name in names if name.schema == schema and name.table in untold]
-        for name, columns in (described(connection, schema, tables) if tables else {}).items():
+        for name, columns in (read_columns(connection, schema, tables) if tables else {}).items():
             _check_whole(name, columns)
             found.append(TableSchema(name, tuple(map(_plain, columns)), ()))
             check_ranges(found[-1])
@@ -154,7 +154,7 @@ def read_key(connection: Connection[Any], name: TableName) -> TableKey | None:
     return None
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """The name as an identifier in SQL."""
     return "`" + name.replace("`", "``") + "`"
 
@@ -162,7 +162,7 @@ def quoted(name: str) -> str:
 def _unique_indexes(connection: Connection[Any], name: TableName) -> dict[str, list[dict[str, Any]]]:
     """Rows of SHOW INDEX, by lower-case title, of each unique index."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SHOW INDEX FROM {quoted(name.schema)}.{quoted(name.table)}")
+        cursor.execute(f"SHOW INDEX FROM {quote_name(name.schema)}.{quote_name(name.table)}")
         titles = [str(field[0]).lower() for field in cursor.description]
         rows = [dict(zip(titles, row, strict=True)) for row in cursor.fetchall()]
     indexes: dict[str, list[dict[str, Any]]] = {}
@@ -208,9 +208,11 @@ def _refused(table: TableName, what: str, why: str) -> UnsupportedError:
     return UnsupportedError(what, why=why, hint=_EXCLUDE, table=table)
 
 
-def described(connection: Connection[Any], schema: str, names: Sequence[TableName]) -> dict[TableName, list[Described]]:
+def read_columns(
+    connection: Connection[Any], schema: str, names: Sequence[TableName]
+) -> dict[TableName, list[ColumnDescription]]:
     """The columns of some tables of one schema, of which the user may not see all."""
-    found: dict[TableName, list[Described]] = {name: [] for name in names}
+    found: dict[TableName, list[ColumnDescription]] = {name: [] for name in names}
     with connection.cursor() as cursor:
         cursor.execute(sql("source/schemas_columns"), (schema, tuple(name.table for name in names)))
         rows = [_read(row) for row in cursor.fetchall()]
@@ -221,7 +223,7 @@ def described(connection: Connection[Any], schema: str, names: Sequence[TableNam
     return found
 
 
-def schema_of(name: TableName, columns: list[Described], key: tuple[str, ...]) -> TableSchema:
+def build_schema(name: TableName, columns: list[ColumnDescription], key: tuple[str, ...]) -> TableSchema:
     """The schema of a table with these columns.
 
     Raises:
@@ -237,10 +239,10 @@ def schema_of(name: TableName, columns: list[Described], key: tuple[str, ...]) -
     return schema
 
 
-def _read(row: tuple[Any, ...]) -> Described:
+def _read(row: tuple[Any, ...]) -> ColumnDescription:
     table, name, ordinal, kind, declared, precision, scale, fraction, charset, length = row
     kind = "geometry" if kind.lower() in _GEOMETRIES else kind.lower()
-    return Described(
+    return ColumnDescription(
         table,
         name,
         int(ordinal),
@@ -254,7 +256,7 @@ def _read(row: tuple[Any, ...]) -> Described:
     )
 
 
-def _check_whole(name: TableName, columns: list[Described]) -> None:
+def _check_whole(name: TableName, columns: list[ColumnDescription]) -> None:
     """Column privileges hide columns; the table would be read without them."""
     if [column.ordinal for column in columns] != list(range(1, len(columns) + 1)) or not columns:
         raise UsageError(
@@ -264,30 +266,30 @@ def _check_whole(name: TableName, columns: list[Described]) -> None:
         )
 
 
-def _column(table: TableName, described: Described) -> Column:
-    column = _plain(described)
+def _column(table: TableName, description: ColumnDescription) -> Column:
+    column = _plain(description)
     spark_type(column, table)
     labelled = column.type in {"enum", "set"}
     # What is not known of a type is in a comment, and YEAR(2) hides the century.
-    declared = described.declared.replace("/*M!100301 COMPRESSED*/", "").removesuffix(_OLD_FORMAT)
+    declared = description.declared.replace("/*M!100301 COMPRESSED*/", "").removesuffix(_OLD_FORMAT)
     if declared == "year(2)" or (not labelled and "/*" in declared):
         raise _not_covered(table, column, declared)
     if column.charset and not is_supported(column.charset) and not (labelled and column.charset == "binary"):
-        raise _not_covered(table, column, f"{described.declared} in {column.charset}")
+        raise _not_covered(table, column, f"{description.declared} in {column.charset}")
     return column
 
 
-def _plain(described: Described) -> Column:
-    kind = described.type
-    size = getattr(described, _SIZED[kind]) if kind in _SIZED else 0
-    labels = labels_of(described.declared) if kind in {"enum", "set"} else ()
+def _plain(description: ColumnDescription) -> Column:
+    kind = description.type
+    size = getattr(description, _SIZED[kind]) if kind in _SIZED else 0
+    labels = labels_of(description.declared) if kind in {"enum", "set"} else ()
     return Column(
-        described.name,
+        description.name,
         kind,
-        unsigned=kind in _INTEGERS and "unsigned" in described.declared,
-        size=described.fraction if kind in _FRACTIONED else size,
-        scale=described.scale if kind == "decimal" else 0,
-        charset=described.charset or ("binary" if labels else ""),
+        unsigned=kind in _INTEGERS and "unsigned" in description.declared,
+        size=description.fraction if kind in _FRACTIONED else size,
+        scale=description.scale if kind == "decimal" else 0,
+        charset=description.charset or ("binary" if labels else ""),
         labels=labels,
     )
 

@@ -22,7 +22,7 @@ from loader.staging.documents import (
     StagedFile,
 )
 from loader.staging.hints import Hints, Kind
-from loader.staging.interval_starts import ENDLESS, Starts
+from loader.staging.interval_starts import ENDLESS, IntervalStarts
 from loader.staging.layout import (
     chain_folder,
     encode,
@@ -89,18 +89,18 @@ class PlanChain:
                 return found
         return None
 
-    def counting(self, generation: Generation) -> int:
+    def valid_until(self, generation: Generation) -> int:
         """The seqno up to which a generation's log counts: from there a newer one goes on; else there is no end."""
         following = [one.follows for one in self.generations() if one.follows and one.follows.name == generation.name]
         return following[0].stop_seqno if following else ENDLESS
 
-    def check_counts(self, generation: str, seqno: int) -> None:
+    def check_not_superseded(self, generation: str, seqno: int) -> None:
         """Raise Superseded when the log of a generation does not count any more at a seqno.
 
         Raises:
             Superseded: a newer generation goes on before it.
         """
-        counts = self.counting(self.require_generation(generation))
+        counts = self.valid_until(self.require_generation(generation))
         if seqno > counts:
             raise Superseded(
                 "the log is followed on another server since, from before this interval on",
@@ -111,7 +111,7 @@ class PlanChain:
                 seqno=seqno,
             )
 
-    def of_interval(self, start_seqno: int) -> Generation:
+    def generation_of_interval(self, start_seqno: int) -> Generation:
         """The generation in which an interval starts there.
 
         Raises:
@@ -120,7 +120,7 @@ class PlanChain:
         for generation in reversed(self.generations()):
             if self.plan(generation.name, start_seqno):
                 return generation
-        raise no_interval(self.source, start_seqno)
+        raise no_interval_error(self.source, start_seqno)
 
     def generations(self) -> list[Generation]:
         """All generations, in order."""
@@ -175,14 +175,14 @@ class PlanChain:
         """
         found = self.plan(generation, start_seqno)
         if not found:
-            raise no_interval(self.source, start_seqno)
+            raise no_interval_error(self.source, start_seqno)
         return found
 
-    def head(self, generation: str) -> Plan | None:
+    def newest_plan(self, generation: str) -> Plan | None:
         """The newest plan; None when the generation has none yet."""
         return self._newest(generation, "planned", self.plan)
 
-    def staged(self, generation: str) -> Manifest | None:
+    def newest_manifest(self, generation: str) -> Manifest | None:
         """The newest manifest: intervals are staged in order, so all before it have one. None when there is none."""
         return self._newest(generation, "staged", self.manifest)
 
@@ -192,11 +192,11 @@ class PlanChain:
         record = self.published(generation, hinted) if hinted is not None else None
         found = (hinted, record) if hinted is not None and record else None
         if found is None:
-            below = staged.stop_seqno if (staged := self.staged(generation)) else ENDLESS
+            below = staged.stop_seqno if (staged := self.newest_manifest(generation)) else ENDLESS
             found = next(self._backward(self.published, generation, below), None)
             if found is None:
                 return None
-        for manifest in self.following(generation, found[1].stop_seqno):
+        for manifest in self.manifests_from(generation, found[1].stop_seqno):
             if record := self.published(generation, manifest.start_seqno):
                 found = manifest.start_seqno, record
         return found
@@ -205,27 +205,27 @@ class PlanChain:
         """Note the interval of the newest published record: see `loader.staging.hints`."""
         self._hints.put(generation, "recorded", start_seqno)
 
-    def following(self, generation: str, start_seqno: int) -> Iterator[Manifest]:
+    def manifests_from(self, generation: str, start_seqno: int) -> Iterator[Manifest]:
         """The manifests of the intervals from one on, as far as they are staged."""
         return self._forward(self.manifest, generation, start_seqno)
 
     def unfinished(self, generation: str) -> list[Plan]:
         """The plans that are not staged yet, in order: the last ones, since intervals are staged in order."""
-        staged = self.staged(generation)
-        start = staged.stop_seqno if staged else next(self.rising(generation), None)
+        staged = self.newest_manifest(generation)
+        start = staged.stop_seqno if staged else next(self.ascending_starts(generation), None)
         return [] if start is None else list(self._forward(self.plan, generation, start))
 
     def starts(self, generation: str) -> list[int]:
         """Start seqno of every interval, rising."""
-        return list(self.rising(generation))
+        return list(self.ascending_starts(generation))
 
-    def rising(self, generation: str, after: int = -1) -> Iterator[int]:
+    def ascending_starts(self, generation: str, after: int = -1) -> Iterator[int]:
         """Start seqnos of intervals that are greater than one, rising; listed page by page."""
-        return Starts(self.store, self.source, generation).rising(after)
+        return IntervalStarts(self.store, self.source, generation).ascending(after)
 
-    def falling(self, generation: str, below: int = ENDLESS) -> Iterator[int]:
+    def descending_starts(self, generation: str, below: int = ENDLESS) -> Iterator[int]:
         """Start seqnos of intervals that are less than one, falling; listed page by page."""
-        return Starts(self.store, self.source, generation).falling(below)
+        return IntervalStarts(self.store, self.source, generation).descending(below)
 
     def _newest(self, generation: str, kind: Kind, read: _Read[_Chained]) -> _Chained | None:
         """The last document of its kind: from the one that the hint names on, or else from the last that is listed."""
@@ -248,18 +248,18 @@ class PlanChain:
 
     def _backward(self, read: _Read[_Document], generation: str, below: int) -> Iterator[tuple[int, _Document]]:
         """Yield the documents of intervals that start below a seqno, newest first, each with its start seqno."""
-        for start_seqno in self.falling(generation, below):
+        for start_seqno in self.descending_starts(generation, below):
             if found := read(generation, start_seqno):
                 yield start_seqno, found
 
     def _end(self, generation: str) -> int:
         """A seqno at or behind the start of the newest interval that is planned."""
-        head = self.head(generation)
+        head = self.newest_plan(generation)
         return head.stop_seqno if head else ENDLESS
 
-    def holding(self, generation: str, seqno: int) -> int | None:
+    def start_at_or_before(self, generation: str, seqno: int) -> int | None:
         """The start of the last interval that begins at or before a seqno."""
-        return seqno if self.plan(generation, seqno) else next(self.falling(generation, seqno + 1), None)
+        return seqno if self.plan(generation, seqno) else next(self.descending_starts(generation, seqno + 1), None)
 
     def plans(self, generation: Generation, starts: Sequence[int] | None = None) -> list[Plan]:
         """All plans in order, or those with these starts, proved to be one unbroken chain.
@@ -290,14 +290,14 @@ class PlanChain:
 
     def manifest(self, generation: str, start_seqno: int) -> Manifest | None:
         """The manifest of the interval that starts there, with what was filled since; None while it is not staged."""
-        found = self.extracted(generation, start_seqno)
-        return found.completed(self.filled(found)) if found and found.left_out else found
+        found = self.extracted_manifest(generation, start_seqno)
+        return found.completed(self.backfilled_manifests(found)) if found and found.left_out else found
 
-    def extracted(self, generation: str, start_seqno: int) -> Manifest | None:
+    def extracted_manifest(self, generation: str, start_seqno: int) -> Manifest | None:
         """The manifest of the interval that starts there, as it was published; None while it is not staged."""
         return Manifest.find(self.store, f"{self.folder(generation, start_seqno)}/manifest.json")
 
-    def filled(self, extracted: Manifest) -> dict[TableName, Manifest]:
+    def backfilled_manifests(self, extracted: Manifest) -> dict[TableName, Manifest]:
         """Of tables that an interval left out, and that were staged later, the manifests: each has all of its table."""
         names = (one.name for one in extracted.left_out)
         keys = {name: filled_key(self.source, extracted.generation, extracted.start_seqno, name) for name in names}
@@ -305,11 +305,11 @@ class PlanChain:
 
     def files(self, generation: str, start_seqno: int) -> tuple[StagedFile, ...]:
         """Every file of the interval that any manifest names."""
-        found = self.extracted(generation, start_seqno)
-        manifests = (found, *self.filled(found).values()) if found else ()
+        found = self.extracted_manifest(generation, start_seqno)
+        manifests = (found, *self.backfilled_manifests(found).values()) if found else ()
         return tuple(file for manifest in manifests for file in manifest.files)
 
-    def fill(self, table: TableName, manifest: Manifest) -> None:
+    def publish_backfill(self, table: TableName, manifest: Manifest) -> None:
         """Make the records of a table visible that its interval had left out; what was there first stands."""
         key = filled_key(self.source, manifest.generation, manifest.start_seqno, table)
         self.store.create(key, manifest.canonical())
@@ -324,7 +324,7 @@ class PlanChain:
         if generation.start == str(start):
             return Checkpoint(generation.start_position, generation.gtids, generation.mark, schemas=generation.schemas)
         seqno = start.seqno(generation.shift)
-        manifest = self.stopping(generation.name, seqno)
+        manifest = self.manifest_stopping_at(generation.name, seqno)
         if manifest is not None:
             return _after(manifest)
         _, previous = next(self._backward(self.plan, generation.name, seqno), (0, None))
@@ -338,11 +338,11 @@ class PlanChain:
             interval=seqno,
         )
 
-    def stopping(self, generation: str, seqno: int) -> Manifest | None:
+    def manifest_stopping_at(self, generation: str, seqno: int) -> Manifest | None:
         """The manifest of the interval that stops there; None where there is none."""
         hinted = self._hints.get(generation, "staged")
         if hinted is not None and hinted < seqno:
-            for manifest in self.following(generation, hinted):
+            for manifest in self.manifests_from(generation, hinted):
                 if manifest.stop_seqno >= seqno:
                     return manifest if manifest.stop_seqno == seqno else None
         _, found = next(self._backward(self.manifest, generation, seqno), (0, None))
@@ -350,12 +350,12 @@ class PlanChain:
 
     def newest_checkpoint(self, generation: Generation) -> Checkpoint:
         """How the log stood at the end of all that is staged."""
-        newest = self.staged(generation.name)
+        newest = self.newest_manifest(generation.name)
         return _after(newest) if newest else self.checkpoint(generation, generation.start_position)
 
     def newest_seqno(self, generation: Generation) -> int:
         """The largest seqno that a plan or an initial load of the generation can have led to."""
-        head = self.head(generation.name)
+        head = self.newest_plan(generation.name)
         found = [head.stop_seqno if head else generation.start_position.seqno(generation.shift)]
         root = f"{chain_folder(self.source, generation.name)}/load/"
         for schema in self.store.folders(root):
@@ -387,7 +387,7 @@ class PlanChain:
             self._hints.put(manifest.generation, "staged", manifest.start_seqno)
         return Manifest.read(self.store.get(key), key)
 
-    def exact_at(self, generation: str, table: TableName) -> int:
+    def exact_seqno(self, generation: str, table: TableName) -> int:
         """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
         folder = load_folder(self.source, generation, table)
         for name in reversed(self.store.folders(folder + "/")):
@@ -396,7 +396,7 @@ class PlanChain:
                 return found.exact_at_seqno
         return 0
 
-    def run(self, generation: str, run: str) -> tuple[Plan, int] | None:
+    def find_run(self, generation: str, run: str) -> tuple[Plan, int] | None:
         """The first plan that a run was given before, and the stop of its last one."""
         record = RunRecord.find(self.store, self._run_key(generation, run))
         if record is None:
@@ -432,7 +432,7 @@ def _after(manifest: Manifest) -> Checkpoint:
     )
 
 
-def no_interval(source: str, start_seqno: int) -> DataError:
+def no_interval_error(source: str, start_seqno: int) -> DataError:
     """The error of a start seqno that no interval has."""
     return DataError(
         "no interval starts there", hint="list them with: loader intervals", source=source, interval=start_seqno

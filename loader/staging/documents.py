@@ -313,7 +313,7 @@ class Barrier(_Entry):
     folds: bool = False
 
 
-class LeftOut(_Entry):
+class IncompleteTable(_Entry):
     """A captured table of which rows of the interval are not staged: they cannot be read there.
 
     Attributes:
@@ -375,7 +375,7 @@ class Manifest(Document):
     schemas_after: str = ""
     nameless: bool = False
     given: tuple[str, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[IncompleteTable, ...] = ()
     loader_version: str
 
     def check(self, key: str) -> None:

@@ -14,13 +14,13 @@ from loader.store.base import BLOCK_BYTES, ObjectNotFound, Store
 _AT_ONCE = 4  # hashing releases the interpreter's lock
 
 
-def faults(store: Store, files: Sequence[StagedFile]) -> Iterator[StagedDataError]:
+def find_faults(store: Store, files: Sequence[StagedFile]) -> Iterator[StagedDataError]:
     """Read every file once and compare it with its entry; an error for each that is lost or changed, in their order."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from (found for found in pool.map(lambda file: fault(store, file), files) if found)
+        yield from (found for found in pool.map(lambda file: find_fault(store, file), files) if found)
 
 
-def fault(store: Store, file: StagedFile) -> StagedDataError | None:
+def find_fault(store: Store, file: StagedFile) -> StagedDataError | None:
     """What is wrong with a file; None when it is as its entry says."""
     try:
         size, sha256 = _digest(store, file.key)

@@ -26,7 +26,7 @@ def matches_schema(schema: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(beginning, pattern[:end]) for pattern in patterns for end in range(1, len(pattern) + 1))
 
 
-class Captured:
+class CapturedTables:
     """Whether a table is captured: one of the inclusions matches it, and no exclusion."""
 
     def __init__(self, tables: TableFilter) -> None:

@@ -13,7 +13,7 @@ _SPAN = 10**9  # of seqnos, in bytes of log: where a search back begins
 _GROWTH = 64
 
 
-class Starts:
+class IntervalStarts:
     """Start seqnos of a generation's intervals, whether or not they have a plan.
 
     The number of requests of a search depends on the distance between seqnos by its logarithm, and not on how many
@@ -24,7 +24,7 @@ class Starts:
         self._store = store
         self._prefix = f"{chain_folder(source, generation)}/"
 
-    def rising(self, after: int = -1) -> Iterator[int]:
+    def ascending(self, after: int = -1) -> Iterator[int]:
         """All that are greater than a seqno."""
         while True:
             page, more = self._page(after)
@@ -33,7 +33,7 @@ class Starts:
                 return
             after = page[-1]
 
-    def falling(self, below: int = ENDLESS) -> Iterator[int]:
+    def descending(self, below: int = ENDLESS) -> Iterator[int]:
         """All that are less than a seqno, the largest one first."""
         while page := self._page_below(below):
             yield from reversed(page)

@@ -9,7 +9,7 @@ from loader.store.base import ObjectInfo, Store
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredInterval:
     """The objects in the folder of one interval.
 
     Attributes:
@@ -29,26 +29,26 @@ class Stored:
             self.documents[attempt] = info
 
 
-def inventory(store: Store, source: str, generation: str) -> dict[int, Stored]:
+def list_intervals(store: Store, source: str, generation: str) -> dict[int, StoredInterval]:
     """The intervals of a generation by their start seqno, in order."""
     root = f"{chain_folder(source, generation)}/"
-    found: dict[int, Stored] = {}
+    found: dict[int, StoredInterval] = {}
     for info in store.list(root):
         interval, _, rest = info.key.removeprefix(root).partition("/")
         if interval.isdigit():  # else an initial load, or a note
-            found.setdefault(int(interval), Stored()).add(rest, info)
+            found.setdefault(int(interval), StoredInterval()).add(rest, info)
     return found
 
 
-def stored_of(store: Store, source: str, generation: str, start_seqno: int) -> Stored:
+def list_interval(store: Store, source: str, generation: str, start_seqno: int) -> StoredInterval:
     """What the store holds of one interval."""
     root = f"{interval_folder(source, generation, start_seqno)}/"
-    found = Stored()
+    found = StoredInterval()
     for info in store.list(root):
         found.add(info.key.removeprefix(root), info)
     return found
 
 
-def attempt_of(key: str) -> str:
+def attempt_name(key: str) -> str:
     """Name of the attempt that staged a file of an interval."""
     return key.split("/")[3]

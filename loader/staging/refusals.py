@@ -24,6 +24,6 @@ def note_refusal(store: Store, source: str, table: TableName, error: dict[str, A
         sink.write(Refusal(source=source, table=str(table), error=error).canonical())
 
 
-def refusal_of(store: Store, source: str, table: TableName) -> Refusal | None:
+def find_refusal(store: Store, source: str, table: TableName) -> Refusal | None:
     """Why the last initial load of a table failed; None if none did."""
     return Refusal.find(store, refusal_key(source, table))

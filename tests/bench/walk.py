@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loader.binlog.table_registry import TableRegistry
 from loader.extract.log_ranges import whole_segment
-from loader.extract.windows import windows
+from loader.extract.windows import read_windows
 from loader.reader.files.log_walk import log_bytes
 
 
@@ -17,7 +17,7 @@ def seconds(file: Path) -> float:
     span = whole_segment(file.name, 1, 4, file.stat().st_size, 1 << 62)
     with file.open("rb", buffering=0) as log:
         begun = time.monotonic()
-        for _ in windows(log_bytes(log, file.name), span, TableRegistry(lambda _: True), 1 << 62):
+        for _ in read_windows(log_bytes(log, file.name), span, TableRegistry(lambda _: True), 1 << 62):
             pass
         return time.monotonic() - begun
 

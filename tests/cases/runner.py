@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from infra.servers import Server
 from loader import pipeline
-from loader.extract.extraction import again, extract
+from loader.extract.extraction import extract, reextract
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import workers_of
 from loader.initial_load.run import stage_tables
@@ -105,7 +105,7 @@ class Runner:
         spec = pipeline.extract_job(self.settings, chosen.start_seqno).spec
         assert extract(workers_of(self.spark), spec).status == "staged"
         assert extract(workers_of(self.spark), spec).status == "already"
-        assert again(workers_of(self.spark), spec).differences == ()
+        assert reextract(workers_of(self.spark), spec).differences == ()
         merge = pipeline.materialise_job(self.settings).spec
         result = materialise(self.spark, merge)
         assert result.published, result

@@ -10,7 +10,7 @@ import pytest
 from loader.model.table import TableName
 from loader.pipeline import intervals, purge, staged_files, verify_interval
 from loader.settings import Retention
-from loader.staging.file_verification import fault
+from loader.staging.file_verification import find_fault
 from tests.contract.conftest import REAL, NewRoot
 from tests.unit.pipeline.site import Site, shop
 
@@ -53,4 +53,4 @@ def test_a_backlog_from_its_plans_to_its_purge(kind: str, archive: str, tmp_path
     assert site.chain.plans(site.generation) == plans
     assert [one.purged for one in intervals(site.settings)] == [True, True, False, False]
     _, files = staged_files(site.settings, plans[2].start_seqno, TableName("shop", "items"))
-    assert [fault(site.store, file) for file in files] == [None] * len(files)
+    assert [find_fault(site.store, file) for file in files] == [None] * len(files)

@@ -23,7 +23,7 @@ from loader.staging.documents import (
     Barrier,
     Generation,
     Identity,
-    LeftOut,
+    IncompleteTable,
     Manifest,
     Mark,
     Plan,
@@ -112,7 +112,7 @@ class Site:
             tables = {{ include = ["shop.*"] }}
         """)
 
-    def stage(self, left_out: tuple[LeftOut, ...] = ()) -> None:
+    def stage(self, left_out: tuple[IncompleteTable, ...] = ()) -> None:
         self.chain.publish(_manifest(self.plan, left_out=left_out))
 
     def follow_up(self, stop: str, change: str = "") -> Plan:
@@ -155,8 +155,8 @@ def _barrier(seqno: int, place: str) -> Barrier:
     )
 
 
-def _left_out(seqno: int, place: str) -> LeftOut:
-    return LeftOut(table="shop.orders", seqno=seqno, position=place, at=place, what="not known", why="lost")
+def _left_out(seqno: int, place: str) -> IncompleteTable:
+    return IncompleteTable(table="shop.orders", seqno=seqno, position=place, at=place, what="not known", why="lost")
 
 
 def _rows(folder: str, seqno: int) -> dict[str, Any]:
@@ -217,8 +217,8 @@ def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> S
     monkeypatch.setenv("LOADER_CONFIG", str(tmp_path / "loader.toml"))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     monkeypatch.setattr("loader.pipeline.jobs.begin", lambda _: generation)  # asks the server otherwise
-    monkeypatch.setattr("loader.pipeline.table_registry.tell", lambda *_: None)  # as it does
-    monkeypatch.setattr("loader.airflow.finished_work.staged_before", lambda _: None)  # as it does
+    monkeypatch.setattr("loader.pipeline.table_registry.describe_tables", lambda *_: None)  # as it does
+    monkeypatch.setattr("loader.airflow.finished_work.find_staged_loads", lambda _: None)  # as it does
     return found
 
 

@@ -23,7 +23,7 @@ from loader.materialise.spec import LoadSpec, MaterialiseResult, TableResult
 from loader.secret import secret_variable
 from loader.spark.job import failure
 from loader.spark.submit import SparkSettings
-from loader.staging.documents import LeftOut, Published, PublishedTable
+from loader.staging.documents import IncompleteTable, Published, PublishedTable
 from tests.dags.conftest import Site, SparkSubmit, Task
 
 _GOLDEN = Path(__file__).with_name("golden")
@@ -435,7 +435,9 @@ def test_an_interval_that_left_a_table_out_is_looked_at_again(
     """What it lacks may have been said since."""
     _connect(monkeypatch, conn_type="spark", host="yarn")
     place = "binlog.000001:50"
-    left_out = LeftOut(table="shop.a", seqno=10**12 + 60, position=place, at=place, what="not known", why="lost")
+    left_out = IncompleteTable(
+        table="shop.a", seqno=10**12 + 60, position=place, at=place, what="not known", why="lost"
+    )
     site.stage((left_out,))
     spark_submit_program.result = {"status": "already", "tables": [], "left_out": [left_out.model_dump()]}
     assert _operator("extract", site).execute(running.context) == spark_submit_program.result

@@ -14,7 +14,7 @@ from loader.materialise.spec import CatalogSettings, MaterialiseSpec
 from loader.model.table import TableName
 from loader.settings import IntervalLimits, Retention
 from loader.staging.documents import Skip, TableFilter
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.store.address import HdfsOptions, S3Options, split_address
 
 GOOD = """
@@ -132,7 +132,7 @@ def test_what_is_skipped_and_that_marker_tables_are_not_captured(write: Path) ->
     settings = loaded(write, text).source()
     assert settings.skip == Skip(server_ids=(2, 4294967295), marker_tables=("shop.a[1]", "loader.b"))
     assert settings.skip.markers() == {TableName("shop", "a[1]"), TableName("loader", "b")}
-    captured = Captured(settings.tables)
+    captured = CapturedTables(settings.tables)
     assert [captured(TableName("shop", name)) for name in ("a[1]", "a1", "tmp_a")] == [False, True, False]
 
 

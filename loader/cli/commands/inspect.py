@@ -175,13 +175,13 @@ def _segments(uri: str, start: str, stop: str, limit: int) -> tuple[LogFiles, li
 
 
 def _stage(out: Output, files: LogFiles, segments: list[Segment], folder: Path | None, wanted: Wanted) -> None:
-    from loader.extract.local_staging import report, stage
+    from loader.extract.local_staging import count_records, stage
 
     if folder is None:
         raise UsageError("--format csv needs a folder", hint="give --output DIR", key="--output")
     with _progress(out, sum(end - begin for _, begin, end in segments)) as progress:
         results = stage(files, segments, folder, wanted, progress)
-    found = report(results)
+    found = count_records(results)
     if out.as_json:
         out.document({**found, "folder": str(folder)})
         return
@@ -192,7 +192,7 @@ def _stage(out: Output, files: LogFiles, segments: list[Segment], folder: Path |
 
 
 def _count(out: Output, form: Format, files: LogFiles, segments: list[Segment], wanted: Wanted) -> None:
-    from loader.extract.local_staging import count, report
+    from loader.extract.local_staging import count, count_records
     from loader.reader.stats import Tally
 
     tally = Tally()
@@ -206,7 +206,7 @@ def _count(out: Output, form: Format, files: LogFiles, segments: list[Segment], 
         out.line(f"{tally.transactions:,} transactions, the largest:")
         out.rows(("start", "end", "bytes"), [[one["start"], one["end"], one["bytes"]] for one in largest])
     with _progress(out, sum(end - begin for _, begin, end in segments)) as progress:
-        tables = report(count(files, segments, wanted, progress))["tables"]
+        tables = count_records(count(files, segments, wanted, progress))["tables"]
     if as_text:
         columns = ("table", "inserts", "updates", "deletes", "bytes")
         out.rows(columns, [[one[name] for name in columns] for one in tables])

@@ -13,7 +13,7 @@ from loader.model.table import TableName
 from loader.reader.rows import Record, record_of
 from loader.settings import SourceSettings
 from loader.staging.documents import Manifest, StagedFile
-from loader.staging.file_verification import fault
+from loader.staging.file_verification import find_fault
 from loader.store.base import Store
 from loader.store.registry import open_store
 from loader.visible_text import exact_json
@@ -33,7 +33,7 @@ def lines(settings: SourceSettings, interval: int, table: str, *, as_json: bool)
 
 
 def _records(store: Store, manifest: Manifest, file: StagedFile) -> Iterator[Record]:
-    if found := fault(store, file):
+    if found := find_fault(store, file):
         raise found
     schema = manifest.schema_of(file.schema_id)
     # Of all that ends a line for Python, only the line feed ends a record.

@@ -17,7 +17,7 @@ UNREADABLE = "row events of captured tables that cannot be staged"
 ROLLED_BACK = "row events of captured tables in transactions that end in ROLLBACK"
 
 
-def account(result: RangeResult, window: Window, why: w.Ints, mine: tuple[int, int]) -> w.Ints:
+def count_events(result: RangeResult, window: Window, why: w.Ints, mine: tuple[int, int]) -> w.Ints:
     """Add what a window has in the bytes `mine` to the range's accounts; those of its row events that are to be staged.
 
     `why`: of each transaction why it is skipped, or KEPT. The row events that come back are not counted yet.
@@ -37,7 +37,7 @@ def account(result: RangeResult, window: Window, why: w.Ints, mine: tuple[int, i
         rows = _without_skipped(result, rows, why)
     captured = rows[:, w.R_TABLE] >= 0
     if not captured.all():
-        skip(result, UNCAPTURED, int((~captured).sum()))
+        count_skipped(result, UNCAPTURED, int((~captured).sum()))
         rows = rows[captured]
     return _done(result, index, rows) if index.transactions[:, w.T_OUTCOME].any() else rows
 
@@ -46,12 +46,12 @@ def _without_skipped(result: RangeResult, rows: w.Ints, why: w.Ints) -> w.Ints:
     reasons = why[rows[:, w.R_TRANSACTION]]
     for reason, name in SKIPPED.items():
         if number := int((reasons == reason).sum()):
-            skip(result, name, number)
+            count_skipped(result, name, number)
     kept: w.Ints = rows[reasons == KEPT]
     return kept
 
 
-def skip(result: RangeResult, reason: str, number: int) -> None:
+def count_skipped(result: RangeResult, reason: str, number: int) -> None:
     """Count row events that are not staged."""
     result.row_events_skipped[reason] = result.row_events_skipped.get(reason, 0) + number
 
@@ -64,6 +64,6 @@ def _done(result: RangeResult, index: LogIndex, rows: w.Ints) -> w.Ints:
     outcomes = index.transactions[rows[:, w.R_TRANSACTION], w.T_OUTCOME]
     result.row_events_held += int((outcomes == w.PREPARED).sum())
     if undone := int((outcomes == w.ROLLED_BACK).sum()):
-        skip(result, ROLLED_BACK, undone)
+        count_skipped(result, ROLLED_BACK, undone)
     done: w.Ints = rows[outcomes == w.DONE]
     return done

@@ -14,7 +14,7 @@ from loader.transport.base import Segment
 _FAULT = "this is a fault of the loader; please report it with the plan"
 
 
-def balance_of(
+def close_balance(
     plan: Plan, segments: Sequence[Segment], results: Sequence[RangeResult], released: Sequence[RangeResult]
 ) -> Balance:
     """Close the balance over an interval's bytes in each log file, and over its row events.

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from loader.binlog.events.statement import LogStatement
 from loader.errors import LOAD_ALL_AGAIN, DataError
-from loader.extract.ddl.indirect_writes import may_reach_others
+from loader.extract.ddl.indirect_writes import may_write_indirectly
 from loader.schema.statements import Effect, Kind, begins_with_row_verb, effect
 from loader.staging.documents import Barrier, Plan, TableFilter
-from loader.staging.filters import Captured, matches_schema
+from loader.staging.filters import CapturedTables, matches_schema
 
 _SHOWN = 1000  # characters of a statement that changes rows: it can be as long as a log file
 
 
-def judge(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]:
+def find_barriers(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]:
     """The barriers among the statements of transactions that are not skipped, in log order.
 
     A barrier without tables stops all tables: a statement that cannot be read, or one that changes rows which the log
@@ -23,8 +23,8 @@ def judge(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]
     Raises:
         DataError: a statement changed a marker table, so that the log does not tell what is to be skipped.
     """
-    captured, markers = Captured(plan.tables), plan.skip.markers()
-    ordered = in_order(statements)
+    captured, markers = CapturedTables(plan.tables), plan.skip.markers()
+    ordered = sort_statements(statements)
     barriers = []
     for statement in (one for one in ordered if not one.skipped):
         mode, mariadb = statement.sql_mode, statement.mariadb
@@ -41,7 +41,7 @@ def judge(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]
     return tuple(barriers)
 
 
-def in_order(statements: Iterable[LogStatement]) -> list[LogStatement]:
+def sort_statements(statements: Iterable[LogStatement]) -> list[LogStatement]:
     """The statements in the order of the log."""
     return sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2])))
 
@@ -50,7 +50,7 @@ def _unlogged(
     statement: LogStatement, found: Effect, concerned: tuple[str, ...], plan: Plan, ordered: Sequence[LogStatement]
 ) -> list[Barrier]:
     """The barrier of a statement that changes rows, if captured tables can be among its tables or behind them."""
-    if not found.tables or may_reach_others(statement, found.tables, plan, ordered):
+    if not found.tables or may_write_indirectly(statement, found.tables, plan, ordered):
         return [_barrier(statement, (), plan)]
     return [_barrier(statement, concerned, plan)] if concerned else []
 

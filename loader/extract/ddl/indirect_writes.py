@@ -44,7 +44,7 @@ _NATIVE = frozenset({
 """Functions of the server. Where one is called without a schema, a stored function of that name is never meant."""
 
 
-def may_reach_others(
+def may_write_indirectly(
     statement: LogStatement, written: Iterable[TableName], plan: Plan, interval: Sequence[LogStatement]
 ) -> bool:
     """Whether the statement may change tables beside those that it is known to write to.

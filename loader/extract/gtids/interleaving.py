@@ -13,7 +13,7 @@ from loader.binlog import walk as w
 from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.marks import GtidTally, gtid_at, gtid_set
 from loader.extract.log_ranges import whole_segment
-from loader.extract.windows import windows
+from loader.extract.windows import read_windows
 from loader.model.gtid import Gtid, GtidSet, MysqlGtid, MysqlGtidSet, joined, lacking, mariadb_set, mysql_set
 from loader.model.position import Interval, Position
 from loader.reader.files.log_walk import log_bytes
@@ -21,14 +21,14 @@ from loader.transport.base import Transport
 
 
 @dataclass(frozen=True)
-class Interleaved:
+class Interleaving:
     """Where the last transaction that was read before ends, and the set of those before it that were not read."""
 
     until: Position
     others: str
 
 
-def interleaved(transport: Transport, log: Interval, before: str, known: str) -> Interleaved:
+def find_interleaving(transport: Transport, log: Interval, before: str, known: str) -> Interleaving:
     """Walk a server's log until all transactions of a set were seen.
 
     Args:
@@ -50,9 +50,9 @@ def interleaved(transport: Transport, log: Interval, before: str, known: str) ->
                     others = str(joined(others, one))
                 seen = str(joined(seen, one))
                 if not lacking(known, seen):
-                    return Interleaved(end, others)
+                    return Interleaving(end, others)
         seen, others = after, _with(others, found, known)
-    return Interleaved(log.stop, others)
+    return Interleaving(log.stop, others)
 
 
 def _steps(transport: Transport, log: Interval) -> Iterator[tuple[GtidSet, Iterator[tuple[Gtid, Position]]]]:
@@ -65,7 +65,7 @@ def _steps(transport: Transport, log: Interval) -> Iterator[tuple[GtidSet, Itera
         with transport.open(file, begin, end) as opened:
             data = log_bytes(opened, file)
             registry = TableRegistry(lambda _: False, mariadb=data.form.mariadb)
-            for window in windows(data, span, registry, end):
+            for window in read_windows(data, span, registry, end):
                 if window.more:
                     continue
                 tally = GtidTally(data.form.mariadb)

@@ -20,7 +20,7 @@ SKIPPED = {
 """What the balance says of their row events."""
 
 
-class Skipping:
+class SkipRule:
     """Why the transactions of a plan's log are skipped."""
 
     def __init__(self, plan: Plan) -> None:
@@ -33,14 +33,14 @@ class Skipping:
         Raises:
             BinlogFormatError: a damaged GTID event.
         """
-        found = reasons(self._skip, transactions)
+        found = skip_reasons(self._skip, transactions)
         if self._before is not None:
             starts = transactions[:, w.T_START].tolist()
             found[[gtid_at(log, start) in self._before for start in starts]] = READ_BEFORE
         return found
 
 
-def reasons(skip: Skip, transactions: w.Ints) -> w.Ints:
+def skip_reasons(skip: Skip, transactions: w.Ints) -> w.Ints:
     """Of each transaction why it is skipped by what the operator said, or KEPT."""
     found = transactions[:, w.T_MARKED] * TOUCHES_MARKER
     if skip.server_ids:

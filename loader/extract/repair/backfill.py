@@ -12,37 +12,37 @@ from glob import escape
 from loader.errors import UnsupportedError
 from loader.model.table import TableName
 from loader.staging.chain import PlanChain
-from loader.staging.documents import LeftOut, Manifest, Plan, TableFilter
+from loader.staging.documents import IncompleteTable, Manifest, Plan, TableFilter
 from loader.staging.schemas import GivenSchema, SchemaStore
 
 Attempt = Callable[[Plan, tuple[str, ...]], Manifest]
 """Extracts a plan by schemas that were given, by their keys."""
 
 
-def fill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attempt) -> bool:
+def backfill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attempt) -> bool:
     """Fill the staged intervals from one on, in order; whether there was something to fill.
 
     Raises:
         UnsupportedError: what was given does not tell all of a table, and what is missing.
     """
     schemas, some = SchemaStore(chain.store, chain.source), False
-    for manifest in chain.following(generation, start_seqno):
+    for manifest in chain.manifests_from(generation, start_seqno):
         for left_out in manifest.left_out:
             plan = chain.require_plan(generation, manifest.start_seqno)
             given = schemas.given_keys(generation, plan.start_seqno, plan.stop_seqno)
             if any(schemas.given(key).table.name == left_out.name for key in {*given} - {*manifest.given}):
-                _fill(chain, schemas, left_out.name, attempt(of_table(plan, left_out.name), given))
+                _fill(chain, schemas, left_out.name, attempt(plan_for_table(plan, left_out.name), given))
                 some = True
     return some
 
 
-def pieces(chain: PlanChain, plan: Plan, extracted: Manifest) -> list[tuple[Plan, Manifest]]:
+def plans_and_manifests(chain: PlanChain, plan: Plan, extracted: Manifest) -> list[tuple[Plan, Manifest]]:
     """An interval's manifests, each with the plan that it comes from: its own, and those of tables filled since."""
-    filled = chain.filled(extracted)
-    return [(plan, extracted), *((of_table(plan, name), one) for name, one in filled.items())]
+    filled = chain.backfilled_manifests(extracted)
+    return [(plan, extracted), *((plan_for_table(plan, name), one) for name, one in filled.items())]
 
 
-def of_table(plan: Plan, name: TableName) -> Plan:
+def plan_for_table(plan: Plan, name: TableName) -> Plan:
     """The plan for one table alone."""
     return plan.model_copy(update={"tables": TableFilter(include=(escape(str(name)),))})
 
@@ -61,10 +61,10 @@ def _fill(chain: PlanChain, schemas: SchemaStore, name: TableName, manifest: Man
                     table=table,
                 )
             )
-    chain.fill(name, manifest)
+    chain.publish_backfill(name, manifest)
 
 
-def _still_missing(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
+def _still_missing(manifest: Manifest, left_out: IncompleteTable) -> UnsupportedError:
     return UnsupportedError(
         f"what was given of the table does not tell all: {left_out.what}",
         why=left_out.why,

@@ -7,29 +7,31 @@ from typing import TYPE_CHECKING
 
 from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName
-from loader.staging.documents import LeftOut, Plan
+from loader.staging.documents import IncompleteTable, Plan
 
 if TYPE_CHECKING:  # the driver has no use for the codec
     from loader.binlog.table_registry import UnstagedRow
 
 
-def left_out(plan: Plan, file: str, unread: Mapping[TableName, UnstagedRow]) -> dict[TableName, LeftOut]:
+def find_incomplete_tables(
+    plan: Plan, file: str, unread: Mapping[TableName, UnstagedRow]
+) -> dict[TableName, IncompleteTable]:
     """What a manifest says of the tables that could not be read in a log file."""
     return {name: _of(plan, file, name, one) for name, one in unread.items()}
 
 
-def firsts(found: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
+def first_per_table(found: Iterable[IncompleteTable]) -> tuple[IncompleteTable, ...]:
     """Of each table the first one by seqno and place, in the order of their names."""
-    by_table: dict[str, LeftOut] = {}
+    by_table: dict[str, IncompleteTable] = {}
     for one in sorted(found, key=lambda one: (one.table, one.seqno, Position.parse(one.position))):
         by_table.setdefault(one.table, one)
     return tuple(by_table.values())
 
 
-def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow) -> LeftOut:
+def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow) -> IncompleteTable:
     error = unread.error
     column = f"column {error.where['column']}" if "column" in error.where else ""
-    return LeftOut(
+    return IncompleteTable(
         table=str(name),
         seqno=unread.seqno,
         position=f"{file}:{unread.event}",

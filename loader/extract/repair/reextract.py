@@ -24,7 +24,7 @@ class Difference(BaseModel):
     why: str = ""
 
 
-class AgainResult(BaseModel):
+class ReextractResult(BaseModel):
     """How an interval came out that was extracted again: how many files and bytes, and what is not as it was staged."""
 
     model_config = ConfigDict(frozen=True)
@@ -43,7 +43,7 @@ class AgainResult(BaseModel):
         return StagedDataError.exit_code if self.differences else 0
 
 
-def together(results: Sequence[AgainResult]) -> AgainResult:
+def combine_results(results: Sequence[ReextractResult]) -> ReextractResult:
     """The results of an interval's manifests as one; see pieces."""
     return results[0].model_copy(
         update={
@@ -54,9 +54,9 @@ def together(results: Sequence[AgainResult]) -> AgainResult:
     )
 
 
-def compared(staged: Manifest, again: Manifest) -> AgainResult:
+def compare_manifests(staged: Manifest, again: Manifest) -> ReextractResult:
     """What differs between the manifest that stands and the one of a later extraction."""
-    return AgainResult(
+    return ReextractResult(
         start=again.start,
         stop=again.stop,
         start_seqno=again.start_seqno,
@@ -67,7 +67,7 @@ def compared(staged: Manifest, again: Manifest) -> AgainResult:
 
 
 def _of_files(staged: Manifest, again: Manifest) -> Iterator[Difference]:
-    before, after = by_name(staged), by_name(again)
+    before, after = files_by_name(staged), files_by_name(again)
     for name in sorted(before.keys() | after.keys()):
         if name not in after:
             yield Difference(name=name, what="only staged")
@@ -84,7 +84,7 @@ def _of_the_rest(staged: Manifest, again: Manifest) -> Iterator[Difference]:
             yield Difference(name=name, what="different", why=f"{before} became {after}")
 
 
-def by_name(manifest: Manifest) -> dict[str, StagedFile]:
+def files_by_name(manifest: Manifest) -> dict[str, StagedFile]:
     """The files by their names without the attempt."""
     return {file.key.split("/", 4)[-1]: file for file in manifest.files}
 

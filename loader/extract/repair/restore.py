@@ -6,25 +6,25 @@ import shutil
 from collections.abc import Sequence
 
 from loader.errors import StagedDataError
-from loader.extract.repair.reextract import by_name, compared
+from loader.extract.repair.reextract import compare_manifests, files_by_name
 from loader.staging.documents import Manifest, StagedFile
-from loader.staging.file_verification import fault
+from loader.staging.file_verification import find_fault
 from loader.staging.layout import interval_folder
 from loader.store.base import Store
 
 
-def lost_of(store: Store, manifest: Manifest) -> list[StagedFile]:
+def find_lost_files(store: Store, manifest: Manifest) -> list[StagedFile]:
     """The files that are not as the manifest says."""
-    return [file for file in manifest.files if fault(store, file)]
+    return [file for file in manifest.files if find_fault(store, file)]
 
 
-def put_back(store: Store, manifest: Manifest, again: Manifest, lost: Sequence[StagedFile]) -> None:
+def restore_files(store: Store, manifest: Manifest, again: Manifest, lost: Sequence[StagedFile]) -> None:
     """Copy what was lost from another extraction of the same interval, whose files are removed then.
 
     Raises:
         StagedDataError: that one came out otherwise. Nothing is put back.
     """
-    found = compared(manifest, again)
+    found = compare_manifests(manifest, again)
     if found.differences:
         raise StagedDataError(
             "the interval comes out otherwise than it was staged",
@@ -32,8 +32,8 @@ def put_back(store: Store, manifest: Manifest, again: Manifest, lost: Sequence[S
             hint="extract it with the loader version of its manifest",
             interval=manifest.start_seqno,
         )
-    fresh = by_name(again)
-    for name, file in by_name(manifest).items():
+    fresh = files_by_name(again)
+    for name, file in files_by_name(manifest).items():
         if file in lost:
             store.delete(file.key)
             with store.reading(fresh[name].key) as source, store.writing(file.key) as sink:

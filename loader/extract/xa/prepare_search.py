@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import GapError
-from loader.extract.gtids.skipped_transactions import reasons
+from loader.extract.gtids.skipped_transactions import skip_reasons
 from loader.extract.log_ranges import whole_segment
 from loader.extract.window_notes import Notes
-from loader.extract.windows import counted, windows
-from loader.extract.xa.prepared_groups import group_of
+from loader.extract.windows import counted_bytes, read_windows
+from loader.extract.xa.prepared_groups import held_group
 from loader.extract.xa_events import Decided, Prepared, XaEvent
 from loader.model.position import Interval, Position
 from loader.reader.files.log_files import lognum_of
@@ -37,7 +37,7 @@ def find_prepared(transport: Transport, before: Position, skip: Skip, missing: S
             break
         newest = {event.xid: event for event in _xa_events(transport, skip, *segment) if event.xid in wanted}
         for event in newest.values():
-            found += [] if isinstance(event, Decided) else [group_of(event)]  # one that was decided is another group
+            found += [] if isinstance(event, Decided) else [held_group(event)]  # one that was decided is another group
             del wanted[event.xid]
     return found
 
@@ -57,8 +57,8 @@ def _xa_events(transport: Transport, skip: Skip, file: str, begin: int, end: int
         log = log_bytes(opened, file)
         registry = TableRegistry(lambda _: False, mariadb=log.form.mariadb, markers=skip.markers())
         notes = Notes(log, span, registry, 0)
-        for window in windows(log, span, registry, end):
-            why = reasons(skip, window.index.transactions)
-            for note in notes.of(window, why, counted(span, end)):
+        for window in read_windows(log, span, registry, end):
+            why = skip_reasons(skip, window.index.transactions)
+            for note in notes.of(window, why, counted_bytes(span, end)):
                 if isinstance(note, Prepared | Decided):
                     yield note

@@ -41,7 +41,7 @@ class Settled:
 NO_GROUPS = Settled((), ())
 
 
-def settle(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
+def match_events(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
     """Match the XA events of an interval with each other and with the groups `carried` into it.
 
     A rollback of a group that is not known changes nothing. MariaDB also logs one for a transaction that has no rows
@@ -57,7 +57,7 @@ def settle(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
         if isinstance(event, Prepared):
             if event.xid in open_groups:
                 raise _twice(event, open_groups[event.xid])
-            open_groups[event.xid] = group_of(event)
+            open_groups[event.xid] = held_group(event)
             if event.skipped or not event.captured:
                 idle.add(event.xid)
             continue
@@ -74,12 +74,12 @@ def settle(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
     )
 
 
-def group_of(event: Prepared) -> HeldGroup:
+def held_group(event: Prepared) -> HeldGroup:
     """The group, as it is held."""
     return HeldGroup(xid=event.xid, file=event.file, start=event.start, end=event.end, skipped=event.skipped)
 
 
-def undecided_before(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> list[Decided]:
+def find_unknown_commits(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> list[Decided]:
     """Commits of groups that were prepared before these events and are not carried."""
     known = {group.xid for group in carried}
     missing = []
@@ -93,7 +93,7 @@ def undecided_before(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) ->
     return missing
 
 
-def runs(releases: Sequence[Release], most_bytes: int, gap: int) -> Iterator[list[Release]]:
+def group_releases(releases: Sequence[Release], most_bytes: int, gap: int) -> Iterator[list[Release]]:
     """Releases in runs that are read together: of one file, near each other, of about `most_bytes` at most.
 
     A rule of the log alone, so that every attempt cuts the same runs.
@@ -110,7 +110,7 @@ def runs(releases: Sequence[Release], most_bytes: int, gap: int) -> Iterator[lis
         yield run
 
 
-def unknown(event: Decided) -> DataError:
+def missing_rows_error(event: Decided) -> DataError:
     """The error of a commit whose group is nowhere in the log."""
     return DataError(
         "the log holds the commit of an XA transaction, but not its rows",

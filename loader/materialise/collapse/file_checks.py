@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from loader.spark.job import carried, on_one_machine
 from loader.staging.documents import StagedFile
-from loader.staging.file_verification import fault, faults
+from loader.staging.file_verification import find_fault, find_faults
 from loader.store.base import Store
 from loader.store.registry import open_store
 
@@ -22,7 +22,7 @@ def verify_files(session: SparkSession, store: Store, files: Sequence[StagedFile
         StagedDataError: naming a file that is missing or changed.
     """
     if not _should_distribute(session, files):
-        for found in faults(store, files):
+        for found in find_faults(store, files):
             raise found
         return
     root = store.root
@@ -36,5 +36,5 @@ def _should_distribute(session: SparkSession, files: Sequence[StagedFile]) -> bo
 
 def _verify(root: str, file: StagedFile) -> None:
     with carried():
-        if found := fault(open_store(root), file):
+        if found := find_fault(open_store(root), file):
             raise found

@@ -18,7 +18,7 @@ from loader.model.table import TableName
 from loader.retries import Retries
 from loader.spark.job import failure, job_main
 from loader.staging.documents import TableFilter
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.store.registry import open_store
 
 _LOG = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     known = sorted(known_tables(chain, chain.newest_published()))
-    meant = list(filter(Captured(TableFilter(include=spec.tables or ("*",))), known))
+    meant = list(filter(CapturedTables(TableFilter(include=spec.tables or ("*",))), known))
     if not meant:
         raise UsageError(
             "there is no such table in the warehouse",

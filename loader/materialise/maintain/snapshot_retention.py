@@ -14,7 +14,7 @@ from loader.materialise.iceberg.branch import PREFIX, can_become_main, is_replay
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
-from loader.staging.inventory import stored_of
+from loader.staging.inventory import list_interval
 from loader.store.base import Store
 
 
@@ -47,9 +47,9 @@ def find_viewed_snapshots(store: Store, source: str, generation: str, since: dat
 def _iter_records(store: Store, source: str, generation: str, since: datetime) -> Iterator[Published]:
     chain = PlanChain(store, source)
     for one in reversed(chain.lineage(generation)):
-        head = chain.head(one.name)
-        for start in chain.falling(one.name, head.stop_seqno) if head else ():
-            info = stored_of(store, source, one.name, start).documents.get("published.json")
+        head = chain.newest_plan(one.name)
+        for start in chain.descending_starts(one.name, head.stop_seqno) if head else ():
+            info = list_interval(store, source, one.name, start).documents.get("published.json")
             record = chain.published(one.name, start) if info else None
             if info and record:
                 yield record

@@ -23,7 +23,7 @@ from loader.materialise.rules import TableRule, check_rule
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
-from loader.staging.refusals import refusal_of
+from loader.staging.refusals import find_refusal
 
 _LOG = logging.getLogger(__name__)
 
@@ -264,7 +264,7 @@ def _table_state(
         return TableState(recorded_schema(metadata, table) if metadata else None, origin.seqno, "gone")
     if origin.dropped and rule.mode == "mirror":
         return None
-    refused = None if origin.dropped else refusal_of(chain.store, chain.source, table)
+    refused = None if origin.dropped else find_refusal(chain.store, chain.source, table)
     if refused:
         raise DataError(
             f"changes of table {table} are staged, and its initial load was refused",

@@ -58,7 +58,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     last = chain.interval_ending_at(spec.through_seqno)
     if last is None:
         return MaterialiseResult(tables=())
-    PlanChain(chain.store, spec.source).check_counts(last.generation, last.stop_seqno)
+    PlanChain(chain.store, spec.source).check_not_superseded(last.generation, last.stop_seqno)
     record = chain.newest_published()
     stop = last.stop_seqno
     isolation = RunQuarantine(warehouse, Quarantines(chain.store, spec.source), last)

@@ -19,7 +19,7 @@ from loader.model.table import TableName
 from loader.schema.changes import Renamed
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Published
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.staging.interval_starts import ENDLESS
 from loader.staging.layout import chain_folder, interval_folder, load_folder, published_key
 from loader.staging.schemas import SchemaStore
@@ -70,7 +70,7 @@ class Chain:
         # By generation, the range of seqnos for which it counts.
         self._valid_ranges = tuple(zip(begins, (*(join.stop for join in self.joins), ENDLESS), strict=True))
         self._manifests: dict[int, Manifest | None] = {}
-        self._captured: dict[int, Captured] = {}
+        self._captured: dict[int, CapturedTables] = {}
         self._record: Published | None = None
         self._has_record = False
         self._lock = Lock()
@@ -110,7 +110,8 @@ class Chain:
         if self.manifest(seqno):
             return seqno
         for name, (begin, stop) in zip(reversed(self.generations), reversed(self._valid_ranges), strict=True):
-            if begin <= seqno and (found := next(self._plans.falling(name, min(seqno + 1, stop)), None)) is not None:
+            starts = self._plans.descending_starts(name, min(seqno + 1, stop))
+            if begin <= seqno and (found := next(starts, None)) is not None:
                 return found
         return None
 
@@ -131,7 +132,7 @@ class Chain:
 
     def _next_listed_start(self, seqno: int) -> int | None:
         for name, (_, stop) in zip(self.generations, self._valid_ranges, strict=True):
-            found = next(self._plans.rising(name, seqno), None)
+            found = next(self._plans.ascending_starts(name, seqno), None)
             if found is not None and found < stop:
                 return found
         return None
@@ -160,10 +161,10 @@ class Chain:
 
     def _newest_interval(self) -> Manifest | None:
         """Return the last manifest that counts."""
-        if found := self._plans.staged(self.generation):
+        if found := self._plans.newest_manifest(self.generation):
             return self.manifest(found.start_seqno)
         for join in reversed(self.joins):  # a generation without manifests continues the older one
-            if found := self._plans.stopping(join.older, join.stop):
+            if found := self._plans.manifest_stopping_at(join.older, join.stop):
                 return self.manifest(found.start_seqno)
         return None
 
@@ -193,7 +194,7 @@ class Chain:
                     hint=table.load_again,
                     table=table,
                 )
-            if applied < join.start and max(applied, self._plans.exact_at(join.older, table)) > join.stop:
+            if applied < join.start and max(applied, self._plans.exact_seqno(join.older, table)) > join.stop:
                 raise GapError(
                     "the table was loaded from another server, after the position where the current server continues",
                     why="the current server may lack transactions that the load included",
@@ -228,7 +229,7 @@ class Chain:
         with self._lock:
             if start not in self._captured:
                 plan = self._plans.require_plan(self._generation_at(start), start)
-                self._captured[start] = Captured(plan.tables)
+                self._captured[start] = CapturedTables(plan.tables)
             return self._captured[start](table)
 
     def find_origin(self, table: TableName, target: int, *, every_life: bool = False) -> TableOrigin:
@@ -313,7 +314,7 @@ class Chain:
             if newest and newest[1].stop_seqno <= join.stop:
                 return newest[1]
             # A record of an interval that no longer counts is skipped.
-            below = self._plans.falling(join.older, join.stop) if newest else ()
+            below = self._plans.descending_starts(join.older, join.stop) if newest else ()
             records = (self._plans.published(join.older, start) for start in below)
             if found := next(filter(None, records), None):
                 return found

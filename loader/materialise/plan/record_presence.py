@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loader.staging.documents import StagedFile
-from loader.staging.file_verification import fault
+from loader.staging.file_verification import find_fault
 from loader.store.base import Store
 
 
@@ -15,7 +15,7 @@ def has_records(store: Store, file: StagedFile, after_seqno: int, last_seqno: in
     Raises:
         StagedDataError: the file is missing or changed.
     """
-    if found := fault(store, file):
+    if found := find_fault(store, file):
         raise found
     with store.reading(file.key) as lines:
         return any(after_seqno < int(line.split(b",", 2)[1]) <= last_seqno for line in lines)

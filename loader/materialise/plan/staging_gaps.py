@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from loader.errors import UnsupportedError
 from loader.model.table import TableName
-from loader.staging.documents import LeftOut, Manifest
+from loader.staging.documents import IncompleteTable, Manifest
 
 
 def check_rows_staged(name: TableName, manifests: Sequence[Manifest], after_seqno: int, last_seqno: int) -> None:
@@ -21,7 +21,7 @@ def check_rows_staged(name: TableName, manifests: Sequence[Manifest], after_seqn
                 raise _missing_rows_error(manifest, entry)
 
 
-def _missing_rows_error(manifest: Manifest, left_out: LeftOut) -> UnsupportedError:
+def _missing_rows_error(manifest: Manifest, left_out: IncompleteTable) -> UnsupportedError:
     name = left_out.name.argument
     again = left_out.name.load_again
     return UnsupportedError(

@@ -11,11 +11,11 @@ import numpy as np
 import pymysql
 
 from infra.servers import Server
-from loader.extract.checkpoint import checkpoint_at
+from loader.extract.checkpoint import read_checkpoint
 from loader.extract.log_ranges import whole_segment
-from loader.extract.manifest_writer import manifest_of
+from loader.extract.manifest_writer import build_manifest
 from loader.extract.range_task import RangeExtractor
-from loader.extract.xa.outcomes import releases_of, settled_of
+from loader.extract.xa.outcomes import plan_releases, settle_groups
 from loader.model.position import Interval, Position
 from loader.model.table import Column, TableName, TableSchema
 from loader.source.server_facts import log_end, read_identity
@@ -141,11 +141,11 @@ def extracted(
         for file, begin, end in transport.segments(interval)
         if begin < end
     ]
-    settled = settled_of(plan, held, transport, results)
-    released = [extractor.release(run) for run in releases_of(plan, settled)]
-    manifest = manifest_of(
+    settled = settle_groups(plan, held, transport, results)
+    released = [extractor.release(run) for run in plan_releases(plan, settled)]
+    manifest = build_manifest(
         plan,
-        checkpoint_at(transport, interval.start, transport.segments(interval)[0][2]),
+        read_checkpoint(transport, interval.start, transport.segments(interval)[0][2]),
         transport.segments(interval),
         results,
         settled,

@@ -19,7 +19,7 @@ from pyiceberg.table import StaticTable
 from pyspark.sql import SparkSession
 
 from loader.config import load_config
-from loader.extract.extraction import again, extract
+from loader.extract.extraction import extract, reextract
 from loader.extract.workers import Threads
 from loader.materialise.merge.source_run import materialise
 from loader.pipeline import extract_job, materialise_job
@@ -49,7 +49,7 @@ def test_an_earlier_version_goes_on(earlier: SourceSettings, spark: SparkSession
     expected = json.loads((HOME / "expected.json").read_text())
     applied, staged, planned = (one["start_seqno"] for one in expected["intervals"])
     for start in (applied, staged):
-        assert again(Threads(1), cast("Any", extract_job(earlier, start).spec)).differences == ()
+        assert reextract(Threads(1), cast("Any", extract_job(earlier, start).spec)).differences == ()
     done = extract(Threads(1), cast("Any", extract_job(earlier, planned, expected["planned"]["through_seqno"]).spec))
     assert (done.status, done.stop) == ("staged", expected["planned"]["stop"])
     found = materialise(spark, cast("Any", materialise_job(earlier).spec))

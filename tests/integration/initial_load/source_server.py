@@ -17,7 +17,7 @@ from loader.binlog.table_registry import TableRegistry
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.reader.files.log_walk import log_bytes
-from loader.source.schemas import read_untold
+from loader.source.schemas import read_ambiguous_tables
 from loader.source.server_facts import log_end
 from loader.transport.file import FileTransport
 from loader.transport.server.address import ServerAddress
@@ -69,7 +69,7 @@ class SourceServer:
     def untold(self) -> list[TableSchema]:
         """What a plan knows of tables."""
         with self.connected() as connection:
-            return read_untold(connection, lambda name: name.schema == self.schema)
+            return read_ambiguous_tables(connection, lambda name: name.schema == self.schema)
 
     def logged_schemas(self, start: Position, stop: Position) -> dict[TableName, TableSchema]:
         """What the table maps of the log say."""

@@ -17,11 +17,11 @@ from loader.errors import RetryableError
 from loader.initial_load import keyless_table, planning
 from loader.initial_load.chunk_task import load_chunk
 from loader.initial_load.consistent_snapshot import open_snapshot
-from loader.initial_load.definition_check import unaltered
+from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.keyless_table import load_whole
+from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.loads import Loads, plan_key
-from loader.initial_load.planning import can_go_on, plan_load
+from loader.initial_load.planning import can_resume, plan_load
 from loader.model.position import Position
 from loader.source.schemas import read_key
 from loader.source.server_facts import query
@@ -82,9 +82,9 @@ def test_no_chunk_is_read_from_another_definition(source: SourceServer, tmp_path
     plan = begun(source, tmp_path, columns)
     load_chunk(source.address, f"file://{tmp_path}", plan_key(plan), "one", 0)
     with source.connected() as connection:
-        assert can_go_on(connection, plan)
+        assert can_resume(connection, plan)
         source.run(f"ALTER TABLE t {change}")
-        assert not can_go_on(connection, plan)
+        assert not can_resume(connection, plan)
     with pytest.raises(RetryableError, match="the table was altered while it was loaded"):
         load_chunk(source.address, f"file://{tmp_path}", plan_key(plan), "one", 1)
     assert len(list(tmp_path.rglob("chunks/*.json"))) == len(list(tmp_path.rglob("part-*"))) == 1
@@ -100,7 +100,7 @@ def test_a_swap_of_names_that_leaves_the_definition_as_it_was(source: SourceServ
     source.run("ALTER TABLE t CHANGE a b INT NOT NULL AFTER k, CHANGE b a INT NOT NULL AFTER k")
     assert source.run("SELECT MIN(a), MAX(b) FROM t") == [(2, 1)]
     with source.connected() as connection:
-        assert can_go_on(connection, plan)
+        assert can_resume(connection, plan)
 
 
 @pytest.mark.parametrize("name", NEUTRAL)
@@ -114,13 +114,13 @@ def test_what_changes_no_row_does_not_begin_a_load_anew(source: SourceServer, tm
     plan = planned(source, tmp_path, 2)
     source.run("INSERT INTO t (s) VALUES ('d')", f"ALTER TABLE t {NEUTRAL[name]}")
     with source.connected() as connection:
-        assert can_go_on(connection, plan)
+        assert can_resume(connection, plan)
     chunk = load_chunk(source.address, f"file://{tmp_path}", plan_key(plan), "one", 1)
     assert chunk.file is not None and chunk.file.rows == 2
     for statement in ("COMMENT 'AUTO_INCREMENT=10'", "ALTER s SET DEFAULT 'AUTO_INCREMENT=8 ''\\\\'"):
         source.run(f"ALTER TABLE t {statement}")
         with source.connected() as connection:
-            assert not can_go_on(connection, plan)
+            assert not can_resume(connection, plan)
             plan = planned(source, tmp_path, 2)
 
 
@@ -129,13 +129,13 @@ def test_nobody_alters_a_table_while_a_chunk_of_it_is_read(source: SourceServer,
     altering = threading.Thread(target=source.run, args=("ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a",))
     waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table metadata lock%'"
     with source.connected() as connection:
-        with unaltered(connection, plan):
+        with definition_locked(connection, plan):
             altering.start()
             assert wait_until(lambda: source.run(waiting)[0][0] == 1, 30), "the statement did not wait"
             assert query(connection, f"SELECT MIN(a), MAX(a) FROM {source.schema}.t") == [(1, 1)]
         altering.join(30)
-        assert not can_go_on(connection, plan)
-        with pytest.raises(RetryableError), unaltered(connection, plan):
+        assert not can_resume(connection, plan)
+        with pytest.raises(RetryableError), definition_locked(connection, plan):
             pytest.fail("the block was entered")
 
 
@@ -216,9 +216,9 @@ def test_a_definition_that_changes_between_a_snapshot_and_its_first_read(
     monkeypatch.setattr(keyless_table, "open_snapshot", opened)
     spec = spec_of(source, tmp_path)
     with pytest.raises(RetryableError, match=r"a table was altered, dropped or locked|the table was altered"):
-        load_whole(spec, source.name("t"), "one")
+        load_keyless_table(spec, source.name("t"), "one")
     loads = Loads(open_store(spec.staging_root), "shop", "0001")
-    file = loads.chunks(loads.plan(load_whole(spec, source.name("t"), "two")))[0].file
+    file = loads.chunks(loads.plan(load_keyless_table(spec, source.name("t"), "two")))[0].file
     assert file is not None and file.rows == 1
 
 
@@ -228,7 +228,7 @@ def test_an_unfinished_load_of_an_older_version_is_planned_again(source: SourceS
     (file,) = tmp_path.rglob("plan.json")
     file.write_bytes(old.canonical())
     with source.connected() as connection:
-        assert not can_go_on(connection, LoadPlan.read(file.read_bytes(), str(file)))
+        assert not can_resume(connection, LoadPlan.read(file.read_bytes(), str(file)))
     with pytest.raises(RetryableError, match="for another definition") as caught:
         planned(source, tmp_path, 2)
     source.run(caught.value.hint.split(" on ")[0])

@@ -10,7 +10,7 @@ from loader.errors import GapError, LoaderError
 from loader.initial_load.chunk_task import load_chunk
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.loads import Loads, plan_key
-from loader.initial_load.planning import can_go_on, plan_load
+from loader.initial_load.planning import can_resume, plan_load
 from loader.model.position import Position
 from loader.source.schemas import read_key
 from loader.store.registry import open_store
@@ -85,11 +85,11 @@ def test_the_position_comes_before_the_first_read(source: SourceServer, tmp_path
 def test_an_unfinished_load_of_an_altered_table_is_given_up(source: SourceServer, tmp_path: Path) -> None:
     _, plan = begun(source, tmp_path)
     with source.connected() as connection:
-        assert can_go_on(connection, plan)
+        assert can_resume(connection, plan)
         source.run("INSERT INTO t VALUES (4, 4)")
-        assert can_go_on(connection, plan)
+        assert can_resume(connection, plan)
         source.run("ALTER TABLE t ADD COLUMN w INT")
-        assert not can_go_on(connection, plan)
+        assert not can_resume(connection, plan)
 
 
 def test_an_unfinished_load_whose_log_is_gone_is_given_up(fresh_server: StartServer, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_an_unfinished_load_whose_log_is_gone_is_given_up(fresh_server: StartSer
     _, plan = begun(source, tmp_path)
     source.run("FLUSH BINARY LOGS", f"PURGE BINARY LOGS TO '{source.log_end().file}'")
     with source.connected() as connection:
-        assert can_go_on(connection, plan)
+        assert can_resume(connection, plan)
     source.run(f"PURGE BINARY LOGS TO '{source.log_end().file}'")
     with source.connected() as connection:
-        assert not can_go_on(connection, plan)
+        assert not can_resume(connection, plan)

@@ -10,7 +10,7 @@ import pytest
 from loader.errors import UnsupportedError
 from loader.initial_load.chunks import chunk_query
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.keys import between
+from loader.initial_load.keys import range_condition
 from tests.integration.initial_load.loading import plan_of, read_chunks
 from tests.integration.initial_load.source_server import SourceServer
 
@@ -225,7 +225,7 @@ def test_the_server_finds_chunks_by_the_key(source: SourceServer, tmp_path: Path
     # What the server reads for a chunk is the chunk, and for its bound no more.
     for statement, most in (
         (chunk_query(plan, middle), 300 + 10),
-        (f"SELECT COUNT(*) FROM t FORCE INDEX (PRIMARY) WHERE {between(plan, *plan.chunk(middle))}", 300 + 10),
+        (f"SELECT COUNT(*) FROM t FORCE INDEX (PRIMARY) WHERE {range_condition(plan, *plan.chunk(middle))}", 300 + 10),
     ):
         counted = source.run("FLUSH STATUS", statement, "SHOW SESSION STATUS LIKE 'Handler_read%'")
         assert sum(int(value) for _, value in counted) <= most

@@ -16,7 +16,7 @@ from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.merge.table_load import load_work
 from loader.spark.submit import SparkSettings, command, environment, run
 from loader.staging.documents import Manifest
-from loader.staging.file_verification import faults
+from loader.staging.file_verification import find_faults
 from loader.store.registry import open_store
 from tests.integration.initial_load.loading import spec_of
 from tests.integration.initial_load.source_server import SourceServer
@@ -87,7 +87,7 @@ def test_a_killed_load_goes_on_where_it_was(mysql: SourceServer, settings: Spark
     assert manifest.start == manifest.stop == table["position"]
     assert manifest.exact_at == str(mysql.log_end())
     assert sum(file.rows for file in manifest.files) == table["rows"] < ROWS
-    assert list(faults(open_store(spec.staging_root), manifest.files)) == []
+    assert list(find_faults(open_store(spec.staging_root), manifest.files)) == []
     assert load_work(manifest).name == mysql.name("orders")
 
     mysql.run("INSERT INTO orders VALUES (1, 'later')")

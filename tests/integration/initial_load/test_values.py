@@ -8,7 +8,7 @@ import pytest
 from pymysql.err import MySQLError
 
 from loader.errors import DataError
-from loader.initial_load.chunks import selected
+from loader.initial_load.chunks import select_expression
 from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
 from loader.model.table import TableSchema
 from loader.source.schemas import read_schemas
@@ -27,7 +27,7 @@ def read(
     with source.connected() as connection:
         schema = read_schemas(connection, [source.name(table)])[0]
         prepare_session(connection)
-        columns = ", ".join(selected(column) for column in schema.columns)
+        columns = ", ".join(select_expression(column) for column in schema.columns)
         lines: list[bytes] = []
         reader = ResultReader(connection, schema, line_head(54_000_000_000_123, COMMITTED), hex_fallback=hex_fallback)
         statement = f"SELECT {columns} FROM {source.schema}.{table} WHERE {where}"

@@ -15,7 +15,7 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import (
     Barrier,
     Generation,
-    LeftOut,
+    IncompleteTable,
     Manifest,
     Mark,
     Plan,
@@ -121,7 +121,7 @@ class Staging:
         barriers: Sequence[Barrier] = (),
         parts: int = 1,
         captured: TableFilter = EVERYTHING,
-        left_out: Sequence[LeftOut] = (),
+        left_out: Sequence[IncompleteTable] = (),
     ) -> Manifest:
         """An extracted interval with its plan and manifest; each table's records are cut into `parts` files."""
         folder = interval_folder(self.source, self.generation, seqno(start))
@@ -175,7 +175,7 @@ class Staging:
         schemas: dict[str, dict[str, Any]],
         barriers: tuple[Barrier, ...] = (),
         exact: str = "",
-        left_out: Sequence[LeftOut] = (),
+        left_out: Sequence[IncompleteTable] = (),
     ) -> Manifest:
         manifest = Manifest(
             source=self.source,

@@ -14,7 +14,7 @@ from loader.model.table import Column, TableName
 from loader.pipeline import intervals, purge
 from loader.pipeline.quarantine_release import release
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Barrier, LeftOut, Manifest, Published
+from loader.staging.documents import Barrier, IncompleteTable, Manifest, Published
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
 from tests.unit.pipeline.site import settings_of
@@ -41,12 +41,14 @@ def insert(key: int) -> Change:
     return Change("I", number(1, key), 5, (key, "new"))
 
 
-def left(name: TableName, at: int) -> LeftOut:
+def left(name: TableName, at: int) -> IncompleteTable:
     place = position(1, at - 50)
-    return LeftOut(table=str(name), seqno=number(1, at), position=place, at=place, what="not known", why=WHY)
+    return IncompleteTable(table=str(name), seqno=number(1, at), position=place, at=place, what="not known", why=WHY)
 
 
-def staged(lake: Lake, start: int, left_out: tuple[LeftOut, ...] = (), barriers: tuple[Barrier, ...] = ()) -> Manifest:
+def staged(
+    lake: Lake, start: int, left_out: tuple[IncompleteTable, ...] = (), barriers: tuple[Barrier, ...] = ()
+) -> Manifest:
     """An interval with a record of each table near its start and one near its end."""
     records = [(schema, [insert(start + 100), insert(start + 900)]) for schema in (ORDERS, ITEMS, KEYLESS)]
     return lake.staging.interval(position(1, start), position(1, start + 1000), records, barriers, 1, left_out=left_out)
@@ -112,7 +114,7 @@ def test_a_newer_load_brings_them_over_it_and_a_replay_does_not_go_there(three: 
 
 def test_what_is_filled_is_applied_once(three: Lake) -> None:
     three.merged()
-    first = PlanChain(three.staging.store, SOURCE).extracted(GENERATION, number(1, 1000))
+    first = PlanChain(three.staging.store, SOURCE).extracted_manifest(GENERATION, number(1, 1000))
     assert first is not None
     folder = f"{SOURCE}/{GENERATION}/{first.start_seqno:020d}"
     for schema in (ORDERS, KEYLESS):
@@ -122,7 +124,7 @@ def test_what_is_filled_is_applied_once(three: Lake) -> None:
         filled = first.model_copy(
             update={"files": (file,), "schemas": {schema.schema_id: schema.as_dict()}, "left_out": ()}
         )
-        PlanChain(three.staging.store, SOURCE).fill(schema.name, filled)
+        PlanChain(three.staging.store, SOURCE).publish_backfill(schema.name, filled)
     assert len(release(settings(three))) == 2
     result = three.merged()
     assert (statuses(result), result.exit_code) == ({"orders": "applied", "items": "already", "bag": "applied"}, 0)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from infra.servers import Server
 from loader import pipeline
 from loader.cli.app import app
-from loader.extract.extraction import again, extract, restore
+from loader.extract.extraction import extract, reextract, restore
 from loader.extract.spec import TransportSettings
 from loader.extract.workers import Threads
 from loader.model.position import Position
@@ -66,7 +66,7 @@ class Shop:
     def manifest(self, start: int) -> Manifest:
         """The manifest of an interval with what was filled."""
         chain = chain_of(self.settings)
-        found = chain.manifest(chain.of_interval(start).name, start)
+        found = chain.manifest(chain.generation_of_interval(start).name, start)
         assert found is not None
         return found
 
@@ -84,7 +84,7 @@ class Shop:
 
     def again(self, manifest: Manifest) -> tuple[object, ...]:
         spec = cast("Any", extract_job(self.settings, manifest.start_seqno).spec)
-        return again(Threads(2), spec).differences
+        return reextract(Threads(2), spec).differences
 
     def restore(self, manifest: Manifest) -> int:
         """How many files were put back."""

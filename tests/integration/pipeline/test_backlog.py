@@ -12,7 +12,7 @@ from infra.servers import Server
 from loader import pipeline
 from loader.airflow.finished_work import done_before
 from loader.errors import LoaderError, StagedDataError, UsageError
-from loader.extract.backlog import extract_backlog, staged_backlog
+from loader.extract.backlog import extract_backlog, stage_backlog
 from loader.extract.spec import ExtractSpec, TransportSettings
 from loader.extract.workers import Threads
 from loader.pipeline import IntervalChosen, plan_interval, unfinished
@@ -43,14 +43,14 @@ def test_a_run_takes_all_that_is_planned_and_the_same_again(source: Source) -> N
     assert len(unfinished(settings)) == 5
     job = pipeline.extract_job(settings, chosen.start_seqno, chosen.through_seqno)
     assert done_before(job) is None
-    first = staged_backlog(Threads(1), spec_of(settings, chosen))
+    first = stage_backlog(Threads(1), spec_of(settings, chosen))
     assert (first.status, first.intervals, first.failed, rows(first)) == ("staged", 5, None, [5])
     assert (first.start, first.stop, first.stop_seqno) == (chosen.start, str(source.end()), chosen.through_seqno)
     source.insert(5, 6)
     assert chosen_by(settings, "dag/2").start_seqno == chosen.through_seqno
     assert chosen_by(settings, "dag/1") == chosen.model_copy(update={"new": False})
     again = first.model_copy(update={"status": "already"})
-    assert staged_backlog(Threads(1), spec_of(settings, chosen)) == again
+    assert stage_backlog(Threads(1), spec_of(settings, chosen)) == again
     assert done_before(job) == again.model_dump(mode="json")
 
 
@@ -60,7 +60,7 @@ def test_what_a_run_has_no_time_for_is_left_to_the_next_one(source: Source) -> N
     stops = []
     for number in range(3):
         chosen = chosen_by(hurried, f"dag/{number}")
-        result = staged_backlog(Threads(1), spec_of(hurried, chosen))
+        result = stage_backlog(Threads(1), spec_of(hurried, chosen))
         assert (result.intervals, rows(result)) == (1, [1])
         stops.append(result.stop)
     assert stops[-1] == str(source.end())
@@ -101,7 +101,7 @@ def test_signed_plans_and_manifests_are_followed_and_others_are_not(
     assert pipeline.sign_staged(signed) > 0
     assert pipeline.sign_staged(signed) == 0
     source.insert(1)
-    first = staged_backlog(Threads(1), spec_of(signed, chosen_by(signed, "dag/1")))
+    first = stage_backlog(Threads(1), spec_of(signed, chosen_by(signed, "dag/1")))
     assert (first.status, rows(first)) == ("staged", [1])
     with pytest.raises(StagedDataError, match=r"staging\.signing_key"):
         plan_interval(plain)

@@ -99,7 +99,7 @@ def test_what_was_left_out_is_filled_once_it_is_said(logged: tuple[Server, str],
         filled = shop.extract(first.start_seqno)
         assert records(shop, filled, "nameless.quiet") == [["I", "1", "1"], ["I", "2", "2"]]
         assert (filled.left_out, records(shop, filled, "nameless.b")) == ((), [["I", "x", "1"]])
-        assert chain_of(shop.settings).extracted(first.generation, first.start_seqno) == first
+        assert chain_of(shop.settings).extracted_manifest(first.generation, first.start_seqno) == first
         assert shop.manifest(second.start_seqno).left_out == shop.manifest(third.start_seqno).left_out == ()
         assert records(shop, shop.manifest(second.start_seqno), "nameless.quiet") == [["I", "3", "3", "ü"]]
         assert records(shop, shop.manifest(third.start_seqno), "nameless.quiet") == [["I", "4", "4", "z"]]

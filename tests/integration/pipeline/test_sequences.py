@@ -11,7 +11,7 @@ from loader.errors import UnsupportedError
 from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
 from loader.source.schemas import find_tables, read_schemas
-from loader.staging.filters import Captured
+from loader.staging.filters import CapturedTables
 from loader.transport.server.connection import connected
 from tests.conftest import StartServer
 from tests.integration.pipeline.conftest import settings_of
@@ -58,7 +58,7 @@ def test_a_table_with_the_columns_of_a_sequence_is_refused(fresh_server: StartSe
     run(server, "CREATE DATABASE nameless", "CREATE SEQUENCE nameless.s",
         "CREATE TABLE nameless.copy AS SELECT * FROM nameless.s")  # fmt: skip
     with connected(settings.server) as connection:
-        (name,) = find_tables(connection, Captured(settings.tables))
+        (name,) = find_tables(connection, CapturedTables(settings.tables))
         with pytest.raises(UnsupportedError, match="columns of a sequence") as caught:
             read_schemas(connection, [name])
     assert "exclude" in caught.value.hint

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from loader.errors import GapError
-from loader.extract.extraction import again, extract
+from loader.extract.extraction import extract, reextract
 from loader.extract.workers import Tasks, Threads, Workers, workers_of
 from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.spark.job import carried, failure
@@ -34,7 +34,7 @@ def test_they_stage_the_same(shop: Shop, spark: SparkSession) -> None:
     assert manifest is not None
     assert {str(file.name): file.rows for file in manifest.files} == {"shop.orders": 190, "shop.more": 2}
     for workers in (Threads(2), Tasks(spark), Threads(1)):
-        assert again(workers, spec).differences == ()
+        assert reextract(workers, spec).differences == ()
         assert extract(workers, spec).status == "already"
 
 

@@ -15,7 +15,7 @@ from loader.model.position import Position
 from loader.model.table import TableSchema
 from loader.pipeline import begin, chain_of, plan_interval
 from loader.settings import IntervalLimits
-from loader.source.schemas import read_schemas, read_untold
+from loader.source.schemas import read_ambiguous_tables, read_schemas
 from loader.staging.documents import Manifest, Plan
 from loader.transport.server.connection import connected
 from tests.integration.binlog.source import Source, name_of
@@ -34,7 +34,7 @@ def mariadb(source: Source) -> Source:
 
 def untold(source: Source) -> list[TableSchema]:
     with connected(source.address) as connection:
-        return read_untold(connection, lambda name: name.schema == source.schema)
+        return read_ambiguous_tables(connection, lambda name: name.schema == source.schema)
 
 
 def planned(source: Source, folder: Path) -> Plan:

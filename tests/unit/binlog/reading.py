@@ -15,7 +15,7 @@ from loader.binlog.stager import Counts, Stager
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import LoaderError
 from loader.extract.log_ranges import LogRange
-from loader.extract.windows import Window, windows
+from loader.extract.windows import Window, read_windows
 from loader.model.table import TableName, TableSchema
 from loader.reader.files.log_walk import LogBytes, log_bytes
 
@@ -121,7 +121,7 @@ def outcome(
     span = LogRange(file=FILE, lognum=1, read_from=4, read_to=max(len(log), 4), first_part=0, end_part=1)
     try:
         registry = TableRegistry(captured, nameless=nameless)
-        for _ in windows(log_bytes(io.BytesIO(log), FILE), span, registry, 1 << 62):
+        for _ in read_windows(log_bytes(io.BytesIO(log), FILE), span, registry, 1 << 62):
             pass
         return staged(log, captured=captured, nameless=nameless)
     except LoaderError as error:

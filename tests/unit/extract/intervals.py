@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loader.extract.log_ranges import LogRange, whole_segment
-from loader.extract.manifest_writer import manifest_of
-from loader.extract.range_cutting import cut
+from loader.extract.manifest_writer import build_manifest
+from loader.extract.range_cutting import cut_segment
 from loader.extract.range_result import RangeResult
 from loader.extract.range_task import RangeExtractor
-from loader.extract.xa.outcomes import releases_of, settled_of
+from loader.extract.xa.outcomes import plan_releases, settle_groups
 from loader.model.identity import Identity
 from loader.reader.files.log_walk import log_bytes
 from loader.staging.chain import Checkpoint
@@ -71,9 +71,9 @@ def extracted(
     extractor = RangeExtractor(plan, attempt, transport, store)
     results = [extractor.extract(span) for span in reversed(ranges)][::-1]
     before = before or Checkpoint(plan.interval.start, "", None)
-    settled = settled_of(plan, before.held, transport, results)
-    released = [extractor.release(run) for run in releases_of(plan, settled)]
-    manifest = manifest_of(plan, before, transport.segments(plan.interval), results, settled, released)
+    settled = settle_groups(plan, before.held, transport, results)
+    released = [extractor.release(run) for run in plan_releases(plan, settled)]
+    manifest = build_manifest(plan, before, transport.segments(plan.interval), results, settled, released)
     files = {file.key.replace(f"/{attempt}/", "/"): store.get(file.key) for file in manifest.files}
     return Extracted(manifest, files, results)
 
@@ -85,7 +85,7 @@ def pieces_of(log: bytes, plan: Plan, folder: Path, pieces: int) -> list[LogRang
     start, stop = plan.interval.start.logpos, plan.interval.stop.logpos
     segment = whole_segment(FILE, 1, start, stop, plan.part_bytes)
     with FileTransport(str(folder)).open(FILE, start, stop) as file:
-        return list(cut(log_bytes(file, FILE), segment, plan.part_bytes, pieces))
+        return list(cut_segment(log_bytes(file, FILE), segment, plan.part_bytes, pieces))
 
 
 def event_counts(

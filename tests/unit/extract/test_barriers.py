@@ -8,7 +8,7 @@ import pytest
 
 from loader.binlog.events.statement import LogStatement, read_query
 from loader.errors import DataError
-from loader.extract.ddl.barriers import judge
+from loader.extract.ddl.barriers import find_barriers
 from loader.materialise.plan.ddl_events import writes_rows
 from loader.model.identity import Identity
 from loader.staging.documents import Barrier, Plan, Skip, TableFilter
@@ -32,11 +32,11 @@ def statement(
 
 def tables(text: str, database: str = "shop") -> list[tuple[str, ...]]:
     """The tables of each barrier that a statement makes."""
-    return [barrier.tables for barrier in judge([statement(text, database=database)], PLAN)]
+    return [barrier.tables for barrier in find_barriers([statement(text, database=database)], PLAN)]
 
 
 def test_a_barrier_carries_seqno_position_statement_and_tables() -> None:
-    assert judge([statement("TRUNCATE orders")], PLAN) == (
+    assert find_barriers([statement("TRUNCATE orders")], PLAN) == (
         Barrier(
             seqno=7,
             position="binlog.000001:99",
@@ -108,11 +108,11 @@ HARMLESS = [
 @pytest.mark.parametrize("text", HARMLESS)
 def test_rows_of_other_tables_are_passed_over_where_the_plan_says_that_nothing_hangs_on_them(text: str) -> None:
     assert tables(text) == []
-    assert [one.tables for one in judge([statement(text)], BLIND)] == [()]
+    assert [one.tables for one in find_barriers([statement(text)], BLIND)] == [()]
     earlier = PLAN.model_copy(update={"side_effects_at": "binlog.000001:9000"})  # of several intervals planned at once
-    assert [one.tables for one in judge([statement(text)], earlier)] == [()]
+    assert [one.tables for one in find_barriers([statement(text)], earlier)] == [()]
     prepared_before = PLAN.model_copy(update={"start": "binlog.000001:1000"})
-    assert [one.tables for one in judge([statement(text)], prepared_before)] == [()]
+    assert [one.tables for one in find_barriers([statement(text)], prepared_before)] == [()]
 
 
 @pytest.mark.parametrize("other", [
@@ -121,10 +121,10 @@ def test_rows_of_other_tables_are_passed_over_where_the_plan_says_that_nothing_h
 ])  # fmt: skip
 def test_a_plan_says_nothing_of_an_interval_that_drops_or_defines(other: str) -> None:
     for seqno in (1, 20):
-        found = judge([statement(HARMLESS[0]), statement(other, seqno)], PLAN)
+        found = find_barriers([statement(HARMLESS[0]), statement(other, seqno)], PLAN)
         assert () in [one.tables for one in found if one.statement == HARMLESS[0]]
     for harmless in ("CREATE TEMPORARY TABLE shop.x (id INT)", "GRANT SELECT ON *.* TO u", "SAVEPOINT a"):
-        assert judge([statement(HARMLESS[0]), statement(harmless, 20)], PLAN) == ()
+        assert find_barriers([statement(HARMLESS[0]), statement(harmless, 20)], PLAN) == ()
 
 
 @pytest.mark.parametrize("text", [
@@ -141,42 +141,42 @@ def test_triggers_views_and_functions_may_reach_every_captured_table(text: str) 
     "DELETE FROM mysql.rds_sysinfo where name = 'innodb_txn_key'",
 ])  # fmt: skip
 def test_tables_of_the_server_itself_have_no_triggers(text: str) -> None:
-    assert judge([statement(text)], BLIND) == ()
+    assert find_barriers([statement(text)], BLIND) == ()
 
 
 def test_a_marker_table_that_a_statement_changes_stops_the_interval() -> None:
     plan = PLAN.model_copy(update={"skip": Skip(marker_tables=("other.marker",))})
     with pytest.raises(DataError, match="rows were changed by a statement") as caught:
-        judge([statement("INSERT INTO other.marker VALUES (1)")], plan)
+        find_barriers([statement("INSERT INTO other.marker VALUES (1)")], plan)
     assert (caught.value.where["table"], caught.value.exit_code) == ("other.marker", 4)
 
 
 def test_a_statement_as_long_as_a_log_file_is_kept_by_its_beginning() -> None:
-    (barrier,) = judge([statement("INSERT INTO orders VALUES ('" + "x" * 10**6 + "')")], PLAN)
+    (barrier,) = find_barriers([statement("INSERT INTO orders VALUES ('" + "x" * 10**6 + "')")], PLAN)
     assert (len(barrier.statement), barrier.tables) == (1000, ("shop.orders",))
     assert writes_rows(barrier)
 
 
 def test_rows_that_are_taken_back_stop_their_tables() -> None:
     undo = replace(statement("ROLLBACK TO `s`", rows=True), row_tables=("shop.items", "shop.orders"))
-    assert [one.tables for one in judge([undo], PLAN)] == [("shop.items", "shop.orders")]
-    assert judge([statement("ROLLBACK TO `s`")], PLAN) == ()
+    assert [one.tables for one in find_barriers([undo], PLAN)] == [("shop.items", "shop.orders")]
+    assert find_barriers([statement("ROLLBACK TO `s`")], PLAN) == ()
 
 
 def test_barriers_come_in_the_order_of_their_transactions() -> None:
     given = [statement(f"DROP TABLE t{seqno}", seqno, f"binlog.000001:{seqno}") for seqno in (30, 9, 100, 2)]
-    assert [barrier.seqno for barrier in judge(given, PLAN)] == [2, 9, 30, 100]
+    assert [barrier.seqno for barrier in find_barriers(given, PLAN)] == [2, 9, 30, 100]
 
 
 def test_statements_of_one_transaction_keep_their_order_in_the_log() -> None:
     given = [statement(f"DROP TABLE t{at}", 5_000, f"binlog.000001:{at}") for at in (999, 1000, 10_000)]
-    assert [barrier.position for barrier in judge(reversed(given), PLAN)] == [one.position for one in given]
+    assert [barrier.position for barrier in find_barriers(reversed(given), PLAN)] == [one.position for one in given]
 
 
 def test_a_statement_in_another_encoding_is_a_barrier_that_can_be_stored() -> None:
     log = LogBuilder(checksum=False)
     at = log.query(b"ALTER TABLE orders COMMENT 'caf\xe9'", "shop")
     query = read_query(2, bytes(log.data[at + 19 :]))
-    (barrier,) = judge([statement(query.text, database=query.database)], PLAN)
+    (barrier,) = find_barriers([statement(query.text, database=query.database)], PLAN)
     assert barrier.tables == ("shop.orders",)
     assert Barrier.model_validate_json(barrier.model_dump_json()) == barrier

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import BinlogFormatError, DataError, GapError
 from loader.extract import windows
-from loader.extract.checkpoint import changed, checkpoint_at
+from loader.extract.checkpoint import find_log_difference, read_checkpoint
 from loader.extract.gtids import marks as gtids_of
 from loader.extract.gtids.marks import GtidTally, gtid_set
 from loader.extract.log_ranges import whole_segment
-from loader.extract.manifest_writer import manifest_of
+from loader.extract.manifest_writer import build_manifest
 from loader.extract.range_result import RangeResult
 from loader.model.gtid import GtidSet, MariadbGtid, mariadb_set, mysql_set, parse_gtid_set, source_of
 from loader.model.position import Position
@@ -54,7 +54,7 @@ def tallied(log: bytes, *ends: int) -> tuple[GtidSet, int]:
                 tally = GtidTally(opened.form.mariadb)
                 span = whole_segment(FILE, 1, first, end, 1 << 20)
                 registry = TableRegistry(lambda _: False, mariadb=opened.form.mariadb)
-                for window in windows.windows(opened, span, registry, 1 << 20):
+                for window in windows.read_windows(opened, span, registry, 1 << 20):
                     tally.add(opened, window, first, end)
                 parts += tally.parts()
                 last = max(last, tally.mark(opened).last)
@@ -115,7 +115,7 @@ def test_mariadb_s_domains() -> None:
 
 def closed(before: str, *results: RangeResult) -> str:
     plan = plan_of(b"", 4, 100).model_copy(update={"stop": f"{FILE[:-1]}2:100"})
-    return manifest_of(plan, Checkpoint(Position.parse(f"{FILE}:4"), before, None), [], results).gtids
+    return build_manifest(plan, Checkpoint(Position.parse(f"{FILE}:4"), before, None), [], results).gtids
 
 
 def test_a_set_goes_on_from_interval_to_interval_and_over_files() -> None:
@@ -141,22 +141,22 @@ def test_the_mark_of_a_position_is_found_again_or_not(tmp_path: Path) -> None:
     raw = bytes(log.data)
     (tmp_path / FILE).write_bytes(raw)
     transport = FileTransport(str(tmp_path))
-    here = checkpoint_at(transport, Position.at(FILE, end), len(raw))
+    here = read_checkpoint(transport, Position.at(FILE, end), len(raw))
     assert here.gtids == f"{source_of(UUIDS[0])}:1-2"
     assert here.mark and here.mark.last == log.events[3][0]
-    assert changed(transport, here) == ""
-    start = checkpoint_at(transport, Position.at(FILE, 4), len(raw))
-    assert start.gtids == "" and changed(transport, start) == ""
+    assert find_log_difference(transport, here) == ""
+    start = read_checkpoint(transport, Position.at(FILE, 4), len(raw))
+    assert start.gtids == "" and find_log_difference(transport, start) == ""
     other = bytearray(raw)
     other[here.mark.last + 30] ^= 1
     (tmp_path / FILE).write_bytes(other)
-    assert changed(transport, here) == f"another transaction begins at {here.mark.last}"
-    assert changed(transport, start) == ""
+    assert find_log_difference(transport, here) == f"another transaction begins at {here.mark.last}"
+    assert find_log_difference(transport, start) == ""
     other = bytearray(LogBuilder(server="8.4.1").data) + raw[LogBuilder().end :]
     (tmp_path / FILE).write_bytes(other)
-    assert "its first event" in changed(transport, here)
+    assert "its first event" in find_log_difference(transport, here)
     with pytest.raises(BinlogFormatError):
-        checkpoint_at(transport, Position.at(FILE, end - 7), len(raw))
+        read_checkpoint(transport, Position.at(FILE, end - 7), len(raw))
 
 
 def test_a_cut_gtid_event_is_damage() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loader.errors import BinlogFormatError, UsageError
-from loader.extract.local_staging import Wanted, count, report, stage
+from loader.extract.local_staging import Wanted, count, count_records, stage
 from loader.extract.log_ranges import whole_segment
 from loader.reader.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
@@ -55,12 +55,12 @@ def test_the_files_are_those_of_the_extraction(
     rows = dict.fromkeys(("inserts", "updates", "deletes"), 0)
     for one in expected.manifest.files:
         rows = {name: rows[name] + getattr(one, name) for name in rows}
-    found = report(results)
+    found = count_records(results)
     assert {name: sum(table[name] for table in found["tables"]) for name in rows} == rows
     assert [table["table"] for table in found["tables"]] == ["shop.lines", "shop.orders"]
     assert (found["transactions"], found["statements"]) == (20 + 6 + 41, 6)
     assert sum(table["bytes"] for table in found["tables"]) == sum(map(len, expected.files.values()))
-    assert report(count(files, [(file, 4, file.size)], wanted, seen.append)) == found
+    assert count_records(count(files, [(file, 4, file.size)], wanted, seen.append)) == found
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,11 @@ def test_some_operations_and_some_tables(tmp_path: Path, letters: str, counts: t
     (path,) = written(tmp_path / "log", [bytes(busy(1).data)])
     files = resolve(str(path))
     segments = [(file, 4, file.size) for file in files.listed()]
-    found = report(count(files, segments, Wanted(operations=letters), lambda _: None))["tables"]
+    found = count_records(count(files, segments, Wanted(operations=letters), lambda _: None))["tables"]
     assert tuple(sum(t[n] for t in found) for n in ("inserts", "updates", "deletes")) == counts
-    found = report(count(files, segments, Wanted(tables=("*.lines",), operations=letters), lambda _: None))["tables"]
+    found = count_records(count(files, segments, Wanted(tables=("*.lines",), operations=letters), lambda _: None))[
+        "tables"
+    ]
     assert [t["table"] for t in found] == (["shop.lines"] if "D" in letters else [])
 
 
@@ -131,4 +133,4 @@ def test_a_log_without_gtid_events_has_a_range_per_thread(tmp_path: Path) -> Non
     (file,) = files.listed()
     results = count(files, [(file, 4, file.size)], Wanted(part_bytes=500, threads=2), lambda _: None)
     assert [result.row_events for result in results] == [12, 8]
-    assert report(results)["tables"][0]["inserts"] == 20
+    assert count_records(results)["tables"][0]["inserts"] == 20

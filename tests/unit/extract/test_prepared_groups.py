@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from loader.errors import DataError, UnsupportedError
 from loader.extract.log_ranges import whole_segment
-from loader.extract.xa.prepared_groups import Release, runs, settle, undecided_before
+from loader.extract.xa.prepared_groups import Release, find_unknown_commits, group_releases, match_events
 from loader.extract.xa_events import Decided, Prepared
 from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
@@ -220,15 +220,15 @@ def test_settling_in_two_steps_is_settling_in_one(story: list[tuple[int, bool, b
         else:
             events.append(Prepared(xid, FILE, place, place + 50, captured))
             held.add(name)
-    once = settle((), events)
-    first = settle((), events[:cut])
-    second = settle(first.held, events[cut:])
+    once = match_events((), events)
+    first = match_events((), events[:cut])
+    second = match_events(first.held, events[cut:])
     assert second.held == once.held
     assert {group.xid for group in once.held} == {str(name) for name in held}
     # Of a group that is carried nobody knows any more whether captured tables are in it: it is looked at.
     assert set(once.releases) <= {*first.releases, *second.releases}
-    assert undecided_before(first.held, events[cut:]) == []
-    assert undecided_before((), events) == []
+    assert find_unknown_commits(first.held, events[cut:]) == []
+    assert find_unknown_commits((), events) == []
 
 
 def test_runs_are_of_one_file_near_each_other_and_not_too_long() -> None:
@@ -237,4 +237,4 @@ def test_runs_are_of_one_file_near_each_other_and_not_too_long() -> None:
 
     a, b = release("l.000001", 4, 100), release("l.000001", 150, 300)
     far, long, other = release("l.000001", 2000, 2100), release("l.000001", 2100, 9000), release("l.000002", 4, 50)
-    assert list(runs([a, b, far, long, other], 3000, 1000)) == [[a, b], [far], [long], [other]]
+    assert list(group_releases([a, b, far, long, other], 3000, 1000)) == [[a, b], [far], [long], [other]]

@@ -16,7 +16,7 @@ from loader.binlog.constants import EVENT_NAMES
 from loader.errors import BinlogFormatError, DataError, GapError
 from loader.extract import range_cutting as ranges_module
 from loader.extract.log_ranges import whole_segment
-from loader.extract.manifest_writer import manifest_of
+from loader.extract.manifest_writer import build_manifest
 from loader.model.position import Position
 from loader.staging.chain import Checkpoint
 from loader.transport.base import LogLags
@@ -170,9 +170,9 @@ def test_accounts_that_do_not_close_are_an_error(tmp_path: Path) -> None:
     plan = plan_of(raw)
     result = extracted(raw, plan, tmp_path, pieces_of(raw, plan, tmp_path, 3))
     with pytest.raises(DataError, match="not every byte was walked exactly once"):
-        manifest_of(plan, BEFORE, [(FILE, 4, len(raw))], result.results[:-1])
+        build_manifest(plan, BEFORE, [(FILE, 4, len(raw))], result.results[:-1])
     with pytest.raises(DataError, match="not every byte was walked exactly once"):
-        manifest_of(plan, BEFORE, [(FILE, 4, len(raw))], [*result.results, result.results[0]])
+        build_manifest(plan, BEFORE, [(FILE, 4, len(raw))], [*result.results, result.results[0]])
 
 
 def test_the_accounts_close_in_each_log_file(tmp_path: Path) -> None:
@@ -182,16 +182,16 @@ def test_the_accounts_close_in_each_log_file(tmp_path: Path) -> None:
     plan = plan_of(raw).model_copy(update={"stop": f"{files[-1]}:{len(raw)}"})
     segments = [(file, 4, len(raw)) for file in files]
     every = [replace(result, file=file, gtids=()) for file in files for result in found]
-    balance = manifest_of(plan, BEFORE, segments, every).balance
+    balance = build_manifest(plan, BEFORE, segments, every).balance
     assert balance is not None and balance.bytes == 3 * (len(raw) - 4)
     for lost in range(len(every)):
         with pytest.raises(DataError, match="not every byte was walked exactly once") as caught:
-            manifest_of(plan, BEFORE, segments, every[:lost] + every[lost + 1 :])
+            build_manifest(plan, BEFORE, segments, every[:lost] + every[lost + 1 :])
         assert caught.value.where["file"] == every[lost].file
     # What one file lacks, another one has too many of.
     moved = [*every[:-1], replace(every[-1], file=files[0])]
     with pytest.raises(DataError, match="not every byte was walked exactly once"):
-        manifest_of(plan, BEFORE, segments, moved)
+        build_manifest(plan, BEFORE, segments, moved)
 
 
 @pytest.mark.parametrize("where", ["inside an event", "inside a transaction", "beyond the end"])

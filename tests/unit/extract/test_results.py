@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.extract.extraction import ranges_of
+from loader.extract.extraction import split_interval
 from loader.extract.log_ranges import whole_segment
 from loader.extract.spec import TableRows, TransportSettings, result_of
 from tests.unit.binlog.builder import LogBuilder
@@ -61,7 +61,7 @@ def test_the_balance_says_what_was_skipped_and_why(tmp_path: Path) -> None:
 def test_the_driver_cuts_files_at_hand_into_parts(pieces: int, tmp_path: Path) -> None:
     raw = bytes(built().data)
     (tmp_path / FILE).write_bytes(raw)
-    ranges = ranges_of(plan_of(raw), TransportSettings(kind="file", path=str(tmp_path)), pieces)
+    ranges = split_interval(plan_of(raw), TransportSettings(kind="file", path=str(tmp_path)), pieces)
     assert len(ranges) == (1 if pieces == 1 else -(-len(raw) // 4096))
     assert (ranges[0].first_part, ranges[-1].end_part) == (0, (len(raw) - 1) // 4096 + 1)
     assert (ranges[0].read_from, ranges[-1].read_to) == (4, len(raw))
@@ -72,7 +72,7 @@ def test_an_interval_over_several_files_has_the_ranges_of_each(tmp_path: Path) -
     for number in (1, 2, 3):
         (tmp_path / f"binlog.{number:06d}").write_bytes(raw)
     plan = plan_of(raw, 4).model_copy(update={"stop": f"binlog.000003:{len(raw)}"})
-    ranges = ranges_of(plan, TransportSettings(kind="file", path=str(tmp_path)), 1)
+    ranges = split_interval(plan, TransportSettings(kind="file", path=str(tmp_path)), 1)
     assert [(span.file, span.lognum, span.read_from, span.read_to) for span in ranges] == [
         (f"binlog.{number:06d}", number, 4, len(raw)) for number in (1, 2, 3)
     ]
@@ -83,7 +83,7 @@ def test_an_interval_that_ends_where_a_file_begins_reads_nothing_of_it(tmp_path:
     for number in (1, 2):
         (tmp_path / f"binlog.{number:06d}").write_bytes(raw)
     plan = plan_of(raw, 4).model_copy(update={"stop": "binlog.000002:4"})
-    ranges = ranges_of(plan, TransportSettings(kind="file", path=str(tmp_path)), 1)
+    ranges = split_interval(plan, TransportSettings(kind="file", path=str(tmp_path)), 1)
     assert [span.file for span in ranges] == ["binlog.000001"]
 
 

@@ -16,7 +16,7 @@ from loader.binlog import index
 from loader.errors import DataError
 from loader.extract import windows
 from loader.extract.log_ranges import whole_segment
-from loader.extract.manifest_writer import manifest_of
+from loader.extract.manifest_writer import build_manifest
 from loader.reader.files import log_walk
 from loader.staging.chain import Checkpoint
 from loader.staging.documents import HeldGroup, Skip
@@ -192,7 +192,7 @@ def test_row_events_that_are_not_accounted_for_are_an_error(tmp_path: Path) -> N
     plan = plan_of(bytes(log.data), include=["shop.*"], skip=BOTH)
     segments = [(FILE, 4, len(log.data))]
     with pytest.raises(DataError, match="neither staged nor held nor skipped") as caught:
-        manifest_of(plan, Checkpoint(plan.interval.start, "", None), segments, found.results)
+        build_manifest(plan, Checkpoint(plan.interval.start, "", None), segments, found.results)
     assert "of 7 row events 3 were staged, 0 held and 3 skipped" in caught.value.why
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from loader.errors import StagedDataError, UnsupportedError
-from loader.initial_load.chunks import chunk_query, selected
+from loader.initial_load.chunks import chunk_query, select_expression
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
-from loader.initial_load.keys import between, fetched, literal, refuse_inexact
+from loader.initial_load.keys import bound_expression, literal, range_condition, refuse_inexact
 from loader.model.identity import Identity
 from loader.model.table import Column, TableName, TableSchema
 
@@ -35,22 +35,24 @@ def plan(*names: str, bounds: tuple[Bound, ...] = (), falling: str = "") -> Load
         index="PRIMARY",
         key=tuple(KeyColumn(name=name, descending=name == falling) for name in names),
         bounds=bounds,
-        select=tuple(map(selected, COLUMNS)),
+        select=tuple(map(select_expression, COLUMNS)),
     )
 
 
 def test_one_column() -> None:
-    assert between(plan("i"), None, None) == "TRUE"
-    assert between(plan("i"), ("-5",), None) == "(`i` > -5)"
-    assert between(plan("i"), None, ("7",)) == "(`i` <= 7)"
-    assert between(plan("i"), ("-5",), ("7",)) == "(`i` > -5) AND (`i` <= 7)"
+    assert range_condition(plan("i"), None, None) == "TRUE"
+    assert range_condition(plan("i"), ("-5",), None) == "(`i` > -5)"
+    assert range_condition(plan("i"), None, ("7",)) == "(`i` <= 7)"
+    assert range_condition(plan("i"), ("-5",), ("7",)) == "(`i` > -5) AND (`i` <= 7)"
 
 
 def test_more_columns() -> None:
     two = plan("i", "a`b")
-    assert between(two, ("1", "41"), None) == "(`i` >= 1 AND (`i` > 1 OR (`i` = 1 AND (`a``b` > _latin1 X'41'))))"
-    assert between(two, None, ("1", "")) == "(`i` <= 1 AND (`i` < 1 OR (`i` = 1 AND (`a``b` <= _latin1 X''))))"
-    three = between(plan("i", "d", "x"), ("1", "2024-01-01 00:00:00.000", "00FF00"), None)
+    assert (
+        range_condition(two, ("1", "41"), None) == "(`i` >= 1 AND (`i` > 1 OR (`i` = 1 AND (`a``b` > _latin1 X'41'))))"
+    )
+    assert range_condition(two, None, ("1", "")) == "(`i` <= 1 AND (`i` < 1 OR (`i` = 1 AND (`a``b` <= _latin1 X''))))"
+    three = range_condition(plan("i", "d", "x"), ("1", "2024-01-01 00:00:00.000", "00FF00"), None)
     assert three == (
         "(`i` >= 1 AND (`i` > 1 OR (`i` = 1 AND (`d` >= '2024-01-01 00:00:00.000' AND"
         " (`d` > '2024-01-01 00:00:00.000' OR (`d` = '2024-01-01 00:00:00.000' AND (`x` > X'00FF00')))))))"
@@ -59,21 +61,24 @@ def test_more_columns() -> None:
 
 def test_falling_columns() -> None:
     mixed = plan("i", "d", falling="i")
-    assert between(mixed, ("1", "2024-01-01"), None) == (
+    assert range_condition(mixed, ("1", "2024-01-01"), None) == (
         "(`i` <= 1 AND (`i` < 1 OR (`i` = 1 AND (`d` > '2024-01-01'))))"
     )
-    assert between(plan("i", falling="i"), None, ("1",)) == "(`i` >= 1)"
+    assert range_condition(plan("i", falling="i"), None, ("1",)) == "(`i` >= 1)"
 
 
 def test_labels_are_listed_for_the_index() -> None:
-    assert between(plan("e"), ("1",), ("2",)) == "(`e` IN (2, 3)) AND (`e` IN (0, 1, 2))"
-    assert between(plan("e"), ("3",), None) == "(FALSE)"
-    assert between(plan("e", "i"), ("2", "9"), None) == "(`e` IN (2, 3) AND (`e` IN (3) OR (`e` = 2 AND (`i` > 9))))"
+    assert range_condition(plan("e"), ("1",), ("2",)) == "(`e` IN (2, 3)) AND (`e` IN (0, 1, 2))"
+    assert range_condition(plan("e"), ("3",), None) == "(FALSE)"
+    assert (
+        range_condition(plan("e", "i"), ("2", "9"), None)
+        == "(`e` IN (2, 3) AND (`e` IN (3) OR (`e` = 2 AND (`i` > 9))))"
+    )
 
 
 def test_numbers_that_no_double_holds() -> None:
     large = str(2**60 - 1)
-    assert between(plan("s", "i"), (large, "1"), None) == (
+    assert range_condition(plan("s", "i"), (large, "1"), None) == (
         f"(CAST(`s` AS UNSIGNED) >= {large} AND (CAST(`s` AS UNSIGNED) > {large}"
         f" OR (CAST(`s` AS UNSIGNED) = {large} AND (`i` > 1))))"
     )
@@ -92,7 +97,7 @@ def test_a_damaged_bound_never_becomes_sql(kind: str, text: str) -> None:
 
 
 def test_what_is_fetched() -> None:
-    assert [fetched(column) for column in COLUMNS[:5]] == [
+    assert [bound_expression(column) for column in COLUMNS[:5]] == [
         "CAST(`i` AS CHAR)", "HEX(`a``b`)", "CAST(CAST(`e` AS UNSIGNED) AS CHAR)", "CAST(`d` AS CHAR)", "HEX(`x`)",
     ]  # fmt: skip
 

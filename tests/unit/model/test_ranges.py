@@ -13,7 +13,7 @@ from loader.errors import DataError, StagedDataError
 from loader.initial_load.result_set.program import compile_program as load_program
 from loader.model.ranges import fault_of
 from loader.model.table import Column, TableName, TableSchema
-from loader.source.schemas import Described, schema_of
+from loader.source.schemas import ColumnDescription, build_schema
 
 NAME = TableName("shop", "orders")
 GOOD = {
@@ -72,9 +72,9 @@ def test_no_program_is_made_for_a_size_beyond_its_type(kind: str, size: int, sca
 @pytest.mark.parametrize("size", [7, 200, -1])
 @pytest.mark.parametrize("kind", ["datetime", "timestamp", "time"])
 def test_a_catalog_with_too_many_digits_is_refused(kind: str, size: int) -> None:
-    column = Described("orders", "a", 1, kind, f"{kind}({size})", 0, 0, size, "", 0)
+    column = ColumnDescription("orders", "a", 1, kind, f"{kind}({size})", 0, 0, size, "", 0)
     with pytest.raises(DataError, match="not one that a server can have"):
-        schema_of(NAME, [column], ())
+        build_schema(NAME, [column], ())
 
 
 @pytest.mark.parametrize(

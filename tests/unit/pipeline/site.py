@@ -39,7 +39,7 @@ class Site:
 
     def plan(self, stop: int) -> Plan:
         """Plan from where the chain ends to a byte of the log."""
-        head = self.chain.head("0001")
+        head = self.chain.newest_plan("0001")
         start = Position.parse(head.stop).logpos if head else 4
         return self.chain.extend(plan_of(self.log, start, stop))
 

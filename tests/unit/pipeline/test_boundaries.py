@@ -10,7 +10,7 @@ import pytest
 from loader.errors import BinlogFormatError, UsageError
 from loader.extract.log_ranges import whole_segment
 from loader.model.position import Interval, Position
-from loader.pipeline.limits import stops
+from loader.pipeline.limits import find_stops
 from loader.reader.files.log_files import FolderFiles
 from loader.reader.seek.position_spec import At
 from loader.reader.seek.seek import Locator
@@ -99,7 +99,7 @@ def test_no_interval_is_planned_to_the_inside_of_a_transaction(generated: Genera
     transport = FileTransport(str(generated.folder))
     for offset in generated.offsets()[1:]:
         interval = Interval(Position("binlog", 1, 4), Position("binlog", 1, offset))
-        planned = stops(transport, interval, IntervalLimits(bytes=0, transactions=10**6))
+        planned = find_stops(transport, interval, IntervalLimits(bytes=0, transactions=10**6))
         if generated.around(offset) is None:
             assert [stop.logpos for stop in planned] == [offset]
         else:

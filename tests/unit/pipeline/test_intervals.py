@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from loader.cli.app import app
 from loader.errors import DataError
-from loader.extract.repair.reextract import compared
+from loader.extract.repair.reextract import compare_manifests
 from loader.model.table import TableName
 from loader.pipeline import IntervalState, interval, intervals, staged_files, verify_interval
 from loader.staging.documents import Followed, Plan
@@ -101,7 +101,7 @@ def test_a_losing_attempt_s_files_are_not_foreign(site: Site, plans: list[Plan])
 
 def test_another_extraction_is_equal_however_it_is_split(site: Site, plans: list[Plan]) -> None:
     staged = site.extract(plans[0])
-    found = compared(staged, site.attempt(plans[0], "again", pieces=9))
+    found = compare_manifests(staged, site.attempt(plans[0], "again", pieces=9))
     assert (found.differences, found.exit_code) == ((), 0)
     assert found.files == len(staged.files)
 
@@ -116,13 +116,13 @@ def test_what_another_extraction_has_otherwise_is_named(site: Site, plans: list[
             "balance": again.balance.model_copy(update={"events": 1}),  # type: ignore[union-attr]
         }
     )
-    found = compared(staged, other)
+    found = compare_manifests(staged, other)
     assert found.exit_code == 4
     assert [(one.name, one.what) for one in found.differences] == [
         (first.key.split("/", 4)[-1], "different"), (second.key.split("/", 4)[-1], "only staged"), ("balance", "different"),
     ]  # fmt: skip
     assert found.differences[0].why == f"inserts {first.inserts} became 9; bytes {first.bytes} became 7"
-    assert [one.what for one in compared(other, again).differences].count("only extracted again") == 1
+    assert [one.what for one in compare_manifests(other, again).differences].count("only extracted again") == 1
 
 
 class Command:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loader.errors import BinlogFormatError
 from loader.model.position import Interval, Position
-from loader.pipeline.limits import stops
+from loader.pipeline.limits import find_stops
 from loader.reader.files import log_walk
 from loader.settings import IntervalLimits
 from loader.transport.file import FileTransport
@@ -51,7 +51,7 @@ class Backlog:
     def stops(self, limits: IntervalLimits, start: Position | None = None) -> list[str]:
         """What the rule under test makes of it."""
         interval = Interval(start or Position("binlog", 1, 4), self.end)
-        return [str(stop) for stop in stops(FileTransport(str(self.folder)), interval, limits)]
+        return [str(stop) for stop in find_stops(FileTransport(str(self.folder)), interval, limits)]
 
     def expected(self, limits: IntervalLimits) -> list[str]:
         """The same transaction by transaction."""
@@ -154,7 +154,7 @@ def test_groups_of_xa_transactions_count_as_the_log_has_them(tmp_path: Path) -> 
     log.decided()
     (tmp_path / "binlog.000001").write_bytes(bytes(log.data))
     interval = Interval(Position("binlog", 1, 4), Position("binlog", 1, log.end))
-    found = stops(FileTransport(str(tmp_path)), interval, IntervalLimits(transactions=1))
+    found = find_stops(FileTransport(str(tmp_path)), interval, IntervalLimits(transactions=1))
     assert [stop.logpos for stop in found] == [prepared, log.end]
 
 
@@ -168,7 +168,7 @@ def test_cuts_before_a_damaged_event_are_given_and_none_behind(tmp_path: Path) -
     interval = Interval(Position("binlog", 1, 4), backlog.end)
     with pytest.raises(BinlogFormatError, match="checksum"), patch.object(log_walk, "BLOCK", 128):
         found.extend(
-            stop.logpos for stop in stops(FileTransport(str(tmp_path)), interval, IntervalLimits(transactions=1))
+            stop.logpos for stop in find_stops(FileTransport(str(tmp_path)), interval, IntervalLimits(transactions=1))
         )
     assert found == [backlog.ends[0][2]]
 
@@ -179,7 +179,7 @@ def test_no_event_inside_a_transaction_is_taken_for_the_end_of_a_backlog(tmp_pat
     ends = {at + size for at, size, kind in log.events if kind in {15, 16}}
     for at, size, _ in log.events:
         interval = Interval(Position("binlog", 1, 4), Position("binlog", 1, at + size))
-        found = stops(FileTransport(str(tmp_path)), interval, IntervalLimits(transactions=100))
+        found = find_stops(FileTransport(str(tmp_path)), interval, IntervalLimits(transactions=100))
         if at + size in ends:
             assert [stop.logpos for stop in found] == [at + size]
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loader.model.position import Position
-from loader.pipeline.retention import needed_from
+from loader.pipeline.retention import oldest_needed_position
 from loader.staging.chain import PlanChain
 from loader.staging.documents import HeldGroup
 from tests.support.memory_store import MemoryStore
@@ -22,7 +22,7 @@ def chain() -> PlanChain:
 
 
 def needed(chain: PlanChain) -> int:
-    found = needed_from(chain, GENERATION)
+    found = oldest_needed_position(chain, GENERATION)
     assert found == Position("binlog", 1, found.logpos)
     return found.logpos
 

@@ -16,7 +16,7 @@ from loader.errors import StagedDataError
 from loader.pipeline import intervals, purge, verify_interval
 from loader.settings import Retention, SourceSettings
 from loader.staging.documents import Followed, Plan, Published
-from loader.staging.file_verification import fault
+from loader.staging.file_verification import find_fault
 from loader.store.local import LocalStore
 from tests.unit.pipeline.site import Site, shop
 from tests.unit.pipeline.test_intervals import Command
@@ -253,7 +253,7 @@ def test_a_purge_cut_anywhere_is_finished_by_the_next(
             if set(files(site)) & {file.key for file in site.extract(plan).files} != {
                 file.key for file in site.extract(plan).files
             }:
-                wrong = [fault(site.store, file) for file in site.extract(plan).files]
+                wrong = [find_fault(site.store, file) for file in site.extract(plan).files]
                 assert {str(one.what) for one in wrong if one} == {"a staged file was purged"}
         purge(settings, NOW)
         assert files(site) == {}
@@ -281,7 +281,7 @@ def test_purging_between_any_two_steps_of_a_delta_changes_nothing_of_it(tmp_path
                 elif step == "publish":
                     manifest = site.chain.publish(mine)
                 elif step == "read":
-                    assert [fault(site.store, file) for file in manifest.files] == [None] * len(manifest.files)
+                    assert [find_fault(site.store, file) for file in manifest.files] == [None] * len(manifest.files)
                     seen.append(manifest.canonical())
                 else:
                     site.publish(plan, *TABLES)

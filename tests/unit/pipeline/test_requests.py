@@ -46,13 +46,13 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
 
     monkeypatch.setattr(planning, "connected", nobody)
     monkeypatch.setattr(planning.server_facts, "check_settings", lambda _: None)
-    monkeypatch.setattr(planning, "prove", lambda *_: None)
-    monkeypatch.setattr(page, "prove", lambda *_: None)
+    monkeypatch.setattr(planning, "check_continuity", lambda *_: None)
+    monkeypatch.setattr(page, "check_continuity", lambda *_: None)
     monkeypatch.setattr(
         planning, "_read", lambda _s, _l, start, *_: planning._Read(start_after(start), [], "", (), False, [])
     )
-    monkeypatch.setattr(planning, "stops", lambda _log, interval, _limits: [interval.stop])
-    monkeypatch.setattr(source_status, "preflight", lambda _: (IDENTITY, position(MANY + 1)))
+    monkeypatch.setattr(planning, "find_stops", lambda _log, interval, _limits: [interval.stop])
+    monkeypatch.setattr(source_status, "check_server", lambda _: (IDENTITY, position(MANY + 1)))
     monkeypatch.setattr(source_status, "_bytes_between", lambda *_: 0)
     monkeypatch.setattr(source_status, "source_runway", lambda _: None)
     return settings_of(tmp_path)
@@ -205,7 +205,7 @@ def test_a_hint_decides_nothing(kind: str, data: bytes | None, most: int, settin
     store = ForgedStore(MANY)
     hint(store, kind, data)
     chain = chain_of(store)
-    head, staged, record = chain.head("0001"), chain.staged("0001"), chain.newest_published("0001")
+    head, staged, record = chain.newest_plan("0001"), chain.newest_manifest("0001"), chain.newest_published("0001")
     assert head is not None and head.start_seqno == newest(store).start_seqno
     assert staged == newest(store)
     assert record is not None and record[1].stop_seqno == newest(store).stop_seqno

@@ -61,12 +61,12 @@ def test_the_newest_generation_counts(chain: PlanChain) -> None:
 
 
 def test_plans_are_found_by_their_start_and_the_last_is_the_head(chain: PlanChain) -> None:
-    assert chain.head("0001") is None
+    assert chain.newest_plan("0001") is None
     plans = [plan(4, 100), plan(100, 2_000), plan(2_000, 30_000)]
     for one in plans:
         assert chain.extend(one) == one
     assert chain.plans(GENERATION) == plans
-    assert chain.head("0001") == plans[-1]
+    assert chain.newest_plan("0001") == plans[-1]
     assert chain.starts("0001") == [one.start_seqno for one in plans]
     assert chain.require_plan("0001", plans[1].start_seqno) == plans[1]
 
@@ -127,11 +127,11 @@ def test_a_manifest_is_published_once(chain: PlanChain) -> None:
 def test_a_run_keeps_the_interval_it_was_given_first(chain: PlanChain) -> None:
     first, second = (chain.extend(one) for one in (plan(4, 100), plan(100, 200)))
     run = "scheduled__2026-11-21T10:00:00+00:00"
-    assert chain.run("0001", run) is None
+    assert chain.find_run("0001", run) is None
     chain.note_run(first, second.stop_seqno, run)
     chain.note_run(second, second.stop_seqno, run)
-    assert chain.run("0001", run) == (first, second.stop_seqno)
-    assert chain.run("0001", run + "x") is None
+    assert chain.find_run("0001", run) == (first, second.stop_seqno)
+    assert chain.find_run("0001", run + "x") is None
 
 
 def test_notes_of_runs_are_no_intervals(chain: PlanChain) -> None:

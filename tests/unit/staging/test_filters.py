@@ -6,7 +6,7 @@ import pytest
 
 from loader.model.table import TableName
 from loader.staging.documents import TableFilter
-from loader.staging.filters import Captured, matches_schema
+from loader.staging.filters import CapturedTables, matches_schema
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ from loader.staging.filters import Captured, matches_schema
 def test_patterns_over_schema_and_table(
     include: list[str], exclude: list[str], name: tuple[str, str], captured: bool
 ) -> None:
-    assert Captured(TableFilter(include=tuple(include), exclude=tuple(exclude)))(TableName(*name)) is captured
+    assert CapturedTables(TableFilter(include=tuple(include), exclude=tuple(exclude)))(TableName(*name)) is captured
 
 
 @pytest.mark.parametrize(

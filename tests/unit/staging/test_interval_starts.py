@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loader.staging import interval_starts as module
-from loader.staging.interval_starts import Starts
+from loader.staging.interval_starts import IntervalStarts
 from loader.store import base
 from tests.support.memory_store import MemoryStore
 
@@ -36,17 +36,17 @@ class Listed(MemoryStore):
 def test_what_is_listed_page_by_page_is_what_is_there(found: list[int], at: int, span: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_SPAN", span)
-        starts = Starts(Listed(found), "shop", "0001")
-        assert list(starts.rising()) == found
-        assert list(starts.rising(at)) == found[bisect_right(found, at) :]
-        assert list(starts.falling()) == found[::-1]
-        assert list(starts.falling(at)) == found[: bisect_left(found, at)][::-1]
+        starts = IntervalStarts(Listed(found), "shop", "0001")
+        assert list(starts.ascending()) == found
+        assert list(starts.ascending(at)) == found[bisect_right(found, at) :]
+        assert list(starts.descending()) == found[::-1]
+        assert list(starts.descending(at)) == found[: bisect_left(found, at)][::-1]
 
 
 def test_the_last_one_of_many_is_found_in_few_requests() -> None:
     many = Listed([number * 10**6 for number in range(100_000)])
-    assert next(Starts(many, "shop", "0001").falling()) == 99_999 * 10**6
+    assert next(IntervalStarts(many, "shop", "0001").descending()) == 99_999 * 10**6
     assert many.requests < 100
     many.requests = 0
-    assert next(Starts(many, "shop", "0001").falling(50_000 * 10**6 + 1)) == 50_000 * 10**6
+    assert next(IntervalStarts(many, "shop", "0001").descending(50_000 * 10**6 + 1)) == 50_000 * 10**6
     assert many.requests < 30
