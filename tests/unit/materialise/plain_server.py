@@ -69,7 +69,11 @@ KEY = PlainColumn("id")
 
 
 class PlainServer:
-    """Tables, the log of what was done to them, and the tables as they were at each place of it."""
+    """Tables, the log of what was done to them, and the tables as they were at each place of it.
+
+    Attributes:
+        told: the operation and the key of each record, by the name that the table had.
+    """
 
     def __init__(self, dice: Random) -> None:
         self.dice = dice
@@ -78,6 +82,9 @@ class PlainServer:
         self.tables: dict[str, PlainTable] = {}
         self.log: list[Record | Statement] = []
         self.states: dict[int, dict[str, PlainTable]] = {}
+        self.renames = True
+        self.told: dict[str, list[tuple[str, int]]] = {}
+        self.stories: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self.known: set[str] = set()
         self._keys = 0
 
@@ -85,15 +92,20 @@ class PlainServer:
         """Do anything."""
         kinds: list[tuple[Callable[[], None], int]] = [
             (self.insert, 8), (self.update, 6), (self.delete, 3), (self.change_key, 2), (self.create, 3),
-            (self.create_like, 1), (self.create_select, 1), (self.drop, 2), (self.truncate, 1), (self.rename, 2),
-            (self.swap, 2), (self.replace, 2), (self.add_column, 2), (self.drop_column, 1), (self.rename_column, 1),
+            (self.create_like, 1), (self.create_select, 1), (self.drop, 2), (self.truncate, 1), (self.rename, 2 * self.renames),
+            (self.swap, 2 * self.renames), (self.replace, 2 * self.renames), (self.add_column, 2), (self.drop_column, 1), (self.rename_column, 1),
             (self.swap_columns, 1), (self.make_column_anew, 1), (self.widen, 1), (self.alter_nothing, 1),
             (self.alter_untold, self.untold), (self.write_unlogged, self.untold // 2),
         ]  # fmt: skip
         (work,) = self.dice.choices([work for work, _ in kinds], [weight for _, weight in kinds])
         work()
         self.known |= self.tables.keys()
+        self.keep_state()
+
+    def keep_state(self) -> None:
+        """Keep the tables, and what the log told of the rows of each name, as they are at this place."""
         self.states[self.at] = deepcopy(self.tables)
+        self.stories[self.at] = deepcopy(self.told)
 
     # Rows
 
@@ -270,6 +282,7 @@ class PlainServer:
         table = self.tables[name]
         row = tuple(table.rows[key][column.name] for column in table.columns)
         self.log.append(Record(self.at, len(self.log), op, name, table.columns, row))
+        self.told.setdefault(name, []).append((op, key))
 
     def _inserted(self, name: str, count: int) -> None:
         table = self.tables[name]

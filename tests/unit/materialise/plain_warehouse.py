@@ -24,7 +24,10 @@ from tests.integration.materialise.staged_writer import GENERATION as LOG
 from tests.integration.materialise.staged_writer import SOURCE as SHOP
 from tests.integration.materialise.staged_writer import Change
 
-Rows = dict[int, dict[str, int | None]]
+Rows = dict[Any, dict[str, Any]]
+"""By key; of a history by the place of the change: its seqno and offset, or 0 and the key for rows of a load."""
+
+DELETED, OP = "_is_deleted", "_op"
 
 
 class Outage(RetryableError):
@@ -69,9 +72,10 @@ class PlainWarehouse:
         self.files = files
         self.dice = dice
         self.outages = 0.0
+        self.modes: dict[str, str] = {}
 
     def rule(self, table: TableName) -> TableRule:
-        return TableRule(tables=("*",))
+        return TableRule(tables=("*",), mode=self.modes.get(table.table, "mirror"))  # type: ignore[arg-type]
 
     def metadata(self, table: TableName) -> Any:
         found = self.tables.get(table)
@@ -86,6 +90,11 @@ class PlainWarehouse:
         made = self._made(schema)
         name, text = schema_property(schema)
         made.properties[name] = text
+        mode = self.rule(schema.name).mode
+        if mode == "soft_delete":
+            rows = {key: row | {DELETED: 0} for key, row in rows.items()}
+        elif mode == "history":
+            rows = {(0, key): row | {OP: "I"} for key, row in rows.items()}
         self._commit(schema.name, schema, "", seqno, position, rows, loaded=True)
 
     def attempt(self, chain: Chain, table: TableName, target: int, record: Any, **how: Any) -> TableResult:
@@ -117,6 +126,7 @@ class PlainWarehouse:
     def _made(self, schema: TableSchema) -> PlainHistory:
         name, text = schema_property(schema)
         properties = {SOURCE: SHOP, GENERATION: LOG, name: text, SCHEMA_ID: schema.schema_id}
+        properties |= self.rule(schema.name).properties
         return self.tables.setdefault(schema.name, PlainHistory(properties))
 
     def _merged(self, merge: Merge, rows: Rows, metadata: PlainHistory | None) -> Applied:
@@ -126,7 +136,9 @@ class PlainWarehouse:
         made.properties[name] = text
         names = merge.aliases or {column.name: column.name for column in schema.columns}
         published = {
-            key: {column.name: row.get(names[column.name]) for column in schema.columns} for key, row in rows.items()
+            key: {column.name: row.get(names[column.name]) for column in schema.columns}
+            | {name: row[name] for name in (DELETED, OP) if name in row}
+            for key, row in rows.items()
         }
         return self._commit(merge.name, schema, merge.state, merge.target, merge.position, published)
 
@@ -147,8 +159,11 @@ class PlainWarehouse:
         return made
 
     def _done(self, table: TableName, stage: Any, rows: Rows, touched: dict[int, Any], place: int) -> Rows:
+        mode = self.rule(table).mode
         if isinstance(stage, EmptyTable):
-            return {}
+            if mode == "soft_delete":
+                return {key: row | {DELETED: 1} for key, row in rows.items()}
+            return {} if mode == "mirror" else rows
         if isinstance(stage, CopyRows):
             _, taken = self.tables[stage.schema.name].commits[stage.snapshot - 1]
             return {
@@ -161,15 +176,20 @@ class PlainWarehouse:
         if isinstance(stage, Work):
             changed = list(self._changes(stage))
             touched[place] = SimpleNamespace(keys=len(changed))
-            for op, key, row in changed:
-                if op == "D":
+            for place, op, key, row in changed:
+                if mode == "history":
+                    assert place not in rows, "a record is in the history twice"
+                    rows[place] = row | {OP: op}
+                elif mode == "soft_delete":
+                    rows[key] = row | {DELETED: int(op == "D")}
+                elif op == "D":
                     rows.pop(key, None)
                 else:
                     rows[key] = row
             return rows
         raise AssertionError(f"{table}: nothing was to be checked, but {stage} is")
 
-    def _changes(self, work: Work) -> Iterator[tuple[str, int, dict[str, int | None]]]:
+    def _changes(self, work: Work) -> Iterator[tuple[tuple[int, int], str, int, dict[str, Any]]]:
         found = []
         for source in work.file_groups:
             for file in source.files:
@@ -188,7 +208,8 @@ class PlainWarehouse:
                             found.append((change.seqno, change.offset, change.op, int(values["id"]), row))
         places = [(seqno, offset) for seqno, offset, *_ in found]
         assert len(set(places)) == len(places), "a record counts twice"
-        return (tuple(rest) for _, _, *rest in sorted(found, key=lambda one: one[:2]))  # type: ignore[misc]
+        found.sort(key=lambda one: one[:2])
+        return (((seqno, offset), *rest) for seqno, offset, *rest in found)  # type: ignore[misc]
 
 
 def _constant(origin: ConstantOrigin) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,8 +17,8 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.staging.documents import Barrier
 from loader.staging.quarantine import Quarantines
 from tests.integration.materialise.staged_writer import Change, Staging, number, position
-from tests.unit.materialise.plain_server import PlainColumn, PlainServer, Record, Statement
-from tests.unit.materialise.plain_warehouse import PlainWarehouse
+from tests.unit.materialise.plain_server import NAMES, PlainColumn, PlainServer, Record, Statement
+from tests.unit.materialise.plain_warehouse import DELETED, OP, PlainWarehouse, Rows
 
 SEEDS = int(os.environ.get("LOADER_STATEMENT_SEEDS", "1500" if os.environ.get("LOADER_SWEEP") else "15"))
 FIRST = int(os.environ.get("LOADER_STATEMENT_SEED", "0"))
@@ -44,6 +45,7 @@ class Shop:
             self.server.step()
         self.server.log.clear()
         self.server.known = set(self.server.tables)
+        self.server.told.clear()
         self.server.at += 100
         self.stops = [self.server.at]
         for name in self.server.tables:
@@ -66,7 +68,7 @@ class Shop:
         print(*log, sep="\n")
         self.stops.append(self.server.at + (self.dice.choice((0, 5)) if log else 5))
         self.server.at = self.stops[-1]
-        self.server.states[self.server.at] = self.server.states[max(self.server.states)]
+        self.server.keep_state()
         tables: dict[TableSchema, list[Change]] = {}
         for entry in log:
             if isinstance(entry, Record):
@@ -108,6 +110,7 @@ class Shop:
             self.loads.add((name, at))
         self.warehouse.load(schema, rows, number(1, at), position(1, at))
         Quarantines(self.staging.store, self.staging.source).still(schema.name, number(1, at))
+        self.server.told[name] = [("I", key) for key in rows]
         self.ahead[name] = at
 
     def cure(self, result: MaterialiseResult) -> bool:
@@ -127,7 +130,26 @@ class Shop:
             if self.ahead.get(name, 0) > stop:
                 continue
             metadata = self.warehouse.metadata(TableName("shop", name))
-            assert (metadata.rows if metadata else {}) == table.rows, name
+            rows = metadata.rows if metadata else {}
+            mode = self.warehouse.modes.get(name, "mirror")
+            told = self.server.stories[stop].get(name, [])
+            if mode == "soft_delete":
+                assert rows.keys() == {key for _, key in told}, name
+                rows = {key: without(row, DELETED) for key, row in rows.items() if not row[DELETED]}
+            if mode == "history":
+                assert sorted((row[OP], row["id"]) for row in rows.values()) == sorted(told), name
+                rows = last_rows(rows, table.rows.keys())
+            assert rows == table.rows, name
+
+
+def without(row: dict[str, Any], name: str) -> dict[str, Any]:
+    return {column: value for column, value in row.items() if column != name}
+
+
+def last_rows(changes: Rows, live: Collection[int]) -> dict[int, dict[str, Any]]:
+    """The newest values of the live rows of a history."""
+    found = {row["id"]: without(row, OP) for _, row in sorted(changes.items()) if row[OP] != "D"}
+    return {key: row for key, row in found.items() if key in live}
 
 
 def schema_of(name: str, columns: tuple[PlainColumn, ...]) -> TableSchema:
@@ -148,6 +170,9 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(source_run, "WarehousePool", lambda *_: shop.warehouse)
     monkeypatch.setattr(source_run, "tables_at_once", lambda _: 1)
     monkeypatch.setattr(table_merge, "_attempt", lambda warehouse, *rest, **how: warehouse.attempt(*rest, **how))
+    shop.server.renames = "modes" not in request.node.name
+    if not shop.server.renames:
+        shop.warehouse.modes = {name: shop.dice.choice(("mirror", "soft_delete", "history")) for name in NAMES}
     shop.begin()
     return shop
 
@@ -167,6 +192,22 @@ def test_planned_merges_come_to_what_a_plain_server_has(shop: Shop) -> None:
         shop.check(shop.stops[-1])
         again = shop.merged()
         assert {one.status for one in again.tables} <= {"already", "unchanged"}
+        shop.check(shop.stops[-1])
+
+
+@pytest.mark.parametrize("shop", range(FIRST, FIRST + SEEDS), indirect=True)
+def test_tables_of_all_modes_come_to_what_a_plain_server_has(shop: Shop) -> None:
+    for _ in range(shop.dice.randint(2, 5)):
+        for _ in range(shop.dice.randint(1, 4)):
+            shop.interval(shop.dice.randint(0, STEPS // 4))
+        shop.warehouse.outages = shop.dice.choice((0, 0, 0.1, 0.3))
+        for _ in range(shop.dice.randint(0, 2)):
+            shop.merged(shop.dice.choice((None, number(1, shop.dice.choice(shop.stops[1:])))))
+        shop.warehouse.outages = 0
+        result = shop.merged()
+        assert [one.error for one in result.tables if one.error] == []
+        shop.check(shop.stops[-1])
+        shop.merged()
         shop.check(shop.stops[-1])
 
 
