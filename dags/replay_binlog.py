@@ -7,7 +7,7 @@ it, the tables get these rows. Where a table stands does not change. A table tha
 a key, and histories, are rolled back to their snapshot at that very position, and forward.
 
 **When it fails.** The log of the task says which tables could not be replayed and why: staged files that were purged
-or damaged (`loader extract --restore`), tables without a key and without a snapshot at that position, a position before
+or damaged (`loader staged restore`), tables without a key and without a snapshot at that position, a position before
 the first interval. The other tables are done. Trigger the DAG again once the cause is gone.
 """
 

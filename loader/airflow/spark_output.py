@@ -1,4 +1,4 @@
-"""Where the output of spark-submit goes: all of it to a file; what the loader says in it also to the task's log."""
+"""The output of spark-submit: all of it goes to a file, and the log lines of the loader also to the task's log."""
 
 from __future__ import annotations
 
@@ -7,31 +7,45 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from airflow.sdk._shared.secrets_masker import redact
 
-_OURS = re.compile(r"(INFO|WARNING|ERROR) loader\.[\w.]+: (.*)")
-"""A line that `loader.spark.job` has set up: any other logger of the job writes to the file alone."""
+from loader.spark.progress import LOGGER
+
+_LOADER_LINE = re.compile(r"(?P<level>INFO|WARNING|ERROR) (?P<logger>loader\.[\w.]+): (?P<text>.*)")
+"""A log line of the loader, in the format of `loader.spark.job`."""
 _FRAME = re.compile(r"\s*(at |\.\.\. \d+ more|File \"|Traceback )")
 _LAST_LINES = 5
+_PROGRESS_SECONDS = 60
 
 
-class _Ours(logging.Handler):
-    """Passes what the loader itself says on to another logger."""
+class _LoaderLines(logging.Handler):
+    """Passes the lines that the loader itself logs on to another logger; of progress, one line per minute."""
 
     def __init__(self, log: Any) -> None:
         super().__init__()
         self._log = log
+        self._reported = -inf
 
     def emit(self, record: logging.LogRecord) -> None:
-        if found := _OURS.match(record.getMessage()):
-            self._log.log(logging.getLevelNamesMapping()[found[1]], found[2])
+        line = _LOADER_LINE.match(record.getMessage())
+        if not line or (line["logger"] == LOGGER and not self._due()):
+            return
+        self._log.log(logging.getLevelNamesMapping()[line["level"]], line["text"])
+
+    def _due(self) -> bool:
+        now = monotonic()
+        due = now - self._reported >= _PROGRESS_SECONDS
+        self._reported = now if due else self._reported
+        return due
 
 
 class _Redacted(logging.Formatter):
-    """Hides the secrets that Airflow hides in its own logs."""
+    """Hides the secrets that Airflow hides in its logs."""
 
     def format(self, record: logging.LogRecord) -> str:
         return str(redact(super().format(record)))
@@ -39,13 +53,13 @@ class _Redacted(logging.Formatter):
 
 @contextmanager
 def output_log(file: Path, log: Any) -> Iterator[logging.Logger]:
-    """A logger that writes to a file, and passes the loader's own lines on to `log`."""
+    """Provide a logger that writes to a file, and passes the loader's own lines on to `log`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     to_file = logging.FileHandler(file, encoding="utf-8")
     to_file.setFormatter(_Redacted("%(message)s"))
-    output = logging.Logger("spark-submit", logging.INFO)  # of no parent, so that nobody else writes its lines
+    output = logging.Logger("spark-submit", logging.INFO)  # without a parent, so that no other handler gets its lines
     output.addHandler(to_file)
-    output.addHandler(_Ours(log))
+    output.addHandler(_LoaderLines(log))
     try:
         yield output
     finally:
@@ -53,7 +67,7 @@ def output_log(file: Path, log: Any) -> Iterator[logging.Logger]:
 
 
 def last_lines(file: Path) -> str:
-    """The end of the output, without the frames of tracebacks."""
+    """Return the last lines of the output, without the frames of tracebacks."""
     with file.open(encoding="utf-8", errors="replace") as lines:
-        told = (line.rstrip() for line in lines if line.strip() and not _FRAME.match(line))
-        return "\n".join(deque(told, _LAST_LINES))
+        texts = (line.rstrip() for line in lines if line.strip() and not _FRAME.match(line))
+        return "\n".join(deque(texts, _LAST_LINES))

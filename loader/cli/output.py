@@ -1,4 +1,4 @@
-"""What the command prints: tables and sentences for people, one JSON document for programs."""
+"""Output of commands: tables and sentences for people, one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -32,31 +32,41 @@ _NUMBERS = {
     "start_seqno",
 }
 
-_PIPE_WIDTH = 220  # a pipe has no width of its own, and a table must not fold its numbers
+_PIPE_WIDTH = 220  # a pipe has no width, and numbers must not be folded
 
 
 class Output:
-    """Prints results to stdout and errors to stderr; with `as_json` both are JSON on stdout."""
+    """Print results to stdout and errors to stderr; with `as_json`, print both as JSON to stdout.
 
-    def __init__(self, as_json: bool) -> None:
+    Attributes:
+        as_json: print one JSON document instead of text.
+        verbose: also print seqnos next to positions.
+    """
+
+    def __init__(self, as_json: bool, *, verbose: bool = False) -> None:
         self.as_json = as_json
+        self.verbose = verbose
 
     @cached_property
     def console(self) -> Console:
-        """For results."""
-        from rich.console import Console  # not at the top: a command without a word for people does not wait for it
+        """The console for results."""
+        from rich.console import Console  # imported here, so that commands with JSON output start faster
 
-        made = Console(highlight=False, soft_wrap=True)
-        if not made.is_terminal:
-            made.width = _PIPE_WIDTH
-        return made
+        console = Console(highlight=False, soft_wrap=True)
+        if not console.is_terminal:
+            console.width = _PIPE_WIDTH
+        return console
 
     @cached_property
     def errors(self) -> Console:
-        """For errors and progress."""
+        """The console for errors, log lines and progress. Lines on it appear above a progress bar."""
         from rich.console import Console
 
         return Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def seqno(self, seqno: int) -> str:
+        """Return a seqno as the end of a sentence, or nothing if the output is not verbose."""
+        return f" (seqno {seqno})" if self.verbose else ""
 
     def document(self, result: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
         """Print a result as JSON."""
@@ -68,12 +78,12 @@ class Output:
         typer.echo(exact_json(data))
 
     def line(self, text: str) -> None:
-        """A sentence for people."""
+        """Print a sentence for people."""
         if not self.as_json:
             self.console.print(visible(text), markup=False)
 
     def rows(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """A table for people."""
+        """Print a table for people."""
         if self.as_json:
             return
         from rich.markup import escape
@@ -89,7 +99,7 @@ class Output:
         self.console.print(table)
 
     def error(self, error: LoaderError) -> None:
-        """An error, with its place, cause and cure."""
+        """Print an error: what failed, where, why, and what to do."""
         if self.as_json:
             typer.echo(exact_json(error.as_dict()))
         else:
@@ -103,7 +113,7 @@ def warn_renamed(old: str, new: str) -> None:
 
 
 class Lines(logging.Handler):
-    """Prints what is logged to stderr, above a bar if there is one."""
+    """Print log records to stderr, above a progress bar if there is one."""
 
     def __init__(self, output: Output) -> None:
         super().__init__()
@@ -111,5 +121,5 @@ class Lines(logging.Handler):
         self._output = output
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print it."""
+        """Print a record."""
         self._output.errors.print(self.format(record), markup=False)

@@ -1,4 +1,4 @@
-"""What every command is given: the options before it, and the options that several share."""
+"""Options: those before the command, and those that several commands share."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ else:
 
 @dataclass(frozen=True)
 class Session:
-    """What the options before the command say."""
+    """The options before the command."""
 
     file: str | None
     output: Output
 
     def settings(self, source: str) -> SourceSettings:
-        """The source's settings from the configuration."""
+        """Return the settings of a source of the configuration."""
         return self.load().source(source)
 
     def load(self) -> config.Config:
-        """The configuration."""
+        """Read the configuration."""
         return config.load_config(self.file)
 
 
@@ -39,21 +39,28 @@ SourceOption = Annotated[
         "--source",
         "-s",
         metavar="NAME",
-        help="Source of the configuration, by name or by the address of its server or log files"
-        " (mysql://host:port, file:///path); the only one by default.",
+        help="Source of the configuration: its name, or the address of its server or log files"
+        " (mysql://host:port, file:///path). Not needed if there is only one.",
     ),
 ]
 TablesOption = Annotated[
     list[str],
-    typer.Option("--table", "-t", metavar="SCHEMA.TABLE", help="Only this table; repeat for more.", show_default=False),
+    typer.Option(
+        "--table", "-t", metavar="SCHEMA.TABLE", help="Only this table; repeat the option for more.", show_default=False
+    ),
 ]
 IntervalOption = Annotated[
-    int,
+    str,
     typer.Option(
         "--interval",
         "-i",
-        metavar="SEQNO",
+        metavar="START",
         show_default=False,
-        help="Start seqno of the interval; the oldest that is not staged by default, else the newest.",
+        help="Start of the interval, such as binlog.000054:123; by default the oldest interval that is not staged,"
+        " else the newest one.",
     ),
+]
+StartArgument = Annotated[
+    str,
+    typer.Argument(metavar="START", help="Start of an interval, such as binlog.000054:123.", show_default=False),
 ]

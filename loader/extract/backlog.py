@@ -10,6 +10,7 @@ from loader.extract.extraction import extract
 from loader.extract.spec import BacklogResult, ExtractResult, ExtractSpec, backlog_result
 from loader.extract.workers import Workers
 from loader.spark.job import failure
+from loader.spark.progress import Progress
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,7 +37,13 @@ def extract_backlog(workers: Workers, spec: ExtractSpec) -> tuple[list[ExtractRe
             return extracts, failure(error)
         start = extracts[-1].stop_seqno
         _LOG.info("staged %s up to %s", extracts[-1].start, extracts[-1].stop)
+        _report(extracts)
     return extracts, None
+
+
+def _report(extracts: list[ExtractResult]) -> None:
+    rows = sum(rows.inserts + rows.updates + rows.deletes for one in extracts for rows in one.tables)
+    Progress("log", len(extracts), 0, "intervals", rows, sum(one.bytes for one in extracts)).report()
 
 
 def stage_backlog(workers: Workers, spec: ExtractSpec) -> BacklogResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +23,7 @@ from loader.source.continuity import check_identity
 from loader.source.schemas import find_tables, read_key
 from loader.source.server_facts import log_end
 from loader.spark.job import carried, failure
+from loader.spark.progress import Progress, TableCount
 from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
 from loader.staging.refusals import note_refusal
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _PLANS = 3  # of a table in one run
 _AT_ONCE = 3  # tables; while one is planned, the chunks of others are read
-_REPORT_SECONDS = 10
+_REPORT_SECONDS = 2
 
 
 def stage_tables(spark: SparkSession, spec: InitialLoadSpec) -> InitialLoadResult:
@@ -47,9 +48,15 @@ def stage_tables(spark: SparkSession, spec: InitialLoadSpec) -> InitialLoadResul
     """
     tables = _tables(spec)
     _LOG.info("%d tables to load", len(tables))
+    count = TableCount(len(tables))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        done = list(pool.map(lambda table: _guarded(spark, spec, table), tables))
+        done = list(pool.map(lambda table: _counted(count, _guarded(spark, spec, table)), tables))
     return InitialLoadResult(only=spec.only, tables=tuple(done))
+
+
+def _counted(count: TableCount, done: TableLoad) -> TableLoad:
+    count.add(done.rows)
+    return done
 
 
 def find_staged_loads(spec: InitialLoadSpec) -> InitialLoadResult | None:
@@ -139,7 +146,7 @@ def _stage(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, plan: LoadP
     chunks = loads.chunks(plan)
     missing = [number for number in range(plan.chunks) if number not in chunks]
     _LOG.info("table %s: %d of %d chunks are to be read", plan.name, len(missing), plan.chunks)
-    for chunk in _read(spark, spec, plan, missing):
+    for chunk in _read(spark, spec, plan, missing, list(chunks.values())):
         chunks[chunk.number] = chunk
     mine = _manifest(spec.server, plan, chunks.values())
     published = loads.publish(plan, mine)
@@ -178,28 +185,49 @@ def _read_whole(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, table:
     return loads.plan(key)
 
 
-def _read(spark: SparkSession, spec: InitialLoadSpec, plan: LoadPlan, numbers: list[int]) -> list[LoadedChunk]:
-    """Read the chunks, each in a Spark task with a connection of its own, and tell how far it is from time to time."""
+def _read(
+    spark: SparkSession, spec: InitialLoadSpec, plan: LoadPlan, numbers: list[int], staged: Sequence[LoadedChunk]
+) -> list[LoadedChunk]:
+    """Read chunks, each in a Spark task with its own connection, and report the progress of the table.
+
+    Args:
+        spark: the session.
+        spec: of the job.
+        plan: of the table's load.
+        numbers: of the chunks to read.
+        staged: the chunks that earlier runs have read.
+    """
     if not numbers:
         return []
     context = spark.sparkContext
     server, root, key = spec.server, spec.staging_root, plan_key(plan)
     attempt = uuid.uuid4().hex[:12]
-    rows = context.accumulator(0)
+    files = [chunk.file for chunk in staged if chunk.file]
+    chunks = context.accumulator(len(staged))
+    rows, size = context.accumulator(sum(file.rows for file in files)), context.accumulator(sum(f.bytes for f in files))
 
     def work(number: int) -> LoadedChunk:
         chunk = _read_chunk(server, root, key, attempt, number)
+        chunks.add(1)
         rows.add(chunk.file.rows if chunk.file else 0)
+        size.add(chunk.file.bytes if chunk.file else 0)
         return chunk
 
+    def report() -> None:
+        Progress(str(plan.name), chunks.value, plan.chunks, "chunks", rows.value, size.value).report()
+
+    report()
     tasks = context.parallelize(numbers, len(numbers)).map(work)
     with ThreadPoolExecutor(1) as waiting:
-        found = waiting.submit(tasks.collect)
+        result = waiting.submit(tasks.collect)
         while True:
             try:
-                return found.result(_REPORT_SECONDS)
+                read = result.result(_REPORT_SECONDS)
             except StillRunning:
-                _LOG.info("table %s: %d rows read", plan.name, rows.value)
+                report()
+            else:
+                report()
+                return read
 
 
 def _read_chunk(server: ServerAddress, root: str, key: str, attempt: str, number: int) -> LoadedChunk:

@@ -16,6 +16,7 @@ from loader.pipeline.interval_details import (
     staged_files,
     verify_interval,
 )
+from loader.pipeline.interval_lookup import find_interval, find_stop
 from loader.pipeline.jobs import (
     Job,
     delta_job,
@@ -57,6 +58,8 @@ __all__ = [
     "chain_of",
     "delta_job",
     "extract_job",
+    "find_interval",
+    "find_stop",
     "follow_accepting",
     "follow_to",
     "interval",

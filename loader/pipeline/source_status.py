@@ -1,13 +1,15 @@
-"""How a source and its tables stand, for people."""
+"""Status of a source and its tables, for people."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from loader.errors import LoaderError, SourceUnavailable
+from loader.initial_load.load_states import LoadState, unfinished_loads
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of, check_server
@@ -39,7 +41,8 @@ class SourceStatus(BaseModel):
     file that is not staged. Neither is known of another server than the one that was read so far, nor of a log that
     ends before that position. `quarantined`: tables that stopped and are not attempted until they are released.
     `released`: those that no run has brought on since. `unreachable`: why the server was not asked, in the form of
-    `LoaderError.as_dict()`; then `server` is its address alone, and `log_end` is empty.
+    `LoaderError.as_dict()`; then `server` is its address alone, and `log_end` is empty. `loads`: initial loads that are
+    not in the warehouse yet.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,6 +58,7 @@ class SourceStatus(BaseModel):
     tables: tuple[TableState, ...]
     quarantined: tuple[Quarantine, ...]
     released: tuple[str, ...]
+    loads: tuple[LoadState, ...] = ()
     unreachable: dict[str, Any] | None = None
 
 
@@ -106,8 +110,20 @@ def status(settings: SourceSettings) -> SourceStatus:
         else (),
         quarantined=tuple(stopped.values()),
         released=tuple(sorted(set(newest.behind if newest else ()) - {one.table for one in stopped.values()})),
+        loads=tuple(_loads(chain, generation, newest)),
         unreachable=server.error.as_dict() if server.error else None,
     )
+
+
+def _loads(chain: PlanChain, generation: Generation, newest: Published | None) -> Iterator[LoadState]:
+    """Yield the loads that are not in the warehouse.
+
+    A table in the newest published record counts as loaded: older versions of the loader did not note finished loads.
+    """
+    published = newest.tables if newest else {}
+    for load in unfinished_loads(chain.store, chain.source, generation.name):
+        if not load.finished or load.table not in published:
+            yield load
 
 
 def _server(settings: SourceSettings, generation: Generation, applied: Position) -> _Server:

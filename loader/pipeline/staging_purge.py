@@ -42,6 +42,7 @@ class Removal(BaseModel):
 
     what: Literal["interval", "attempt"]
     generation: str
+    start: str
     start_seqno: int
     attempt: str
     files: int
@@ -185,6 +186,7 @@ class _Purging:
         return Removal(
             what=what,
             generation=of.generation,
+            start=of.start,
             start_seqno=of.start_seqno,
             attempt=attempt,
             files=len(objects),

@@ -61,7 +61,7 @@ def _restoring(file: StagedFile) -> str:
     """How the loader can put a file back: one of an interval, by its key, or of an initial load."""
     interval = file.key.split("/")[2]
     if interval.isdigit():
-        return f"while the log is there: loader extract --restore {int(interval)}"
+        return f"while the log is there: loader staged restore {int(interval)}"
     return f"read the table anew: {file.name.load_again}"
 
 

@@ -28,7 +28,7 @@ def test_a_backlog_is_done_in_intervals_and_each_comes_out_the_same_again(loaded
 
     start = str(states[0]["start_seqno"])
     staged = loaded.staged()
-    again = loaded.json("extract", "--again", start)
+    again = loaded.json("staged", "compare", start)
     assert again["differences"] == []
     assert again["bytes"] == states[0]["bytes"] > 0
     assert loaded.staged() == staged
@@ -40,7 +40,7 @@ def test_a_backlog_is_done_in_intervals_and_each_comes_out_the_same_again(loaded
     original = path.read_bytes()
     path.write_text(json.dumps(changed), encoding="utf-8")
     try:
-        again = loaded.json("extract", "--again", start, code=4)
+        again = loaded.json("staged", "compare", start, code=4)
         assert [one["name"] for one in again["differences"]] == [key.split("/", 4)[-1]]
         assert [one["file"] for one in loaded.json("intervals", start, "--verify", code=4)] == [key]
     finally:

@@ -126,7 +126,7 @@ def _fill(shop: Loaded, error: dict) -> None:
     shop.json(*set_schema)
     filled = shop.json(*extract)
     assert (filled["status"], [one["table"] for one in filled["left_out"]]) == ("staged", ["shop.reloaded"])
-    assert shop.json("extract", "--again", str(filled["start_seqno"]))["differences"] == []
+    assert shop.json("staged", "compare", str(filled["start_seqno"]))["differences"] == []
     shop.json("release", "shop.filled")
 
 

@@ -1,4 +1,4 @@
-"""The commands about Airflow: putting the DAGs, pools and the Spark connection into it."""
+"""The command that installs the DAGs, their pools and the Spark connection into Airflow."""
 
 from __future__ import annotations
 
@@ -12,44 +12,49 @@ from typing import Annotated, Any
 
 import typer
 
+from loader.cli.command_group import CommandGroup
 from loader.cli.session import Session
 from loader.errors import LoaderError, UsageError
 from loader.resources import config_file, folder
 
-airflow = typer.Typer(help="Airflow: install the DAGs.", no_args_is_help=True, rich_markup_mode=None)
+airflow = CommandGroup(help="Install the DAGs into Airflow.")
 
-_PLACE = "binlog_loader"
-"""Folder of ours in the folder of DAGs."""
+_FOLDER = "binlog_loader"
+"""Folder of the loader in the DAG folder of Airflow."""
 
 
 @airflow.command()
 def install(
     context: typer.Context,
     home: Annotated[
-        str, typer.Option(help="Airflow's home; $AIRFLOW_HOME or ~/airflow by default.", show_default=False)
+        str,
+        typer.Option(
+            metavar="FOLDER", help="Airflow's home; $AIRFLOW_HOME or ~/airflow by default.", show_default=False
+        ),
     ] = "",
 ) -> None:
-    """Put the DAGs, their pools and the connection spark_default into Airflow; what is there already stays.
+    """Install the DAGs, their pools and the connection spark_default into Airflow.
 
-    DAG files of an older version are replaced. Airflow's database must be there: airflow db migrate.
+    DAG files of an older version are replaced. Existing pools and connections are kept. Airflow's database must exist:
+    airflow db migrate.
     """
     session: Session = context.obj
     cli = _Cli(home)
-    dags = Path(cli.run("config", "get-value", "core", "dags_folder").split("\n")[-1]) / _PLACE
+    dags = Path(cli.run("config", "get-value", "core", "dags_folder").split("\n")[-1]) / _FOLDER
     done = _copy(dags)
     done += [f"pool {name}" for name in _pools(cli)]
     done += [f"connection {name}" for name in _connections(cli)]
     if session.output.as_json:
         session.output.document({"dags": str(dags), "done": done})
         return
-    for one in done:
-        session.output.line(f"added {one}")
+    for name in done:
+        session.output.line(f"added {name}")
     session.output.line(f"the DAGs are in {dags}")
     session.output.line(f"Airflow's environment needs LOADER_CONFIG={config_file(session.file).absolute()}")
 
 
 class _Cli:
-    """Airflow's own command, in a process of its own."""
+    """Airflow's own command, run in another process."""
 
     def __init__(self, home: str) -> None:
         if find_spec("airflow") is None:
@@ -57,10 +62,17 @@ class _Cli:
         self._environment = os.environ | ({"AIRFLOW_HOME": str(Path(home).absolute())} if home else {})
 
     def run(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> str:
-        """Its output; empty where it ended with another code that is ok.
+        """Run a command of Airflow.
+
+        Args:
+            arguments: of the command.
+            ok: exit codes that are no failure.
+
+        Returns:
+            The output; empty if the exit code is not 0.
 
         Raises:
-            LoaderError: it failed.
+            LoaderError: the command failed.
         """
         done = subprocess.run(
             [sys.executable, "-m", "airflow", *arguments],
@@ -73,21 +85,21 @@ class _Cli:
             raise LoaderError(
                 f"airflow {' '.join(arguments[:2])} failed",
                 why="\n".join((done.stderr or done.stdout).strip().splitlines()[-5:]),
-                hint="airflow db migrate, if its database is not there yet; then run this again",
+                hint="create Airflow's database with: airflow db migrate; then run this again",
                 home=self._environment.get("AIRFLOW_HOME", "~/airflow"),
             )
         return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _copy(target: Path) -> list[str]:
-    """Copy the DAG files that are not there as they are; their names."""
+    """Copy the DAG files that are missing or differ, and return what was added."""
     target.mkdir(parents=True, exist_ok=True)
     done = []
     for file in sorted(folder("dags").glob("*.py")):
-        there, text = target / file.name, file.read_bytes()
-        if not there.exists() or there.read_bytes() != text:
-            there.write_bytes(text)
-            done.append(f"DAG file {there}")
+        copy, text = target / file.name, file.read_bytes()
+        if not copy.exists() or copy.read_bytes() != text:
+            copy.write_bytes(text)
+            done.append(f"DAG file {copy}")
     return done
 
 
@@ -95,7 +107,7 @@ def _pools(cli: _Cli) -> list[str]:
     wanted = _shipped("pools.json")
     known = {pool["pool"] for pool in _listed(cli.run("pools", "list", "--output", "json"))}
     added = sorted(wanted.keys() - known)
-    for name in added:  # one that is there may have been given other slots
+    for name in added:  # slots of an existing pool may have been changed by an administrator
         cli.run("pools", "set", name, str(wanted[name]["slots"]), wanted[name]["description"])
     return added
 
@@ -110,11 +122,11 @@ def _connections(cli: _Cli) -> list[str]:
 
 
 def _shipped(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder("airflow") / name).read_text(encoding="utf-8"))
-    return found
+    content: dict[str, Any] = json.loads((folder("airflow") / name).read_text(encoding="utf-8"))
+    return content
 
 
 def _listed(text: str) -> list[dict[str, Any]]:
-    """The JSON list in the output of a command, which may have warnings before it."""
-    found: list[dict[str, Any]] = json.loads(text[text.index("[") :])
-    return found
+    """Return the JSON list in the output of a command, which may start with warnings."""
+    items: list[dict[str, Any]] = json.loads(text[text.index("[") :])
+    return items

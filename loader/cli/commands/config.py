@@ -1,4 +1,4 @@
-"""The commands about the configuration file."""
+"""The commands that check the configuration file and print its schema."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import json
 
 import typer
 
+from loader.cli.command_group import CommandGroup
 from loader.cli.session import Session
 
-config = typer.Typer(help="The configuration file.", no_args_is_help=True, rich_markup_mode=None)
+config = CommandGroup(help="Check the configuration file, or print its schema.")
 
 SCHEMA_FILE = "loader.schema.json"
 
 
 @config.command()
 def check(context: typer.Context) -> None:
-    """Validate the configuration file; nothing is connected to."""
+    """Validate the configuration file without connecting to anything."""
     from loader.resources import config_file
 
     session: Session = context.obj
-    found = session.load()
+    configuration = session.load()
     file = config_file(session.file)
     if session.output.as_json:
-        session.output.document({"file": str(file), "sources": list(found.sources)})
+        session.output.document({"file": str(file), "sources": list(configuration.sources)})
     else:
-        session.output.line(f"{file} is valid: sources {', '.join(found.sources)}")
+        session.output.line(f"{file} is valid: sources {', '.join(configuration.sources)}")
 
 
 @config.command()
@@ -34,7 +35,7 @@ def schema() -> None:
 
 
 def schema_text() -> str:
-    """The JSON Schema of the configuration file."""
+    """Return the JSON Schema of the configuration file."""
     from loader.config import Config
 
     return json.dumps(Config.model_json_schema(), indent=2, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""`loader doctor`: one page on whether everything a source needs is as it should be."""
+"""`loader doctor`: one page with the result of all checks of a source."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ else:
 
 
 def doctor(context: typer.Context, source: SourceOption = "") -> None:
-    """Look at server, log, grants, tables, store, warehouse and this machine; change nothing.
+    """Check server, log, grants, tables, store, warehouse and this machine, without changing anything.
 
-    An address that is not in the configuration, or without any configuration, is looked at by itself. Exit code: 0 all
-    is well, 1 an error, 4 warnings only.
+    --source may be an address that is not in the configuration; then only that server or folder is checked. Exit codes:
+    0 no findings, 1 errors, 4 warnings only.
     """
     from loader.doctor.finding import exit_code
 
     session: Session = context.obj
-    found = _findings(session, source)
+    findings = _findings(session, source)
     if session.output.as_json:
-        session.output.document(found)
+        session.output.document(findings)
     else:
-        _show(session.output, found)
-    raise typer.Exit(exit_code(found))
+        _show(session.output, findings)
+    raise typer.Exit(exit_code(findings))
 
 
 def _findings(session: Session, source: str) -> list[Finding]:
@@ -40,11 +40,11 @@ def _findings(session: Session, source: str) -> list[Finding]:
     return page.of_address(source) if by_itself else page.of_source(session.settings(source))
 
 
-def _show(output: Output, found: list[Finding]) -> None:
-    width = max(len(one.name) for one in found)
-    for one in found:
-        output.line(f"{one.severity:7}  {one.name:{width}}  {one.what}")
-        if one.cure:
-            output.line(f"{'':7}  {'':{width}}  what to do: {one.cure}")
-    worst = {name: sum(one.severity == name for one in found) for name in ("error", "warning")}
-    output.line(f"{worst['error']} errors, {worst['warning']} warnings, {len(found)} checks")
+def _show(output: Output, findings: list[Finding]) -> None:
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        output.line(f"{finding.severity:7}  {finding.name:{width}}  {finding.what}")
+        if finding.cure:
+            output.line(f"{'':7}  {'':{width}}  what to do: {finding.cure}")
+    errors, warnings = (sum(finding.severity == name for finding in findings) for name in ("error", "warning"))
+    output.line(f"{errors} errors, {warnings} warnings, {len(findings)} checks")

@@ -1,4 +1,4 @@
-"""The command that writes a first configuration and says what the server has to be given."""
+"""The command that writes a first configuration and prints what the server needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SETTINGS = ("binlog_format = ROW", "binlog_row_image = FULL", "binlog_row_metad
 
 @dataclass(frozen=True)
 class _Answers:
-    """What a configuration is made of; `tables` are patterns over schema.table."""
+    """The answers that a configuration is made of. `tables` are patterns over schema.table."""
 
     name: str
     host: str
@@ -38,7 +38,7 @@ class _Answers:
     uri: str
 
     def text(self, jars: str) -> str:
-        """The file; JSON's strings and lists are TOML's."""
+        """Return the configuration file. Strings and lists of JSON are also valid TOML."""
         values = {key: json.dumps(value, ensure_ascii=False) for key, value in vars(self).items()}
         values |= {"jars": json.dumps(jars), "section": _key(self.name), "uri_mark": "" if self.uri else "# "}
         return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(values)
@@ -46,40 +46,63 @@ class _Answers:
 
 def init(
     context: typer.Context,
-    host: Annotated[str, typer.Option(prompt="Server's host name", help="Of the MySQL or MariaDB server.")],
-    user: Annotated[str, typer.Option(prompt="User on the server", help="Whom the loader connects as.")] = "loader",
+    host: Annotated[
+        str, typer.Option(prompt="Host name of the server", metavar="HOST", help="Host of the MySQL or MariaDB server.")
+    ],
+    user: Annotated[
+        str, typer.Option(prompt="User on the server", metavar="USER", help="User of the loader on the server.")
+    ] = "loader",
     password: Annotated[
         str,
         typer.Option(
             prompt="Where its password is (env:NAME, file:/path or airflow:connection)",
-            help="A reference to the password: env:NAME, file:/path or airflow:connection; never the password itself.",
+            metavar="REFERENCE",
+            help="Reference to the password: env:NAME, file:/path or airflow:connection; never the password itself.",
         ),
     ] = "env:LOADER_PASSWORD",  # noqa: S107 - a reference
     tables: Annotated[
-        str, typer.Option(prompt="Tables (patterns over schema.table, with commas)", help="Such as shop.*,crm.order_*.")
+        str,
+        typer.Option(
+            prompt="Tables (patterns over schema.table, with commas)",
+            metavar="PATTERNS",
+            help="Tables to capture, such as shop.*,crm.order_*.",
+        ),
     ] = "shop.*",
     staging: Annotated[
-        str, typer.Option(prompt="Staging folder (file:///..., s3://..., hdfs://...)", help="Where changes are staged.")
+        str,
+        typer.Option(
+            prompt="Staging folder (file:///..., s3://..., hdfs://...)",
+            metavar="ADDRESS",
+            help="Folder of staged files.",
+        ),
     ] = "file:///data/staging",
     warehouse: Annotated[
-        str, typer.Option(prompt="Warehouse folder of Iceberg", help="Where the tables' files are.")
+        str,
+        typer.Option(prompt="Warehouse folder of Iceberg", metavar="FOLDER", help="Folder of the warehouse tables."),
     ] = "/data/warehouse",
     catalog: Annotated[
-        str, typer.Option(prompt="Catalog (hadoop, jdbc, rest, hive, glue)", help="Kind of the Iceberg catalog.")
+        str,
+        typer.Option(
+            prompt="Catalog (hadoop, jdbc, rest, hive, glue)", metavar="KIND", help="Kind of the Iceberg catalog."
+        ),
     ] = "hadoop",
-    uri: Annotated[str, typer.Option(help="Address of the catalog, such as jdbc:postgresql://host/db.")] = "",
-    port: Annotated[int, typer.Option(help="Of the server.")] = 3306,
-    name: Annotated[str, typer.Option(help="Of the source in the configuration.")] = "shop",
-    jars: Annotated[str, typer.Option(help="A folder with the jars of Spark; by default they are fetched.")] = "",
-    mirror: Annotated[str, typer.Option(help="A Maven repository to fetch jars from.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace a configuration that is there.")] = False,
-    check: Annotated[bool, typer.Option(help="End with `loader doctor`.")] = True,
+    uri: Annotated[
+        str, typer.Option(metavar="URI", help="Address of the catalog, such as jdbc:postgresql://host/db.")
+    ] = "",
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port of the server.")] = 3306,
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the source in the configuration.")] = "shop",
+    jars: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Folder with the jars of Spark; by default they are downloaded.")
+    ] = "",
+    mirror: Annotated[str, typer.Option(metavar="URL", help="Maven repository to download jars from.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing configuration.")] = False,
+    check: Annotated[bool, typer.Option(help="Run loader doctor at the end.")] = True,
 ) -> None:
-    """Write a commented loader.toml, print what the server needs, fetch the jars, and look whether all is well."""
+    """Write a commented loader.toml, print what the server needs, download the jars, and run loader doctor."""
     session: Session = context.obj
     file = config_file(session.file)
     if file.exists() and not force:
-        raise UsageError("there is a configuration already", hint="loader init --force replaces it", file=file)
+        raise UsageError("the configuration exists already", hint="replace it with: loader init --force", file=file)
     patterns = tuple(one.strip() for one in tables.split(",") if one.strip())
     answers = _Answers(name, host, port, user, password, patterns, staging, warehouse, catalog, uri)
     _write(file, answers, jars, mirror)
@@ -91,10 +114,10 @@ def init(
 
 
 def _write(file: Path, answers: _Answers, jars: str, mirror: str) -> None:
-    """Write the configuration, once it is known to be valid and to have its jars.
+    """Write the configuration, after it was validated and its jars were downloaded.
 
     Raises:
-        LoaderError: an answer is wrong, or the jars cannot be fetched.
+        LoaderError: an answer is invalid, or the jars cannot be downloaded.
     """
     from loader.config import parse_config
     from loader.jars.resolve import spark_jars
@@ -107,7 +130,7 @@ def _write(file: Path, answers: _Answers, jars: str, mirror: str) -> None:
 
 
 def needed_on_server(user: str, patterns: tuple[str, ...]) -> list[str]:
-    """SQL for an administrator of the server: settings of the log, the user, and its grants."""
+    """Return SQL for an administrator of the server: settings of the log, the user, and its grants."""
     account = f"'{user}'@'%'"
     schemas = dict.fromkeys(pattern.partition(".")[0] for pattern in patterns)
     named = [schema if any(sign in schema for sign in "*?[") else f"`{schema}`" for schema in schemas]
@@ -115,7 +138,7 @@ def needed_on_server(user: str, patterns: tuple[str, ...]) -> list[str]:
     grants = [f"GRANT SELECT ON {'*' if '`' not in schema else schema}.* TO {account};" for schema in named]
     return [
         "",
-        "-- On the server, as an administrator, if it is not so yet (loader doctor says):",
+        "-- Run this on the server as an administrator, where loader doctor reports that it is missing:",
         *(f"SET GLOBAL {setting};" for setting in _SETTINGS),
         f"CREATE USER {account} IDENTIFIED BY '...';",
         f"{replication.strip()};",
@@ -125,6 +148,6 @@ def needed_on_server(user: str, patterns: tuple[str, ...]) -> list[str]:
 
 
 def _key(name: str) -> str:
-    """A name as a key of TOML."""
+    """Return a name as a key of TOML."""
     plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if plain else json.dumps(name, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The commands that show intervals: their list, one in detail, and the records that are staged in it."""
+"""The command that lists intervals, shows one in detail, or verifies its files."""
 
 from __future__ import annotations
 
@@ -10,105 +10,92 @@ import typer
 from loader.cli.lazy import lazily
 from loader.cli.output import Output
 from loader.cli.session import Session, SourceOption
-from loader.errors import StagedDataError
+from loader.errors import StagedDataError, UsageError
 
 if TYPE_CHECKING:
     from loader import pipeline
-    from loader.cli.listing import records, text
+    from loader.cli.listing import text
 else:
-    pipeline, records = lazily("loader.pipeline"), lazily("loader.cli.listing.records")
-    text = lazily("loader.cli.listing.text")
-
-staged = typer.Typer(help="What is staged.", no_args_is_help=True, rich_markup_mode=None)
+    pipeline, text = lazily("loader.pipeline"), lazily("loader.cli.listing.text")
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-_COLUMNS = ("start_seqno", "state", "start", "stop", "tables", "inserts", "updates", "deletes", "bytes")
-_FILE = ("inserts", "updates", "deletes", "bytes", "min_seqno", "max_seqno", "sha256")
-
-StartArgument = Annotated[int, typer.Argument(help="Start seqno of an interval.", show_default=False)]
+_COLUMNS = ("start", "stop", "state", "tables", "inserts", "updates", "deletes", "bytes")
+_FILE = ("inserts", "updates", "deletes", "bytes", "sha256")
+_SEQNOS = ("min_seqno", "max_seqno")
 
 
 def intervals(
     context: typer.Context,
-    interval: Annotated[int, typer.Argument(help="Start seqno of the one to show in detail.", show_default=False)] = 0,
+    start: Annotated[
+        str,
+        typer.Argument(
+            metavar="START",
+            help="Start of the interval to show in detail, such as binlog.000054:123.",
+            show_default=False,
+        ),
+    ] = "",
     source: SourceOption = "",
-    limit: Annotated[int, typer.Option(min=0, help="How many of the newest to list; 0 for all.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="COUNT", help="How many of the newest intervals to list; 0 lists all.")
+    ] = 20,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read the files of that one and name those lost, changed or foreign.")
+        bool, typer.Option("--verify", help="Read the files of that interval; name lost, changed and foreign files.")
     ] = False,
 ) -> None:
-    """List the newest intervals with their state, or show one in detail: files, records, barriers, balance."""
+    """List the newest intervals with their state, or show one in detail: files, barriers, balance."""
     session: Session = context.obj
     settings = session.settings(source)
+    if verify and not start:
+        raise UsageError("--verify needs an interval", hint="list them with: loader intervals")
     if verify:
-        _verify(session.output, pipeline.verify_interval(settings, interval))
-    elif interval:
-        _show(session.output, pipeline.interval(settings, interval))
+        _verify(session.output, pipeline.verify_interval(settings, pipeline.find_interval(settings, start)))
+    elif start:
+        _show(session.output, pipeline.interval(settings, pipeline.find_interval(settings, start)))
     elif session.output.as_json:
         session.output.document(pipeline.intervals(settings, limit))
     else:
         _list(session.output, pipeline.intervals(settings, limit))
 
 
-@staged.command()
-def cat(
-    context: typer.Context,
-    interval: StartArgument,
-    table: Annotated[str, typer.Argument(help="The table, as schema.table.", show_default=False)],
-    source: SourceOption = "",
-) -> None:
-    """Print the records of a table that are staged in an interval, one per line, once their files are verified."""
-    session: Session = context.obj
-    settings = session.settings(source)
-    for line in records.lines(settings, interval, table, as_json=session.output.as_json):
-        typer.echo(line)
-
-
-@staged.command()
-def sign(context: typer.Context, source: SourceOption = "") -> None:
-    """Sign what was staged before staging.signing_key was set; do it once, while nobody else can write to the store."""
-    session: Session = context.obj
-    signed = pipeline.sign_staged(session.settings(source))
-    if session.output.as_json:
-        session.output.document({"signed": signed})
-    else:
-        session.output.line(f"{signed:,} documents are signed now")
-
-
-def _list(output: Output, found: Sequence[pipeline.IntervalState]) -> None:
+def _list(output: Output, states: Sequence[pipeline.IntervalState]) -> None:
     rows = []
-    for one in found:
-        values = [getattr(one, name) for name in _COLUMNS]
-        left_out = [f"{len(one.left_out)} left out"] if one.left_out else []
-        values[1] = ", ".join([one.state, *(["purged"] if one.purged else []), *left_out])
-        rows.append([str(one.start_seqno), *values[1:], _age(one.age), len(one.behind)])
-    output.rows((*_COLUMNS, "age", "behind"), rows)
+    for state in states:
+        values = [getattr(state, name) for name in _COLUMNS]
+        values[_COLUMNS.index("state")] = ", ".join(_state(state))
+        seqnos = [str(state.start_seqno)] if output.verbose else []
+        rows.append([*seqnos, *values, _age(state.age), len(state.behind)])
+    output.rows((*(["start_seqno"] if output.verbose else []), *_COLUMNS, "age", "behind"), rows)
 
 
-def _show(output: Output, found: pipeline.IntervalDetail) -> None:
+def _state(state: pipeline.IntervalState) -> list[str]:
+    incomplete = [f"{len(state.left_out)} incomplete"] if state.left_out else []
+    return [state.state, *(["purged"] if state.purged else []), *incomplete]
+
+
+def _show(output: Output, detail: pipeline.IntervalDetail) -> None:
     if output.as_json:
-        output.document(found)
+        output.document(detail)
         return
-    state, manifest = found.state, found.manifest
-    output.line(f"interval {state.start_seqno}: [{state.start}, {state.stop}) of generation {state.generation}")
-    output.line(f"{state.state}{', purged' if state.purged else ''}, planned {_age(state.age)} ago")
+    state, manifest = detail.state, detail.manifest
+    seqno = output.seqno(state.start_seqno)
+    output.line(f"interval {state.start} to {state.stop} of generation {state.generation}{seqno}")
+    output.line(f"{', '.join(_state(state))}; planned {_age(state.age)} ago")
     output.line(f"tables behind: {', '.join(state.behind) or 'none'}")
     if manifest is None:
         return
-    output.rows(
-        ("table", "file", *_FILE),
-        [
-            (file.name, file.key.split("/", 3)[-1], *(_number(getattr(file, name)) for name in _FILE))
-            for file in manifest.files
-        ],
-    )
+    columns = (*_FILE, *(_SEQNOS if output.verbose else ()))
+    rows = [
+        (file.name, file.key.split("/", 3)[-1], *(_number(getattr(file, name)) for name in columns))
+        for file in manifest.files
+    ]
+    output.rows(("table", "file", *columns), rows)
     for barrier in manifest.barriers:
         tables = ", ".join(barrier.tables) or "unknown tables"
         output.line(f"barrier at {barrier.position} for {tables}: {text.visible(barrier.statement)}")
-    for one in manifest.left_out:
-        output.line(f"{one.table} is left out from {one.position} on: {one.what}: {text.visible(one.why)}")
+    for table in manifest.left_out:
+        output.line(f"{table.table} is incomplete from {table.position} on: {table.what}: {text.visible(table.why)}")
     for group in manifest.held:
-        output.line(f"XA transaction {group.xid} has no outcome yet, prepared at {group.file}:{group.start}")
+        output.line(f"XA transaction {group.xid}, prepared at {group.file}:{group.start}, has no outcome yet")
     if manifest.balance:
         _balance(output, manifest.balance.model_dump())
 
@@ -124,18 +111,18 @@ def _verify(output: Output, faults: Sequence[pipeline.FileFault]) -> None:
     if output.as_json:
         output.document(faults)
     elif faults:
-        output.rows(("file", "fault", "why"), [(one.file, one.fault, one.why) for one in faults])
+        output.rows(("file", "fault", "why"), [(fault.file, fault.fault, fault.why) for fault in faults])
     else:
-        output.line("every file is what the manifest says, and there is no other")
+        output.line("every file matches the manifest, and there is no other file")
     if faults:
         raise typer.Exit(StagedDataError.exit_code)
 
 
 def _age(seconds: int) -> str:
-    size, unit = next((found for found in _UNITS if seconds >= 2 * found[0]), _UNITS[-1])
+    size, unit = next((unit for unit in _UNITS if seconds >= 2 * unit[0]), _UNITS[-1])
     return f"{seconds // size} {unit}"
 
 
 def _number(value: object) -> object:
-    """Seqnos without separators, as every other command has them."""
+    """Return a seqno as text, so that it is printed without separators."""
     return str(value) if isinstance(value, int) and value > 10**11 else value

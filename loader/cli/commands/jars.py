@@ -1,4 +1,4 @@
-"""The command that fetches the jars of Spark jobs."""
+"""The command that downloads the jars of Spark jobs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ def jars(
     context: typer.Context,
     store: Annotated[
         list[str],
-        typer.Option(metavar="NAME", help="What stages or holds tables: s3; repeat for more.", show_default=False),
-    ] = [],  # noqa: B006 - typer's way
+        typer.Option(metavar="NAME", help="Store of staged files or tables: s3; repeat for more.", show_default=False),
+    ] = [],  # noqa: B006 - typer copies it
     catalog: Annotated[
         list[str],
         typer.Option(
             metavar="NAME",
-            help="The database of a JDBC catalog: postgresql or sqlite; repeat for more.",
+            help="Database of a JDBC catalog: postgresql or sqlite; repeat for more.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
-    mirror: Annotated[str, typer.Option(help="A Maven repository to fetch from.", show_default=False)] = "",
+    mirror: Annotated[
+        str, typer.Option(metavar="URL", help="Maven repository to download from.", show_default=False)
+    ] = "",
 ) -> None:
-    """Fetch the locked jars of Spark jobs, check them, and print their folder.
+    """Download the locked jars of Spark jobs, verify their checksums, and print their folder.
 
-    Without options: what the configuration needs; where there is none, Iceberg and S3.
+    Without options, download the jars that the configuration needs; without a configuration, Iceberg and S3.
     """
     from loader.config import configured
     from loader.jars.lock import ALWAYS, DEFAULT
@@ -48,7 +50,7 @@ def jars(
 
 
 def needed(config: Config) -> list[str]:
-    """The parts of the lock that a configuration needs, of those that are in it."""
+    """Return the parts of the lock that a configuration needs."""
     from loader.jars.lock import ALWAYS, parts
 
     places = (config.staging.root, config.warehouse.path, config.warehouse.uri)

@@ -1,4 +1,4 @@
-"""The command that maintains the warehouse's tables."""
+"""The command that compacts warehouse tables and expires their snapshots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loader.materialise.maintain import spec
     from loader.spark import job
 else:
-    job, pipeline, jobs = lazily("loader.spark.job"), lazily("loader.pipeline"), lazily("loader.cli.jobs")
+    pipeline, jobs, job = lazily("loader.pipeline"), lazily("loader.cli.jobs"), lazily("loader.spark.job")
     spec = lazily("loader.materialise.maintain.spec")
 
 _COLUMNS = ("table", "compacted", "data_files", "delete_files", "bytes", "manifests", "expired", "snapshots", "orphans")
@@ -25,41 +25,41 @@ _COLUMNS = ("table", "compacted", "data_files", "delete_files", "bytes", "manife
 def maintain(
     context: typer.Context,
     source: SourceOption = "",
-    table: TablesOption = [],  # noqa: B006 - typer's way
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do.")] = False,
+    table: TablesOption = [],  # noqa: B006 - typer copies it
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what there is to do.")] = False,
 ) -> None:
-    """Compact tables that need it, expire old snapshots, remove orphaned files; it may run beside deltas."""
+    """Compact tables that need it, expire old snapshots, remove orphaned files. Deltas may run at the same time."""
     session: Session = context.obj
     settings = session.settings(source)
-    chosen = pipeline.maintain_job(settings, tuple(table), dry_run=dry_run)
-    found = spec.MaintainResult.model_validate(jobs.submit(chosen, settings, session.output.console))
-    _report(session.output, found)
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+    maintenance = pipeline.maintain_job(settings, tuple(table), dry_run=dry_run)
+    result = spec.MaintainResult.model_validate(jobs.submit(maintenance, settings, session.output))
+    _report(session.output, result)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
 
 
-def _report(output: Output, found: spec.MaintainResult) -> None:
+def _report(output: Output, result: spec.MaintainResult) -> None:
     if output.as_json:
-        output.document(found)
+        output.document(result)
         return
     rows = [
         [
-            one.table,
-            one.compacted,
-            f"{one.before.data_files} -> {one.after.data_files}",
-            f"{one.before.delete_files} -> {one.after.delete_files}",
-            f"{one.before.bytes:,} -> {one.after.bytes:,}",
-            f"{one.before.manifests} -> {one.after.manifests}",
-            one.expired,
-            f"{one.before.snapshots} -> {one.after.snapshots}",
-            one.orphans,
+            table.table,
+            table.compacted,
+            f"{table.before.data_files} -> {table.after.data_files}",
+            f"{table.before.delete_files} -> {table.after.delete_files}",
+            f"{table.before.bytes:,} -> {table.after.bytes:,}",
+            f"{table.before.manifests} -> {table.after.manifests}",
+            table.expired,
+            f"{table.before.snapshots} -> {table.after.snapshots}",
+            table.orphans,
         ]
-        for one in found.tables
-        if not one.error
+        for table in result.tables
+        if not table.error
     ]
     output.rows(_COLUMNS, rows)
-    if found.dry_run:
-        output.line("nothing was changed: this is what there is to do")
-    for one in found.tables:
-        if one.error:
-            output.error(job.rebuild(one.error))
+    if result.dry_run:
+        output.line("dry run: nothing was changed")
+    for table in result.tables:
+        if table.error:
+            output.error(job.rebuild(table.error))

@@ -1,4 +1,4 @@
-"""The command that lets quarantined tables go on."""
+"""The command that releases quarantined tables."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ else:
 
 def release(
     context: typer.Context,
-    table: Annotated[str, typer.Argument(help="The table, as schema.table.", show_default=False)] = "",
+    table: Annotated[str, typer.Argument(metavar="SCHEMA.TABLE", help="The table.", show_default=False)] = "",
     source: SourceOption = "",
-    every: Annotated[bool, typer.Option("--all", help="Every table that is quarantined.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Release every quarantined table.")] = False,
 ) -> None:
-    """Let the next run attempt a quarantined table again, from where it stands; mend the cause first."""
+    """Let the next run attempt a quarantined table again, from its applied position. Fix the cause first."""
     session: Session = context.obj
     if bool(table) == every:
-        raise UsageError("name one table, or give --all", hint="see: loader status")
+        raise UsageError("name one table, or give --all", hint="list the quarantined tables with: loader status")
     released = pipeline.release(session.settings(source), table)
     if session.output.as_json:
         session.output.document(released)
         return
-    for one in released:
-        session.output.line(f"released {one.table}, quarantined since {one.since:%F %T}: {one.error['what']}")
+    for quarantine in released:
+        name, error = quarantine.table, quarantine.error["what"]
+        session.output.line(f"released {name}, quarantined since {quarantine.since:%F %T}: {error}")
     if not released:
         session.output.line("no table is quarantined")

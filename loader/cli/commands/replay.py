@@ -1,4 +1,4 @@
-"""The command that replays a stretch of the log against the tables."""
+"""The command that compares tables with their changes in the log, and corrects them."""
 
 from __future__ import annotations
 
@@ -19,45 +19,51 @@ else:
 
 def replay(
     context: typer.Context,
-    since: Annotated[str, typer.Option("--from", help="Position in the log, such as binlog.000054:123.")],
+    since: Annotated[
+        str, typer.Option("--from", metavar="POSITION", help="Position in the log, such as binlog.000054:123.")
+    ],
     source: SourceOption = "",
     table: TablesOption = [],  # noqa: B006 - typer copies it
     publish: Annotated[
-        bool, typer.Option("--publish/--dry-run", help="Mend the tables; else say what differs, on a branch of each.")
+        bool,
+        typer.Option(
+            "--publish/--dry-run",
+            help="Correct the tables. Otherwise only report differences, and put the corrected rows on a branch.",
+        ),
     ] = False,
     re_extract: Annotated[
         bool,
-        typer.Option(
-            "--re-extract", help="First put back files that are lost or changed, by extracting their intervals again."
-        ),
+        typer.Option("--re-extract", help="First restore lost and changed files by extracting their intervals again."),
     ] = False,
 ) -> None:
-    """Collapse all changes from a position to where each table stands, and bring in order the rows that differ.
+    """Compare tables with their changes from a position on, up to the applied position of each table.
 
-    A table without a primary key, and a history, is rolled back to its snapshot at that very position, and forward.
+    The changes are collapsed to the last version of each row. A table without a primary key, or with a history, is
+    instead rolled back to its snapshot at that position, and then forward.
     """
     session: Session = context.obj
     settings = session.settings(source)
     output = session.output
     if re_extract:
         for start in pipeline.intervals_since(settings, since):
-            restored = jobs.submit(pipeline.restore_job(settings, start), settings, output.console)
+            restored = jobs.submit(pipeline.restore_job(settings, start), settings, output)
             if not output.as_json:
-                output.line(f"interval {start}: {restored['files']} files put back")
-    result = jobs.submit(pipeline.replay_job(settings, since, tuple(table), publish=publish), settings, output.console)
+                found = pipeline.interval(settings, start).state.start
+                output.line(f"interval {found}: {restored['files']:,} files restored")
+    result = jobs.submit(pipeline.replay_job(settings, since, tuple(table), publish=publish), settings, output)
     if output.as_json:
         output.document(result)
     else:
-        _report(output, result)
+        _report(output, since, result)
     jobs.fail_on_tables(result, output)
 
 
-def _report(output: Output, result: dict[str, Any]) -> None:
-    output.line(f"changes after seqno {result['since_seqno']}")
+def _report(output: Output, since: str, result: dict[str, Any]) -> None:
+    output.line(f"changes after {since}{output.seqno(result['since_seqno'])}")
     columns = ("table", "status", "inserts", "updates", "deletes", "files", "branch")
-    output.rows(columns, [[one[name] for name in columns] for one in result["tables"]])
-    for one in result["tables"]:
-        for sample in one["samples"]:
-            output.line(f"{one['table']}: {sample['before']} -> {sample['after']}")
-    if any(one["branch"] for one in result["tables"]):
-        output.line("a branch has the table as it should be, until the table changes; --publish mends it")
+    output.rows(columns, [[table[name] for name in columns] for table in result["tables"]])
+    for table in result["tables"]:
+        for sample in table["samples"]:
+            output.line(f"{table['table']}: {sample['before']} -> {sample['after']}")
+    if any(table["branch"] for table in result["tables"]):
+        output.line("each branch has the corrected table, and is valid until the table changes; --publish corrects it")

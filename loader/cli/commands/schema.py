@@ -1,4 +1,4 @@
-"""The commands about the columns of tables whose log does not name them."""
+"""The commands that show and set the columns of tables, for logs without column names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loader.cli.command_group import CommandGroup
 from loader.cli.lazy import lazily
 from loader.cli.session import Session, SourceOption
 from loader.errors import UsageError
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
 else:
     pipeline = lazily("loader.pipeline")
 
-schema = typer.Typer(
-    help="Columns of tables, for logs that do not name them.", no_args_is_help=True, rich_markup_mode=None
-)
-TableArgument = Annotated[str, typer.Argument(help="The table, as schema.table.", show_default=False)]
+schema = CommandGroup(help="Show or set the columns of tables, for logs without column names.")
+TableArgument = Annotated[str, typer.Argument(metavar="SCHEMA.TABLE", help="The table.", show_default=False)]
 
 
 @schema.command()
@@ -29,44 +28,55 @@ def show(
     table: TableArgument,
     source: SourceOption = "",
     at: Annotated[
-        str, typer.Option(help="A position (binlog.000054:123); the end of all that is staged by default.")
+        str,
+        typer.Option(
+            metavar="POSITION", help="A position such as binlog.000054:123; by default the end of all staged intervals."
+        ),
     ] = "",
 ) -> None:
-    """What is known of a table's columns at a position of the log."""
+    """Show what the loader knows of the columns of a table at a position of the log."""
     session: Session = context.obj
-    found = pipeline.table_schema(session.settings(source), TableName.parse(table), at)
+    shown = pipeline.table_schema(session.settings(source), TableName.parse(table), at)
     out = session.output
     if out.as_json:
-        out.document(found)
+        out.document(shown)
         return
-    known = found.known()
-    out.line(f"table {table} at {found.at}")
+    known = shown.known()
+    out.line(f"table {table} at {shown.at}")
     if known.schema is None:
         out.line(f"its columns are not known: {known.unreadable_why}")
         return
-    out.rows(("column", "type", "charset"), [(one.name, str(one), one.charset) for one in known.schema.columns])
+    out.rows(
+        ("column", "type", "charset"), [(column.name, str(column), column.charset) for column in known.schema.columns]
+    )
     key = f"({', '.join(known.schema.key)})" if known.schema.key else "none"
-    out.line(f"key: {key}{'' if known.key.sure else ', but a unique key may be it'}")
+    out.line(f"key: {key}{'' if known.key.sure else ', or a unique key'}")
 
 
 @schema.command("set")
 def give(
     context: typer.Context,
     table: TableArgument,
-    at: Annotated[str, typer.Option(help="The position from which on the table is so (binlog.000054:123).")],
+    at: Annotated[
+        str, typer.Option(metavar="POSITION", help="Position from which on the columns are valid (binlog.000054:123).")
+    ],
     file: Annotated[
-        Path, typer.Option(help="CREATE TABLE as SHOW CREATE TABLE prints it, or what --json schema show prints.")
+        Path,
+        typer.Option(metavar="FILE", help="Output of SHOW CREATE TABLE, or of loader --json schema show."),
     ],
     source: SourceOption = "",
 ) -> None:
-    """Say how a table is from a position on that is not staged yet, where the log and its statements do not tell."""
+    """Set the columns of a table from a position on, if neither the log nor its statements tell them.
+
+    The position must not be staged yet.
+    """
     session: Session = context.obj
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError("the file cannot be read", why=str(error), file=file) from error
-    given = pipeline.set_table_schema(session.settings(source), TableName.parse(table), at, text)
+    stored = pipeline.set_table_schema(session.settings(source), TableName.parse(table), at, text)
     if session.output.as_json:
-        session.output.document(given)
+        session.output.document(stored)
     else:
-        session.output.line(f"{table} is so from {given.at} on")
+        session.output.line(f"the columns of {table} are set from {stored.at} on")

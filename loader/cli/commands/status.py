@@ -1,4 +1,4 @@
-"""The command that says where a source and its tables stand."""
+"""The command that shows the positions of a source and the state of its tables."""
 
 from __future__ import annotations
 
@@ -18,46 +18,71 @@ else:
 
 
 def status(context: typer.Context, source: SourceOption = "") -> None:
-    """Where the source and its tables stand; what is staged and applied also while the server does not answer."""
+    """Show the positions of a source and the state of its tables.
+
+    If the server does not answer, the command still shows what is staged and applied.
+    """
     session: Session = context.obj
-    found = pipeline.status(session.settings(source))
-    out = session.output
-    unreachable = job.rebuild(found.unreachable) if found.unreachable else None
-    if out.as_json:
-        out.document(found)
+    state = pipeline.status(session.settings(source))
+    output = session.output
+    unreachable = job.rebuild(state.unreachable) if state.unreachable else None
+    if output.as_json:
+        output.document(state)
         if unreachable:
             raise typer.Exit(unreachable.exit_code)
         return
-    out.line(f"source {found.source}: {found.server}")
-    applied = "all tables but those quarantined" if found.quarantined else "all tables"
-    out.rows(("position", "of"), [
-        (found.log_end or "unknown", "the log's end"), (found.planned, "the newest plan"),
-        (found.staged, "the newest staged interval"), (found.applied, applied),
-    ])  # fmt: skip
+    output.line(f"source {state.source}: {state.server}")
+    _positions(output, state)
     if unreachable:
-        out.line("how far the log has got since is not known, as the server does not answer")
-    elif found.behind is None:
-        out.line("this is another server than the one that was read so far, or its log was reset")
-        out.line("the next run goes on with it, or says why not")
+        output.line("the server does not answer, so the end of its log is not known")
+    elif state.behind is None:
+        output.line("this server is not the one that was read so far, or its log was reset")
+        output.line("the next run continues on it, or says why it cannot")
     else:
-        out.line(f"{found.behind:,} bytes of log are not applied yet; {found.runway}")
-    _tables(out, found)
+        output.line(f"{state.behind:,} bytes of log are not applied yet; {state.runway}")
+    _loads(output, state)
+    _tables(output, state)
     if unreachable:
         raise unreachable
 
 
-def _tables(out: Output, found: pipeline.SourceStatus) -> None:
-    """Print up to where each table has the log: those of the newest record up to its stop, others less."""
-    stopped = {one.table for one in found.quarantined}
+def _positions(output: Output, state: pipeline.SourceStatus) -> None:
+    applied = "all tables but the quarantined ones" if state.quarantined else "all tables"
     rows = [
-        (t.table, found.applied, str(t.snapshot), "exact" if t.exact else "catching up")
-        for t in found.tables
-        if t.table not in stopped
+        (state.log_end or "unknown", "end of the log"),
+        (state.planned, "newest plan"),
+        (state.staged, "newest staged interval"),
+        (state.applied, applied),
     ]
-    short = f"short of {found.applied}"
-    rows += [(one.table, one.applied, "", f"quarantined, {short}") for one in found.quarantined]
-    rows += [(name, "", "", f"released, {short}") for name in found.released]
-    out.rows(("table", "applied", "snapshot", "state"), sorted(rows))
-    for one in found.quarantined:
-        for line in str(job.rebuild(one.told())).split("\n"):
-            out.line(line)
+    output.rows(("position", "of"), rows)
+
+
+def _loads(output: Output, state: pipeline.SourceStatus) -> None:
+    """Print the initial loads that are not in the warehouse yet."""
+    if state.loads:
+        rows = [
+            (
+                load.table,
+                f"{load.staged:,} of {load.chunks:,}",
+                "staged, not in the warehouse" if load.finished else "reading",
+            )
+            for load in state.loads
+        ]
+        output.rows(("initial load of", "chunks staged", "state"), rows)
+
+
+def _tables(output: Output, state: pipeline.SourceStatus) -> None:
+    """Print the applied position of each table, and mark the tables that are short of the newest published record."""
+    stopped = {table.table for table in state.quarantined}
+    rows = [
+        (table.table, state.applied, str(table.snapshot), "exact" if table.exact else "catching up")
+        for table in state.tables
+        if table.table not in stopped
+    ]
+    short = f"short of {state.applied}"
+    rows += [(table.table, table.applied, "", f"quarantined, {short}") for table in state.quarantined]
+    rows += [(name, "", "", f"released, {short}") for name in state.released]
+    output.rows(("table", "applied", "snapshot", "state"), sorted(rows))
+    for table in state.quarantined:
+        for line in str(job.rebuild(table.told())).split("\n"):
+            output.line(line)

@@ -1,4 +1,4 @@
-"""The command that names a consistent set of snapshots."""
+"""The command that shows a consistent set of snapshots of all tables."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ def tables(
     as_of: Annotated[
         str,
         typer.Option(
-            help="A position (binlog.000054:123), a seqno, or a time of commit (2026-01-31T12:00:00Z): the newest view"
-            " with nothing after it.",
+            metavar="PLACE",
+            help="Show the newest view without changes after a position (binlog.000054:123) or after a time of commit"
+            " (2026-01-31T12:00:00Z).",
             show_default=False,
         ),
     ] = "",
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Ask the catalog whether each snapshot is still there.")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Check that the catalog still has each snapshot.")] = False,
 ) -> None:
-    """Every table as it stood at one position of the log, by the snapshot to query it at."""
+    """Show the snapshot of every table at one position of the log, with the query that reads it."""
     session: Session = context.obj
     settings = session.settings(source)
-    found = pipeline.view(settings, as_of)
+    view = pipeline.view(settings, as_of)
     if verify:
-        jobs.submit(pipeline.snapshots_job(settings, found), settings, session.output.console)
+        jobs.submit(pipeline.snapshots_job(settings, view), settings, session.output)
     if session.output.as_json:
-        session.output.document(found)
+        session.output.document(view)
         return
     out = session.output
-    time = f", everything that was committed up to {found.committed_at} UTC" if found.committed_at else ""
-    out.line(f"the tables at {found.stop} (seqno {found.stop_seqno}){time}")
-    out.rows(("table", "snapshot", "query"), [(one.table, str(one.snapshot), one.query) for one in found.tables])
-    for name in found.missing:
-        out.line(f"{name} is not part of it: it was quarantined")
+    time = f", with everything committed up to {view.committed_at} UTC" if view.committed_at else ""
+    out.line(f"the tables at {view.stop}{out.seqno(view.stop_seqno)}{time}")
+    out.rows(("table", "snapshot", "query"), [(table.table, str(table.snapshot), table.query) for table in view.tables])
+    for name in view.missing:
+        out.line(f"{name} is not included: it was quarantined")

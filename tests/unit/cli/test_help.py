@@ -44,7 +44,7 @@ def _commands(command: object = None, path: tuple[str, ...] = ()) -> Iterator[tu
 def test_help_is_for_people(path: tuple[str, ...]) -> None:
     done = CliRunner().invoke(app, [*path, "-h"])
     assert done.exit_code == 0
-    assert not re.search(r"list\[|default: 0|default: \]", done.output), done.output
+    assert not re.search(r"<(str|int|float|path|bool|list)|list\[|default: 0|default: \]", done.output), done.output
 
 
 def test_a_configuration_is_checked(tmp_path: Path) -> None:

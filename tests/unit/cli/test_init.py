@@ -93,7 +93,7 @@ def test_a_configuration_is_not_replaced_unasked(tmp_path: Path) -> None:
     file = tmp_path / "loader.toml"
     file.write_text("mine")
     arguments = [*_GIVEN, "--staging", "file:///s", "--warehouse", "/w", "--catalog", "hadoop", "--tables", "a.*"]
-    with pytest.raises(UsageError, match="there is a configuration already"):
+    with pytest.raises(UsageError, match="the configuration exists already"):
         _init(file, *arguments)
     assert file.read_text() == "mine"
     _init(file, *arguments, "--force")

@@ -1,47 +1,149 @@
-"""What the command says while a job runs."""
+"""What the command shows while a job runs."""
 
 from __future__ import annotations
 
+import io
 import logging
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from loader.cli import jobs
-from loader.cli.output import Output
+from loader.cli import jobs, progress
+from loader.cli.output import Lines, Output
+from loader.spark.progress import Progress, TableCount, parse_progress
 from loader.spark.submit import SparkSettings
 
-_LINES = [
-    (1, "INFO loader.initial_load.run: 6 tables to load"),
-    (11, "26/11/22 WARN Utils: something of Spark"),
-    (12, "INFO loader.initial_load.run: table shop.orders: 5000 rows read"),
-    (13, "INFO loader.initial_load.run: table shop.orders: 6000 rows read"),
-    (25, "INFO loader.initial_load.run: table shop.orders: 9000 rows read"),
-]
+_LOADER = "INFO loader.initial_load.run:"
+_PROGRESS = "INFO loader.spark.progress:"
+Timed = Sequence[tuple[float, str]]
 
 
-def test_a_pipe_gets_a_line_every_ten_seconds(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = [0.0]
+class _Job:
+    name, short, file, spec = "read_tables", False, Path("job.py"), None
 
-    def run(*_: object, **__: object) -> dict[str, object]:
-        for seconds, line in _LINES:
-            now[0] = seconds
-            logging.getLogger("loader.spark.submit").debug("%s", line)
-        return {"tables": []}
 
-    class Told:
-        name, short, file, spec = "read_tables", False, Path("job.py"), None
+class _Source:
+    name, spark = "shop", SparkSettings(jars="j")
 
-    class Source:
-        name, spark = "shop", SparkSettings(jars="j")
 
-    monkeypatch.setattr(jobs, "run", run)
-    monkeypatch.setattr(jobs.time, "monotonic", lambda: now[0])
-    assert jobs.submit(Told, Source, Output(as_json=False).console) == {"tables": []}  # type: ignore[arg-type]
-    assert capsys.readouterr().err.splitlines() == [
-        "read_tables shop: table shop.orders: 5000 rows read",
-        "read_tables shop: table shop.orders: 9000 rows read",
+Submit = Callable[[Output, Timed], None]
+
+
+@pytest.fixture
+def submitted(monkeypatch: pytest.MonkeyPatch) -> Submit:
+    """A function that submits a job which logs these lines at these seconds."""
+
+    def submit(output: Output, lines: Timed) -> None:
+        now = [0.0]
+
+        def run(*_: object, **__: object) -> dict[str, object]:
+            for seconds, line in lines:
+                now[0] = seconds
+                if line.startswith("WARNING here: "):
+                    logging.getLogger("loader.pipeline").warning("%s", line.removeprefix("WARNING here: "))
+                logging.getLogger("loader.spark.submit").debug("%s", line)
+            return {"tables": []}
+
+        monkeypatch.setattr(jobs, "run", run)
+        monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+        assert jobs.submit(_Job, _Source, output) == {"tables": []}  # type: ignore[arg-type]
+        assert logging.getLogger("loader.spark.submit").handlers == []
+
+    return submit
+
+
+def test_a_pipe_gets_a_line_every_ten_seconds(submitted: Submit, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        (1, f"{_LOADER} 6 tables to load"),
+        (2, f"{_PROGRESS} {Progress('shop.orders', 10, 40, 'chunks', 1000, 500_000)}"),
+        (11, "26/11/22 WARN Utils: something of Spark"),
+        (12, f"{_PROGRESS} {Progress('shop.orders', 20, 40, 'chunks', 2000, 1_000_000)}"),
+        (13, f"{_PROGRESS} {Progress('shop.orders', 21, 40, 'chunks', 2100, 1_050_000)}"),
+        (25, f"{_LOADER} table shop.orders: staged, exact at binlog.000001:4"),
     ]
-    assert logging.getLogger("loader.spark.submit").handlers == []
+    submitted(Output(as_json=False), lines)
+    assert capsys.readouterr().err.splitlines() == [
+        "read_tables shop: shop.orders: 20 of 40 chunks, 2,000 rows, 1.0 MB, 100 rows/s, 0:00:20 left",
+        "read_tables shop: table shop.orders: staged, exact at binlog.000001:4",
+    ]
+
+
+def test_log_lines_appear_above_the_bars_of_a_terminal(submitted: Submit) -> None:
+    output, screen = Output(as_json=False), io.StringIO()
+    output.errors = Console(file=screen, force_terminal=True, width=140, soft_wrap=True)
+    handler = Lines(output)
+    logging.getLogger("loader.pipeline").addHandler(handler)
+    lines = [
+        (0, f"{_PROGRESS} {Progress('all tables', 0, 2, 'tables')}"),
+        (0, f"{_PROGRESS} {Progress('shop.orders', 0, 40, 'chunks')}"),
+        (10, f"{_PROGRESS} {Progress('shop.orders', 10, 40, 'chunks', 1000, 500_000)}"),
+        (11, "WARNING here: the server is slow"),
+        (12, f"{_PROGRESS} {Progress('shop.[b]items[/b]', 3, 3, 'chunks', 7, 100)}"),
+        (12, f"{_PROGRESS} {Progress('all tables', 1, 2, 'tables', 7)}"),
+    ]
+    try:
+        submitted(output, lines)
+    finally:
+        logging.getLogger("loader.pipeline").removeHandler(handler)
+    frames = _frames(screen.getvalue())
+    shown = [[re.sub(r"[━╸╺⠀-⣿]|\d+:\d\d:\d\d(?! left)", "", line).split() for line in frame] for frame in frames]
+    job = ["read_tables", "shop", "1", "of", "2", "tables,", "7", "rows,", "1", "rows/s,", "0:00:12", "left"]
+    table = [
+        "shop.orders",
+        "10",
+        "of",
+        "40",
+        "chunks,",
+        "1,000",
+        "rows,",
+        "0.5",
+        "MB,",
+        "100",
+        "rows/s,",
+        "0:00:30",
+        "left",
+    ]
+    assert shown[-2] == [["the", "server", "is", "slow"], job, table]
+    assert shown[-1] == [["the", "server", "is", "slow"]]
+
+
+def _frames(written: str) -> list[list[str]]:
+    """Return what a terminal shows before each redraw, and at the end."""
+    screen: list[str] = [""]
+    frames: list[list[str]] = []
+    row = 0
+    for part in re.findall(r"\x1b\[\d*[A-Za-z]|\x1b\[[\d;?]*[a-z]|\r|\n|[^\x1b\r\n]+", written):
+        if part == "\n":
+            row += 1
+            screen += [""] * (row + 1 - len(screen))
+        elif part == "\r":
+            frames.append([line for line in screen if line.strip()])
+        elif part == "\x1b[1A":
+            row -= 1
+        elif part == "\x1b[2K":
+            screen[row] = ""
+        elif not part.startswith("\x1b"):
+            screen[row] += part
+    return [*frames, [line for line in screen if line.strip()]]
+
+
+@pytest.mark.parametrize("name", ["shop.orders", "shop.a: 1 of 2 chunks, 3 rows, 4 bytes", "größe.x y"])
+def test_a_log_line_of_progress_is_read_back(name: str) -> None:
+    made = Progress(name, 3, 9, "chunks", 12, 345)
+    assert parse_progress(str(made)) == made
+    assert parse_progress(f"table {name} is staged") is None
+
+
+def test_each_table_that_is_done_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "loader.spark.progress"):
+        count = TableCount(2)
+        count.add(rows=5, size=70)
+        count.add(rows=1)
+    assert caplog.messages == [
+        "all tables: 0 of 2 tables, 0 rows, 0 bytes",
+        "all tables: 1 of 2 tables, 5 rows, 70 bytes",
+        "all tables: 2 of 2 tables, 6 rows, 70 bytes",
+    ]

@@ -11,16 +11,21 @@ from loader.cli.app import app
 from loader.errors import UsageError
 
 
-@pytest.mark.parametrize(("old", "new"), [(["position"], "loader plan")], ids=str)
+@pytest.mark.parametrize(
+    ("arguments", "old", "new"),
+    [
+        (["position"], "loader position", "loader plan"),
+        (["extract", "--again", "54000000000004"], "loader extract --again", "loader staged compare"),
+        (["extract", "--restore", "54000000000004"], "loader extract --restore", "loader staged restore"),
+    ],
+    ids=["position", "again", "restore"],
+)
 def test_an_old_name_warns_and_does_what_the_new_one_does(
-    old: list[str], new: str, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOADER_CONFIG", "/no/such/file.toml")
-    done = CliRunner().invoke(app, old)
-    assert (
-        done.stderr
-        == f"warning: loader {' '.join(old)} is now {new}; the old name will be removed in the next release\n"
-    )
+    done = CliRunner().invoke(app, arguments)
+    assert done.stderr == f"warning: {old} is now {new}; the old name will be removed in the next release\n"
     assert isinstance(done.exception, UsageError)
     assert done.exception.what == "there is no configuration"
 
@@ -28,3 +33,4 @@ def test_an_old_name_warns_and_does_what_the_new_one_does(
 def test_help_does_not_list_old_names() -> None:
     listed = CliRunner().invoke(app, ["--help"]).output
     assert not re.search(r"^  position ", listed, re.MULTILINE)
+    assert "--again" not in CliRunner().invoke(app, ["extract", "--help"]).output

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loader.cli.app import _report_tables
 from loader.cli.output import Output
+from loader.cli.reports import report_tables
 from loader.materialise.spec import MaterialiseResult, TableResult
 
 
@@ -14,8 +14,8 @@ def test_values_that_do_not_fit_are_never_passed_over(capsys: pytest.CaptureFixt
         TableResult(table="shop.orders", status="applied", misfits={"paid on": 1234, "at": 1}),
         TableResult(table="shop.items", status="unchanged"),
     )
-    _report_tables(Output(False), MaterialiseResult(tables=tables).model_dump(mode="json"))
+    report_tables(Output(False), MaterialiseResult(tables=tables).model_dump(mode="json"))
     shown = capsys.readouterr().out
-    assert "shop.orders.paid on: values that are no date or time, and NULL now: 1,234" in shown
-    assert "shop.orders.at: values that are no date or time, and NULL now: 1\n" in shown
+    assert "shop.orders.paid on: 1,234 invalid dates or times were replaced by NULL" in shown
+    assert "shop.orders.at: 1 invalid dates or times were replaced by NULL\n" in shown
     assert "shop.items." not in shown

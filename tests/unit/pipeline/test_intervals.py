@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from loader.cli.app import app
-from loader.errors import DataError
+from loader.errors import DataError, UsageError
 from loader.extract.repair.reextract import compare_manifests
 from loader.model.table import TableName
-from loader.pipeline import IntervalState, interval, intervals, staged_files, verify_interval
+from loader.pipeline import IntervalState, find_interval, find_stop, interval, intervals, staged_files, verify_interval
+from loader.settings import SourceSettings
 from loader.staging.documents import Followed, Plan
 from tests.unit.pipeline.site import GENERATION, Site, shop
 
@@ -149,17 +151,60 @@ def command(site: Site) -> Command:
 
 def test_the_command_lists_intervals(site: Site, plans: list[Plan], command: Command) -> None:
     lines = command("intervals").splitlines()
-    assert [line.split()[:2] for line in lines[1:]] == [
-        [str(plan.start_seqno), state] for plan, state in zip(plans, ("applied", "staged", "planned"), strict=True)
+    states = ("applied", "staged", "planned")
+    assert [line.split()[:3] for line in lines[1:]] == [
+        [plan.start, plan.stop, state] for plan, state in zip(plans, states, strict=True)
     ]
     assert lines[2].split()[-1] == "2"
     found = [IntervalState.model_validate(one) for one in json.loads(command("intervals", as_json=True))]
     assert [(one.state, one.bytes) for one in found] == [(one.state, one.bytes) for one in intervals(site.settings)]
 
 
+def test_seqnos_are_shown_if_somebody_asks(site: Site, plans: list[Plan], command: Command) -> None:
+    seqnos = [str(plan.start_seqno) for plan in plans]
+    assert not any(seqno in command("intervals") + command("intervals", plans[0].start) for seqno in seqnos)
+    assert [line.split()[0] for line in command("--verbose", "intervals").splitlines()] == ["start_seqno", *seqnos]
+    first = command("--verbose", "intervals", plans[0].start).splitlines()[0]
+    assert first == f"interval {plans[0].start} to {plans[0].stop} of generation 0001 (seqno {seqnos[0]})"
+
+
+def test_an_interval_is_named_by_its_position_or_seqno(site: Site, plans: list[Plan], command: Command) -> None:
+    for plan in plans:
+        by_position = command("intervals", plan.start, as_json=True)
+        assert json.loads(by_position)["state"]["start_seqno"] == plan.start_seqno
+        assert (
+            json.loads(command("intervals", str(plan.start_seqno), as_json=True))["plan"]
+            == json.loads(by_position)["plan"]
+        )
+    assert command("staged", "cat", plans[0].start, "shop.items") == command(
+        "staged", "cat", str(plans[0].start_seqno), "shop.items"
+    )
+
+
+def test_a_position_belongs_to_the_newest_generation_that_has_an_interval_there(site: Site, plans: list[Plan]) -> None:
+    follows = Followed(name="0001", stop_seqno=plans[0].stop_seqno)
+    newer = GENERATION.model_copy(update={"name": "0002", "shift": 10, "follows": follows, "start": plans[1].start})
+    site.chain.begin(newer)
+    assert find_interval(site.settings, plans[1].start) == plans[1].start_seqno
+    seqno = plans[1].interval.start.seqno(10)
+    moved = {"generation": "0002", "shift": 10, "start_seqno": seqno, "stop_seqno": plans[1].interval.stop.seqno(10)}
+    site.chain.extend(plans[1].model_copy(update={name: moved[name] for name in moved if name in Plan.model_fields}))
+    assert find_interval(site.settings, plans[1].start) == seqno
+    assert find_stop(site.settings, plans[1].stop) == plans[1].interval.stop.seqno(10)
+    assert find_stop(site.settings, "77") == find_interval(site.settings, "77") == 77
+
+
+@pytest.mark.parametrize("find", [find_interval, find_stop])
+def test_a_wrong_position_is_refused(site: Site, plans: list[Plan], find: Callable[[SourceSettings, str], int]) -> None:
+    with pytest.raises(UsageError, match="'binlog' is not a log position"):
+        find(site.settings, "binlog")
+    with pytest.raises(DataError, match=r"no interval starts there|the log was not read at that position"):
+        find(site.settings, "other.000001:4")
+
+
 def test_the_command_shows_one_interval(site: Site, plans: list[Plan], command: Command) -> None:
     text = command("intervals", str(plans[0].start_seqno))
-    assert f"[{plans[0].start}, {plans[0].stop})" in text
+    assert text.splitlines()[0] == f"interval {plans[0].start} to {plans[0].stop} of generation 0001"
     for file in site.extract(plans[0]).files:
         assert file.key.split("/", 3)[-1] in text
         assert file.sha256 in text
@@ -171,7 +216,7 @@ def test_the_command_shows_one_interval(site: Site, plans: list[Plan], command: 
 
 def test_the_command_verifies_one_interval(site: Site, plans: list[Plan], command: Command) -> None:
     start = str(plans[0].start_seqno)
-    assert "every file is what the manifest says" in command("intervals", start, "--verify")
+    assert "every file matches the manifest" in command("intervals", start, "--verify")
     key = site.extract(plans[0]).files[0].key
     site.store.delete(key)
     assert key in command("intervals", start, "--verify", code=4)

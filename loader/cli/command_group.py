@@ -1,0 +1,40 @@
+"""The class of the `loader` command and of its groups: help texts name values, not types of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperOption
+
+
+class CommandGroup(typer.Typer):
+    """A group of commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(no_args_is_help=True, rich_markup_mode=None, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+        """See typer.Typer."""
+        return super().command(name, cls=_Command, **settings)
+
+
+class _Command(TyperCommand):
+    """Prints `--limit LIMIT` and `START` where typer prints `--limit <int range>` and `START <str>`."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        for parameter in self.params:
+            if isinstance(parameter, TyperArgument):
+                parameter.display_type_rich = _no_type  # type: ignore[method-assign]
+            elif isinstance(parameter, TyperOption) and not _has_choices(parameter):
+                parameter.metavar = parameter.metavar or str(parameter.name).upper()
+
+
+def _no_type(ctx: Any) -> None:  # noqa: ARG001 - typer's signature
+    return None
+
+
+def _has_choices(option: TyperOption) -> bool:
+    return bool(option.type_descriptor.is_choice)

@@ -1,0 +1,156 @@
+"""Progress of a Spark job: bars on a terminal, a line every ten seconds in a pipe. Both are read from the job's log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Protocol
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from loader.spark.progress import LOGGER, Progress, parse_progress
+
+_SUBMIT = logging.getLogger("loader.spark.submit")
+_PIPE_SECONDS = 10
+_BAR_WIDTH = 24
+_NOTE_LENGTH = 80
+
+Clock = Callable[[], float]
+
+
+class Display(Protocol):
+    """Where the progress of a job is shown."""
+
+    def note(self, text: str) -> None:
+        """Show a log line of the job."""
+
+    def update(self, progress: Progress) -> None:
+        """Show how far the job is with one piece of its work."""
+
+
+class Meter:
+    """Describes progress with its rate and the time that is left, both since the first report of the piece."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._first: dict[str, tuple[float, Progress]] = {}
+
+    def text(self, progress: Progress) -> str:
+        """Return units, rows, bytes, rate and time left."""
+        now = self._clock()
+        began, first = self._first.setdefault(progress.name, (now, progress))
+        whole = f"{progress.done:,} of {progress.total:,}" if progress.total else f"{progress.done:,}"
+        parts = [f"{whole} {progress.unit}", f"{progress.rows:,} rows"]
+        if progress.bytes:
+            parts.append(f"{progress.bytes / 1e6:,.1f} MB")
+        seconds, done = now - began, progress.done - first.done
+        if seconds > 0 and progress.rows > first.rows:
+            parts.append(f"{(progress.rows - first.rows) / seconds:,.0f} rows/s")
+        if seconds > 0 and done > 0 and progress.total > progress.done:
+            left = (progress.total - progress.done) * seconds / done
+            parts.append(f"{timedelta(seconds=round(left))} left")
+        return ", ".join(parts)
+
+
+class PipeDisplay:
+    """Prints a line to stderr, at most every ten seconds."""
+
+    def __init__(self, title: str, clock: Clock) -> None:
+        self._title, self._clock, self._meter = title, clock, Meter(clock)
+        self._last = clock()
+
+    def note(self, text: str) -> None:
+        """See Display."""
+        now = self._clock()
+        if now - self._last >= _PIPE_SECONDS:
+            self._last = now
+            typer.echo(f"{self._title}: {text}", err=True)
+
+    def update(self, progress: Progress) -> None:
+        """See Display."""
+        self.note(f"{progress.name}: {self._meter.text(progress)}")
+
+
+class BarDisplay:
+    """Shows a bar for the job, and one for each table that the job works on."""
+
+    def __init__(self, title: str, bars: Bars, clock: Clock) -> None:
+        self._bars, self._meter = bars, Meter(clock)
+        self._job = bars.add_task(title, total=None, text="")
+        self._pieces: dict[str, TaskID] = {}
+
+    def note(self, text: str) -> None:
+        """See Display."""
+        self._bars.update(self._job, text=text[:_NOTE_LENGTH])
+
+    def update(self, progress: Progress) -> None:
+        """See Display. The bar of a finished table is removed."""
+        text = self._meter.text(progress)
+        if progress.unit != "chunks":  # of the job as a whole
+            self._bars.update(self._job, completed=progress.done, total=progress.total or None, text=text)
+            return
+        if progress.name not in self._pieces:
+            self._pieces[progress.name] = self._bars.add_task(f"  {progress.name}", text=text)
+        self._bars.update(self._pieces[progress.name], completed=progress.done, total=progress.total or None, text=text)
+        if progress.finished:
+            self._bars.remove_task(self._pieces.pop(progress.name))
+
+
+class _JobLog(logging.Handler):
+    """Passes the lines that a job logs to a display."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__(logging.DEBUG)
+        self._display = display
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _, mark, text = record.getMessage().partition("INFO loader.")
+        logger, _, line = text.partition(": ")
+        if not mark:
+            return
+        progress = parse_progress(line) if f"loader.{logger}" == LOGGER else None
+        if progress:
+            self._display.update(progress)
+        else:
+            self._display.note(line)
+
+
+@contextmanager
+def show_progress(title: str, console: Console) -> Iterator[None]:
+    """Show the progress of the job that runs within the block.
+
+    Args:
+        title: of the job.
+        console: of stderr. Whatever else is printed on it appears above the bars, and does not tear them.
+    """
+    if not console.is_terminal:
+        with _following(PipeDisplay(title, time.monotonic)):
+            yield
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=_BAR_WIDTH),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[text]}", style="dim", markup=False),
+    )
+    with Bars(*columns, console=console, transient=True) as bars, _following(BarDisplay(title, bars, time.monotonic)):
+        yield
+
+
+@contextmanager
+def _following(display: Display) -> Iterator[None]:
+    handler, previous = _JobLog(display), _SUBMIT.level
+    _SUBMIT.addHandler(handler)
+    _SUBMIT.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        _SUBMIT.setLevel(previous)
+        _SUBMIT.removeHandler(handler)

@@ -1,0 +1,44 @@
+"""What commands print of the tables of a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loader.cli.lazy import lazily
+
+if TYPE_CHECKING:
+    from loader.cli import jobs
+    from loader.cli.output import Output
+else:
+    jobs = lazily("loader.cli.jobs")
+
+_COLUMNS = ("table", "status", "inserts", "updates", "deletes", "position")
+
+
+def report_tables(output: Output, result: dict[str, Any]) -> None:
+    """Print what a job did to each table.
+
+    Raises:
+        typer.Exit: tables failed; with the worst of their exit codes, after their errors were printed.
+    """
+    if output.as_json:
+        output.document(result)
+    else:
+        notes = [_shortfall(table, result) for table in result["tables"]]
+        columns = (*_COLUMNS, *(["note"] if any(notes) else []))
+        rows = [
+            [*(table[name] for name in _COLUMNS), note] for table, note in zip(result["tables"], notes, strict=True)
+        ]
+        output.rows(columns, [row[: len(columns)] for row in rows])
+        for table in result["tables"]:
+            for column, count in table["misfits"].items():
+                output.line(f"{table['table']}.{column}: {count:,} invalid dates or times were replaced by NULL")
+    jobs.fail_on_tables(result, output)
+
+
+def _shortfall(table: dict[str, Any], result: dict[str, Any]) -> str:
+    """Return a mark for a table that does not hold everything up to the stop of the job."""
+    stop = result["stop_seqno"]
+    if stop is None or (table["complete_through"] or 0) >= stop:
+        return ""
+    return f"short of {result['stop']}"
