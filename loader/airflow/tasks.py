@@ -98,6 +98,6 @@ def purge(source: str) -> list[dict[str, Any]]:
         refuse_unknown_conf(context)
         settings = settings_of(source)
         removed = remove(settings, settings.retention.keep)
-    for one in removed:
-        _LOG.info("%s %d: %d files of %d bytes", one.what, one.start_seqno, one.files, one.bytes)
-    return [one.model_dump(mode="json") for one in removed]
+    for removal in removed:
+        _LOG.info("%s %s: %d files of %d bytes", removal.what, removal.start, removal.files, removal.bytes)
+    return [removal.model_dump(mode="json") for removal in removed]

@@ -166,7 +166,9 @@ def test_the_runbook_has_the_sections_that_logs_name() -> None:
 
 
 def test_a_purge_keeps_what_the_configuration_says(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    removal = Removal(what="interval", generation="0001", start_seqno=4, attempt="a", files=1, bytes=2)
+    removal = Removal(
+        what="interval", generation="0001", start="binlog.000001:4", start_seqno=4, attempt="a", files=1, bytes=2
+    )
     asked: list[timedelta | None] = []
 
     def removed(settings: SourceSettings, keep: timedelta | None) -> list[Removal]:

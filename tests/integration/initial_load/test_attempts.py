@@ -9,10 +9,14 @@ import pytest
 from loader.errors import GapError, LoaderError
 from loader.initial_load.chunk_task import load_chunk
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.loads import Loads, plan_key
+from loader.initial_load.load_states import LoadState, unfinished_loads
+from loader.initial_load.loads import Loads, manifest_key, plan_key
 from loader.initial_load.planning import can_resume, plan_load
+from loader.initial_load.run import _manifest as manifest_of
 from loader.model.position import Position
 from loader.source.schemas import read_key
+from loader.staging.documents import Loaded
+from loader.staging.layout import loaded_key
 from loader.store.registry import open_store
 from tests.conftest import StartServer
 from tests.integration.initial_load.loading import spec_of
@@ -43,6 +47,25 @@ def test_a_chunk_read_twice_is_the_first(mysql: SourceServer, tmp_path: Path) ->
     lines = (tmp_path / first.file.key).read_bytes().splitlines()
     assert [line.split(b",", 5)[5] for line in lines] == [b"1,1", b"2,1"]
     assert lines[0].startswith(f"I,{plan.seqno},0,{plan.taken_at},,".encode())
+
+
+def test_the_status_shows_a_load_until_it_is_in_the_warehouse(mysql: SourceServer, tmp_path: Path) -> None:
+    loads, plan = begun(mysql, tmp_path)
+    store = open_store(f"file://{tmp_path}")
+    table = str(plan.name)
+
+    def states() -> list[LoadState]:
+        return list(unfinished_loads(store, plan.source, plan.generation))
+
+    assert states() == [LoadState(table=table, chunks=2, staged=0, finished=False)]
+    chunk = load_chunk(mysql.address, store.root, plan_key(plan), "one", 0)
+    assert states() == [LoadState(table=table, chunks=2, staged=1, finished=False)]
+    last = load_chunk(mysql.address, store.root, plan_key(plan), "one", 1)
+    loads.publish(plan, manifest_of(mysql.address, plan, [chunk, last]))
+    assert states() == [LoadState(table=table, chunks=2, staged=2, finished=True)]
+    note = Loaded(source=plan.source, table=table, position=plan.position, warehouse="lake")
+    store.create(loaded_key(manifest_key(plan)), note.canonical())
+    assert states() == []
 
 
 def test_the_plan_of_a_position_is_the_first(mysql: SourceServer, tmp_path: Path) -> None:

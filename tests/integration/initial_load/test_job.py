@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from loader.initial_load import job
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.merge.table_load import load_work
+from loader.spark.progress import Progress, parse_progress
 from loader.spark.submit import SparkSettings, command, environment, run
 from loader.staging.documents import Manifest
 from loader.staging.file_verification import find_faults
@@ -64,7 +66,9 @@ def settled(root: Path) -> dict[str, bytes]:
     return before
 
 
-def test_a_killed_load_goes_on_where_it_was(mysql: SourceServer, settings: SparkSettings, tmp_path: Path) -> None:
+def test_a_killed_load_goes_on_where_it_was(
+    mysql: SourceServer, settings: SparkSettings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     fill(mysql)
     spec = spec_of(mysql, tmp_path, chunk_rows=20)
     slow = settings.model_copy(update={"master": "local[1]"})
@@ -74,8 +78,15 @@ def test_a_killed_load_goes_on_where_it_was(mysql: SourceServer, settings: Spark
     plans = files(tmp_path, "plan.json")
     mysql.run("UPDATE orders SET note = 'changed'", "DELETE FROM orders WHERE id % 2 = 0")
 
-    result = run(JOB, spec, settings)
+    with caplog.at_level(logging.DEBUG, "loader.spark.submit"):
+        result = run(JOB, spec, settings)
+    reported = [found for line in caplog.messages if (found := parse_progress(line.partition("progress: ")[2]))]
     (table,) = result["tables"]
+    name = str(mysql.name("orders"))
+    first, last = next(one for one in reported if one.unit == "chunks"), reported[-2]
+    assert (first.name, first.done, first.total, first.rows) == (name, len(done), ROWS // 20 + 1, len(done) * 20)
+    assert (last.name, last.finished, last.rows, last.bytes > first.bytes) == (name, True, table["rows"], True)
+    assert reported[-1] == Progress("all tables", 1, 1, "tables", table["rows"])
     assert (table["status"], table["chunks"], result["exit_code"]) == ("staged", ROWS // 20 + 1, 0)
     assert files(tmp_path, "plan.json") == plans
     finished = files(tmp_path, "chunks/*.json")
