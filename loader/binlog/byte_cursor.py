@@ -1,4 +1,4 @@
-"""A cursor over bytes for the events that are read once per file, table or statement, not per row."""
+"""A cursor over bytes, for events that are parsed once per file, table or statement (never per row)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from loader.errors import BinlogFormatError
 
 
 class Cursor:
-    """Reads little-endian numbers and strings; running over the end is a BinlogFormatError without a place."""
+    """Reads little-endian integers and strings.
+
+    Every method raises BinlogFormatError when fewer bytes remain than it needs. The error has no position: the caller
+    adds it.
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -14,29 +18,29 @@ class Cursor:
 
     @property
     def remaining(self) -> int:
-        """Bytes not yet read."""
+        """Return the number of bytes that are not read yet."""
         return len(self.data) - self.offset
 
     def take(self, size: int) -> bytes:
-        """The next `size` bytes."""
+        """Return the next `size` bytes."""
         if size < 0 or self.remaining < size:
-            raise BinlogFormatError("an event ends before its content does")
+            raise BinlogFormatError("an event ends before its last field")
         self.offset += size
         return self.data[self.offset - size : self.offset]
 
     def number(self, size: int) -> int:
-        """An unsigned integer."""
+        """Return the unsigned integer in the next `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def length_encoded(self) -> int:
-        """A length-encoded integer (the protocol's `int<lenenc>`)."""
+        """Return a length-encoded integer (`int<lenenc>` of the client/server protocol)."""
         first = self.number(1)
         if first < 251:
             return first
         if first in (251, 255):
-            raise BinlogFormatError("a length in an event is not a length")
+            raise BinlogFormatError("a length-encoded integer in an event starts with fb or ff")
         return self.number({252: 2, 253: 3, 254: 8}[first])
 
     def text(self, size: int) -> str:
-        """UTF-8 names; bytes that are not UTF-8 are kept as surrogates so that they stay distinct."""
+        """Decode the next `size` bytes as UTF-8. Invalid bytes become surrogates: different names stay different."""
         return self.take(size).decode("utf-8", "surrogateescape")

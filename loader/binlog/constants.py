@@ -1,4 +1,4 @@
-"""Event types, flags and column types of the log, with the names that the server's documentation gives them."""
+"""Event types and event flags of the binary log, by their names in the server's documentation."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ START_ENCRYPTION = 164
 PARTIAL_ROW_DATA = 172
 HEARTBEATS = (27, 41)
 
-FLAG_IN_USE = 0x0001  # of a FORMAT_DESCRIPTION: the server has not closed this file
-FLAG_ARTIFICIAL = 0x0020  # made for this connection, not in the file
-FLAG_IGNORABLE = 0x0080  # an unknown event that may be passed over
+FLAG_IN_USE = 0x0001  # of FORMAT_DESCRIPTION: the server has not closed this file
+FLAG_ARTIFICIAL = 0x0020  # the server made the event for this connection: it is not in the file
+FLAG_IGNORABLE = 0x0080  # a reader that does not know the event type may skip the event
 
 (
     UNKNOWN, SKIPPED, GTID, MARIADB_GTID, QUERIES, COMMIT, MAP, ROWS, REFUSED, FORMAT, WRAPS, TAGGED, PREPARES,
     LOADS,
 ) = range(14)  # fmt: skip
-"""What the walk does with an event type. WRAPS: other events are in it, compressed, or it is a fragment of one."""
+"""What the walk does with an event type. WRAPS: the event holds compressed events, or is a fragment of an event."""
 
 CLASSES = np.zeros(256, np.uint8)
 CLASSES[list(EVENT_NAMES)] = REFUSED
@@ -63,5 +63,5 @@ CLASSES[[40, 165, 166, 167, 168, 169, 170, 171, PARTIAL_ROW_DATA]] = WRAPS
 
 
 def event_name(kind: int) -> str:
-    """`WRITE_ROWS`, or `event type 99`."""
+    """Return the name of an event type: `WRITE_ROWS`, or `event type 99` for an unknown type."""
     return EVENT_NAMES.get(kind, f"event type {kind}")

@@ -1,8 +1,8 @@
-"""The head of a log file: its magic and the FORMAT_DESCRIPTION event, which says how to read the rest.
+"""The start of a log file: its magic and the FORMAT_DESCRIPTION event, which says how to read the rest.
 
-Format: MySQL internals, "FORMAT_DESCRIPTION_EVENT": binlog version 2, server version 50, creation time 4, header
-length 1, post-header lengths; from 5.6.1 (MariaDB 5.3) on the checksum algorithm 1, then the checksum 4, which this
-event has whatever the algorithm.
+Format: MySQL internals, "FORMAT_DESCRIPTION_EVENT". Fields and their bytes: binlog version 2, server version 50,
+creation time 4, header length 1, post-header lengths. MySQL 5.6.1 and MariaDB 5.3 added the checksum algorithm 1 and
+the checksum 4. This event has a checksum even if the algorithm is "none".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from loader.binlog.constants import FLAG_IN_USE, FORMAT_DESCRIPTION, HEADER, MAG
 from loader.errors import BinlogFormatError, UnsupportedError
 
 HEAD_BYTES = 4096
-"""The first bytes of a file, which hold its magic and format."""
+"""The magic and the FORMAT_DESCRIPTION event lie within this many bytes from the start of a file."""
 
 _SERVER_VERSION = slice(HEADER + 2, HEADER + 52)
 _VERSION = re.compile(r"([5-9]|\d\d)\.\d+\.\d+")
@@ -25,13 +25,20 @@ _EARLY = re.compile(r"5\.1\.(\d+)")
 _FIRST_WITH_METADATA = 18
 _POST_HEADERS = {2: 13, 19: 8, 23: 8, 24: 8, 25: 8, 30: 10, 31: 10, 32: 10}
 _FIXED = 57  # bytes before the post-header lengths
-_OLD_LENGTHS = 27  # the most post-header lengths of servers without checksums; later ones have more
+_OLD_LENGTHS = 27  # servers without checksums write at most this many post-header lengths
 _ALGORITHM_BYTES = 5  # algorithm and checksum at the end of the event
 
 
 @dataclass(frozen=True)
 class LogFormat:
-    """How a file is written: the server's version, bytes of checksum per event, and the end of this first event."""
+    """How a log file is written.
+
+    Attributes:
+        server_version: of the server that wrote the file.
+        checksum: bytes of checksum at the end of each event, 4 or 0.
+        end: file offset behind the FORMAT_DESCRIPTION event.
+        in_use: the server has not closed the file.
+    """
 
     server_version: str
     checksum: int
@@ -40,20 +47,20 @@ class LogFormat:
 
     @property
     def mariadb(self) -> bool:
-        """Whether a MariaDB server wrote the file."""
+        """Return whether a MariaDB server wrote the file."""
         return "mariadb" in self.server_version.lower()
 
 
 def read_format(head: bytes, file: str) -> LogFormat:
-    """The format of a file from its first bytes (HEAD_BYTES, or all of a shorter file).
+    """Return the format of a file from its first HEAD_BYTES bytes, or from all bytes of a shorter file.
 
     Raises:
-        BinlogFormatError: not a binary log, or a damaged first event.
-        UnsupportedError: encrypted, or of a version before 5.0.
+        BinlogFormatError: the file is not a binary log, or its first event is damaged.
+        UnsupportedError: the file is encrypted, or its format is not supported.
     """
     if head.startswith(MAGIC_ENCRYPTED):
         raise UnsupportedError(
-            "the log file is encrypted", hint="read it over the network, which is not encrypted so", file=file
+            "the log file is encrypted", hint="read it over the network: the server sends its log decrypted", file=file
         )
     if not head.startswith(MAGIC):
         raise BinlogFormatError("this is not a binary log: it does not start with fe 62 69 6e", file=file)
@@ -61,14 +68,18 @@ def read_format(head: bytes, file: str) -> LogFormat:
 
 
 def log_identity(form: bytes) -> tuple[bytes, bytes, bytes]:
-    """What of a format event stays the same while the file lives: time, server id, and the server's version."""
+    """Return the fields of a format event that a file keeps for life: creation time, server id and server version."""
     return form[:4], form[5:9], form[_SERVER_VERSION]
 
 
 def read_format_event(data: bytes, file: str) -> LogFormat:
-    """The same from the event alone, which starts `data`."""
+    """Return the format of a file from its FORMAT_DESCRIPTION event, with which `data` starts.
+
+    Raises:
+        BinlogFormatError, UnsupportedError: see `read_format`.
+    """
     if len(data) < HEADER or len(data) < int.from_bytes(data[9:13], "little"):
-        raise BinlogFormatError("the first event of the log is cut", file=file)
+        raise BinlogFormatError("the first event of the log is truncated", file=file)
     kind, size = data[4], int.from_bytes(data[9:13], "little")
     if kind != FORMAT_DESCRIPTION:
         raise UnsupportedError(
@@ -81,9 +92,9 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
     header = cursor.number(1)
     _check_release(server, file)
     if not _VERSION.match(server):
-        raise BinlogFormatError(f"the log's first event names {server!r} as the version of its server", file=file)
+        raise BinlogFormatError(f"the first event of the log has an invalid server version: {server!r}", file=file)
     if version != 4 or header != HEADER:
-        raise UnsupportedError(f"binary log version {version} is not covered", file=file)
+        raise UnsupportedError(f"binary log version {version} is not supported", file=file)
     checksum = _checksum(event, file)
     _check_lengths(event, file)
     in_use = bool(int.from_bytes(event[17:19], "little") & FLAG_IN_USE)
@@ -91,24 +102,24 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
 
 
 def _check_release(server: str, file: str) -> None:
-    """Refuse logs of releases that are of version 4 but mean other things by it."""
+    """Refuse releases that write version 4 with a different meaning."""
     if _PERMUTED.match(server):
-        why = "it was written by a trial release that gives its event types other numbers"
+        why = "this preview release numbered its event types differently"
     elif (early := _EARLY.match(server)) and int(early[1]) < _FIRST_WITH_METADATA:
-        why = "its table maps do not say how the values of its rows are written (row events of version 0)"
+        why = "its table maps do not describe how column values are encoded (row events of version 0)"
     else:
         return
-    raise UnsupportedError(f"the log of a {server} server is not covered", why=why, file=file)
+    raise UnsupportedError(f"binary logs of MySQL {server} are not supported", why=why, file=file)
 
 
 def _check_lengths(event: bytes, file: str) -> None:
-    """Whether the fixed fields of events are as long as they are read here; types a server does not know have none."""
+    """Refuse other lengths of fixed fields than this codec reads. An event type unknown to the server has length 0."""
     lengths = event[HEADER + _FIXED :]
     for kind, expected in _POST_HEADERS.items():
         if kind <= len(lengths) - _ALGORITHM_BYTES and lengths[kind - 1] not in (0, expected):
             raise UnsupportedError(
-                f"the log has {event_name(kind)} events with {lengths[kind - 1]} bytes of fixed fields, not {expected}",
-                why="it was written by a server before MySQL 5.1.18, or is damaged",
+                f"{event_name(kind)} events have {lengths[kind - 1]} bytes of fixed fields instead of {expected}",
+                why="the server is older than MySQL 5.1.18, or the log is damaged",
                 file=file,
             )
 
@@ -117,12 +128,12 @@ def _checksum(event: bytes, file: str) -> int:
     if len(event) <= HEADER + _FIXED + _OLD_LENGTHS:
         return 0
     algorithm = event[-_ALGORITHM_BYTES]
-    # A server that dumps its log from the middle takes the end position out, and without checksums keeps the old sum.
+    # A server that sends its log from the middle sets the end position to 0. Without checksums it keeps the old sum.
     dumped = algorithm == 0 and event[13:17] == bytes(4)
-    # The server sums this event up before it sets the in-use flag.
+    # The server computes the checksum of this event before it sets the in-use flag.
     plain = event[:17] + bytes([event[17] & ~FLAG_IN_USE]) + event[18:-4]
     if not dumped and zlib.crc32(plain) != int.from_bytes(event[-4:], "little"):
-        raise BinlogFormatError("the checksum of the log's first event is wrong", file=file)
+        raise BinlogFormatError("the checksum of the first event of the log is wrong", file=file)
     if algorithm not in (0, 1):
-        raise UnsupportedError(f"checksum algorithm {algorithm} is not known", file=file)
+        raise UnsupportedError(f"checksum algorithm {algorithm} is not supported", file=file)
     return 4 if algorithm else 0

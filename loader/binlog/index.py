@@ -1,4 +1,4 @@
-"""The index of a range of log: its transactions, row events and statements, found by walking headers only."""
+"""The index of a range of the log: its transactions, row events and statements. Only event headers are read."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ Ints = NDArray[np.int64]
 
 _DAMAGE = {
     w.BAD_CHECKSUM: "the checksum of an event is wrong: the log is damaged here",
-    w.BAD_HEADER: "this is not an event: its length cannot be right",
+    w.BAD_HEADER: "no valid event starts here: its length is impossible",
     w.NO_TABLE_MAP: "a row event has no table map before it",
-    w.NO_TRANSACTION: "a row event stands outside a transaction: the range does not start at a boundary",
-    w.BAD_ORDER: "a transaction begins or ends where it cannot",
-    w.NESTED: "a compressed event holds another, or one in fragments",
-    w.MANY_MAPS: "a statement has more table maps than a statement can",
+    w.NO_TRANSACTION: "a row event is outside a transaction: the range does not start at a transaction boundary",
+    w.BAD_ORDER: "a transaction begins inside another one, or ends without a beginning",
+    w.NESTED: "a compressed event holds another compressed event, or a fragment of an event",
+    w.MANY_MAPS: "a statement has more table maps than a server can write",
 }
 _TABLE_IDS = 1024
 _MOST_TABLE_IDS = 1024 * 1024
-"""Table maps of a statement: servers log those of all tables that LOCK TABLES ... WRITE names, changed or not."""
+"""Limit of table maps per statement. Servers log a map of every table in LOCK TABLES ... WRITE, changed or not."""
 
 LONG = 500_000
-"""Row events of a transaction that are kept at most: 32 MB."""
+"""The index keeps at most this many row events of one transaction (32 MB)."""
 
 
 @dataclass(frozen=True)
 class LogIndex:
-    """What a range holds, in log order.
+    """The contents of a range of the log, in log order.
 
     Attributes:
         rows: int64 (row events, 8), fields walk.R_*.
         transactions: int64 (transactions, 6), fields walk.T_*.
         statements: int64 (statements, 4), fields walk.S_*; BEGIN, COMMIT and ROLLBACK are not among them.
-        counts: events by type, and their bytes at 256, int64 (257); of the counted bytes only.
+        counts: int64 (257): number of events by type, and at 256 their bytes; only of events in the counted bytes.
         bodies: statements that were compressed, as whole events.
-        long: which of the transactions have so many row events that they are not in `rows` but must be walked again.
+        long: numbers of the transactions with more than LONG row events. Their row events are not in `rows`: walk them
+            again with `keep`.
     """
 
     rows: Ints
@@ -54,44 +55,44 @@ class LogIndex:
     long: tuple[int, ...] = ()
 
     def between(self, first: int, end: int) -> LogIndex:
-        """Of its row events those of the transactions from `first` to before `end`, and nothing else to account for."""
+        """Return an index of only the row events of transactions `first` to `end` - 1, with all counts 0."""
         start, stop = np.searchsorted(self.rows[:, w.R_TRANSACTION], (first, end))
         return rows_index(self.rows[start:stop], self.transactions)
 
 
 def rows_index(rows: Ints, transactions: Ints) -> LogIndex:
-    """An index of row events and their transactions only."""
+    """Return an index of only these row events and their transactions."""
     return LogIndex(rows, transactions, np.zeros((0, w.WIDTHS[2]), np.int64), np.zeros(257, np.int64), [])
 
 
 @dataclass(frozen=True)
 class OuterEvent:
-    """An event that holds others, or is the first fragment of one: its header and place in the file."""
+    """An event that holds other events, or the first fragment of an event: its header and its offset in the file."""
 
     header: bytes
     offset: int
 
     @property
     def kind(self) -> int:
-        """Its type."""
+        """Return the event type."""
         return self.header[4]
 
     @property
     def end(self) -> int:
-        """Where it ends in the file."""
+        """Return the offset in the file behind the event."""
         return self.offset + int.from_bytes(self.header[9:13], "little")
 
 
 @dataclass(frozen=True)
 class ExpandedEvent:
-    """What is in an outer event, or in all the fragments of which it is the first.
+    """The events inside an outer event, or the event that a series of fragments makes.
 
     Attributes:
-        pieces: the events in it, each with its header and without checksum, in pieces of bytes.
-        end: where it, or the last fragment, ends in the file.
-        events: how many events of the file it is.
-        lead: bytes from its place to that of the first event in it, as row offsets count.
-        size: bytes that it takes in the file, as row offsets count: those of the event before it was in fragments.
+        pieces: bytes of the inner events, in pieces. Each event has its header and no checksum.
+        end: offset in the file behind the outer event, or behind the last fragment.
+        events: number of events in the file: 1, or the number of fragments.
+        lead: distance in row offsets from the outer event to the first inner event, in bytes.
+        size: bytes of the outer event in row offsets. For fragments: the bytes of the event before it was divided.
     """
 
     pieces: Iterable[bytes]
@@ -102,14 +103,20 @@ class ExpandedEvent:
 
 
 def _kept(rows: Ints, statements: Ints) -> tuple[list[Ints], list[Ints], list[Ints]]:
-    """Lists that begin with the rows and statements of the open transaction."""
+    """Return the lists of rows, transactions and statements, with those of the open transaction as the first items."""
     return [rows], [np.zeros((0, w.WIDTHS[1]), np.int64)], [statements]
 
 
 class Walk:
-    """Walks consecutive blocks of one file, named `file` in errors; events starting in the bytes `counted` count.
+    """Walks consecutive blocks of one log file.
 
-    Of a transaction of more than LONG row events none are kept, unless `keep`.
+    Args:
+        registry: where table maps are registered.
+        file: name of the log file in errors.
+        start: offset of the first event.
+        checksum: bytes of checksum at the end of each event, 4 or 0.
+        counted: first and end offset of the bytes whose events count in `LogIndex.counts`.
+        keep: keep the row events of transactions with more than LONG of them as well.
     """
 
     def __init__(
@@ -137,16 +144,18 @@ class Walk:
         self._long: list[int] = []
         self._kept = _kept(np.zeros((0, w.WIDTHS[0]), np.int64), np.zeros((0, w.WIDTHS[2]), np.int64))
         self.position = start
-        """Offset of the next event."""
+        """Offset in the file of the next event."""
         self.outer: OuterEvent | None = None
-        """The event at `position`, when it holds others and `expand` must be called before more is fed."""
+        """The event at `position` if it holds other events. Call `expand` before the next `feed` then; else None."""
 
     def feed(self, block: NDArray[np.uint8]) -> int:
-        """Walk a block that starts at `position`; the number of bytes used. A cut event at its end is not.
+        """Walk a block that starts at `position`; return the number of bytes used.
+
+        A truncated event at the end of the block is not used: feed it again with the rest of its bytes.
 
         Raises:
-            BinlogFormatError: damage, by kind and position.
-            UnsupportedError: an event that is not covered.
+            BinlogFormatError: the log is damaged.
+            UnsupportedError: the event type is not supported.
         """
         status = self._walk(block, self.position, self._counted, self._checksum)
         used = int(self._state[w.AT])
@@ -159,16 +168,23 @@ class Walk:
         return used
 
     def expand(self, expanded: ExpandedEvent) -> None:
-        """Walk the events in `outer` and go on behind it.
+        """Walk the events in `outer` and continue behind it.
 
         Raises:
-            BinlogFormatError, UnsupportedError: see `feed`; and what its pieces raise.
+            BinlogFormatError, UnsupportedError: see `feed`. Errors of `expanded.pieces` pass through with a position.
         """
         for _ in self.expand_steps(expanded):
             pass
 
     def expand_steps(self, expanded: ExpandedEvent) -> Iterator[tuple[NDArray[np.uint8], int]]:
-        """The same, giving after each step the bytes that it walked, and their place in the expanded bytes."""
+        """Walk the events in `outer` step by step.
+
+        Yields:
+            The bytes that the step walked, and their offset in the expanded bytes.
+
+        Raises:
+            BinlogFormatError, UnsupportedError: see `expand`.
+        """
         outer = self.outer
         if outer is None:
             raise ValueError("no event is waiting to be expanded")
@@ -193,7 +209,7 @@ class Walk:
     def _walk_inner(
         self, data: NDArray[np.uint8], base: int, outer: OuterEvent, expanded: ExpandedEvent, mine: bool
     ) -> int:
-        """Walk a piece of expanded bytes, `base` bytes from their start; how much of it was used."""
+        """Walk a piece of expanded bytes that starts at their byte `base`; return the number of bytes used."""
         s = self._state
         was_open = bool(s[w.OPEN])
         lead = outer.offset + expanded.lead + int(s[w.GROWN])
@@ -217,7 +233,7 @@ class Walk:
         return used
 
     def _walk(self, block: NDArray[np.uint8], base: int, counted: tuple[int, int], checksum: int) -> int:
-        """Run the kernel over a block, registering table maps as they come; its last status."""
+        """Run the kernel over a block, and register the table maps in it; return the kernel's last status."""
         self._make_room(len(block) // HEADER + 1)
         r, s = self._registry, self._state
         s[[w.AT, w.ROW_COUNT, w.STATEMENTS]] = 0
@@ -238,16 +254,16 @@ class Walk:
 
     @property
     def inside_transaction(self) -> bool:
-        """Whether a transaction is open at `position`."""
+        """Return whether a transaction is open at `position`."""
         return bool(self._state[w.OPEN])
 
     @property
     def open_start(self) -> int:
-        """Where the transaction begins that is open at `position`; `position` when none is."""
+        """Return the offset where the open transaction begins; `position` if no transaction is open."""
         return int(self._state[w.START]) if self.inside_transaction else self.position
 
     def take(self) -> LogIndex:
-        """The index of the transactions that closed since the last call; what is open stays for a later one."""
+        """Return the index of the transactions that closed since the last call; the open one stays for later."""
         rows, transactions, statements = (np.concatenate(kept) if len(kept) != 1 else kept[0] for kept in self._kept)
         until, first = int(self._state[w.TRANSACTIONS]), self._taken
         closed_rows = int(np.searchsorted(rows[:, w.R_TRANSACTION], until))
@@ -270,21 +286,21 @@ class Walk:
         return LogIndex(rows, transactions, statements, counts, bodies, tuple(number - first for number in long))
 
     def drain(self) -> Ints:
-        """The row events met since the last call, of transactions that are closed or not."""
+        """Return the row events since the last call, also those of an open transaction."""
         rows = np.concatenate(self._kept[0])
         self._kept = _kept(rows[:0], np.zeros((0, w.WIDTHS[2]), np.int64))
         return rows
 
     def finish(self) -> LogIndex:
-        """The same at the end.
+        """Return the last index of the range; see `take`.
 
         Raises:
-            BinlogFormatError: a transaction is still open, so the range does not end at a boundary.
+            BinlogFormatError: a transaction is still open, so the range does not end at a transaction boundary.
         """
         if self.inside_transaction:
             raise BinlogFormatError(
                 "the range ends inside a transaction",
-                hint="ranges start and end where transactions do",
+                hint="start and stop at transaction boundaries; `loader inspect` lists them",
                 file=self._file,
                 position=self.position,
                 transaction_start=int(self._state[w.START]),
@@ -312,7 +328,7 @@ class Walk:
             self._shed()
 
     def _shed(self) -> None:
-        """Let go of the row events of the open transaction when they are too many."""
+        """Forget the row events of the open transaction if there are too many."""
         rows = np.concatenate(self._kept[0])
         number = int(self._state[w.TRANSACTIONS])
         closed = int(np.searchsorted(rows[:, w.R_TRANSACTION], number))
@@ -329,13 +345,13 @@ class Walk:
             self._registry.add(body)
 
     def _refuse(self, status: int, event: NDArray[np.uint8]) -> NoReturn:
-        """Raise what a status of the kernel means at `position`, with the bytes from the event on."""
+        """Raise the error of a kernel status at `position`. `event`: the bytes from the event on."""
         place: dict[str, Any] = {"file": self._file, "position": self.position}
         if status in {w.STOPPED, w.XA}:
-            what = "a statement about an XA transaction" if status == w.XA else event_name(int(event[4]))
+            what = "an unknown XA statement" if status == w.XA else event_name(int(event[4]))
             raise UnsupportedError(
-                f"the log holds {what}, which this version does not cover",
-                hint=f"nothing was applied; use a loader version that covers it, or {LOAD_ALL_AGAIN}",
+                f"the log contains {what}, which this version of the loader does not support",
+                hint=f"nothing was applied; use a loader version that supports it, or {LOAD_ALL_AGAIN}",
                 **place,
             )
         raise BinlogFormatError(
@@ -345,8 +361,8 @@ class Walk:
         )
 
 
-class error_place:  # noqa: N801 - reads as a statement: with error_place(...)
-    """Adds file and position, and what more tells the place, to a LoaderError that passes through."""
+class error_place:  # noqa: N801 - used as a statement: with error_place(...)
+    """Add file, position and other details to the `where` of a LoaderError that passes through."""
 
     def __init__(self, file: str, position: int, **more: object) -> None:
         self._place = {"file": file, "position": str(position), **{name: str(value) for name, value in more.items()}}

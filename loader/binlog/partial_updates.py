@@ -1,8 +1,9 @@
-"""PARTIAL_UPDATE_ROWS: updates that log JSON documents as diffs, made into ordinary updates with whole documents.
+"""PARTIAL_UPDATE_ROWS events log JSON documents as diffs. This module turns them into UPDATE_ROWS with whole documents.
 
-Format: MySQL's `rpl_record.cc`: between the images of an update stand its options (packed; 1: there are diffs) and
-then a bit per JSON column of the table, set where the image after holds diffs (`json_diff.cc`) behind their length.
-A server logs this only with binlog_row_value_options=PARTIAL_JSON, so it is plain Python.
+Format: MySQL's `rpl_record.cc`. Between the two images of an update are its options (a length-encoded integer, 1: there
+are diffs) and one bit per JSON column of the table. Where the bit is set, the image after holds the length of the diffs
+and the diffs (`json_diff.cc`). Servers log this only with binlog_row_value_options=PARTIAL_JSON, so plain Python is
+fast enough.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _JSON_LENGTH = 4
 
 
 def is_partial(rows: Ints) -> NDArray[np.bool_]:
-    """Which of the row events (fields walk.R_*) are such updates."""
+    """Return which of the row events (fields walk.R_*) are PARTIAL_UPDATE_ROWS, as a bool array."""
     found: NDArray[np.bool_] = rows[:, w.R_KIND] == PARTIAL_UPDATE_ROWS
     return found
 
@@ -36,13 +37,21 @@ def is_partial(rows: Ints) -> NDArray[np.bool_]:
 def expand_partial_updates(
     block: NDArray[np.uint8], base: int, rows: Ints, program: Program, file: str
 ) -> tuple[NDArray[np.uint8], Ints]:
-    """Such events as UPDATE_ROWS events of one row each: their bytes, and the rows in them.
+    """Turn PARTIAL_UPDATE_ROWS events into UPDATE_ROWS events of one row each, which keep their row offsets.
 
-    Each keeps the row offset that it has in the log.
+    Args:
+        block: bytes of the log that hold the events.
+        base: offset of block[0].
+        rows: the events, fields walk.R_*.
+        program: of their table.
+        file: name of the log file in errors.
+
+    Returns:
+        The bytes of the new events, and their index (fields walk.R_*; R_OFFSET counts in these bytes).
 
     Raises:
-        BinlogFormatError: a damaged event, or a diff that does not fit.
-        UnsupportedError: the image before the update does not hold the document that a diff is about.
+        BinlogFormatError: an event is damaged, or a diff does not fit its document.
+        UnsupportedError: the image before the update lacks the document that a diff changes.
     """
     out, found = bytearray(), []
     for row in rows:
@@ -54,14 +63,18 @@ def expand_partial_updates(
                 whole[w.R_OFFSET], whole[w.R_KIND] = len(out), UPDATE_ROWS
                 out += event.head + images
                 whole[w.R_SIZE] = len(event.head) + len(images)
-                # A row offset is the place of an image less the transaction's first byte and this.
+                # Row offset = R_OFFSET + R_LEAD + place of the image in the event - first byte of the transaction.
                 whole[w.R_LEAD] += int(row[w.R_OFFSET]) + place - (int(whole[w.R_OFFSET]) + len(event.head))
                 found.append(whole)
     return np.frombuffer(out or bytearray(1), np.uint8), np.array(found, np.int64).reshape(len(found), rows.shape[1])
 
 
 class _Event:
-    """A PARTIAL_UPDATE_ROWS event, without checksum. `head`: the bytes before the images of an UPDATE_ROWS event."""
+    """Parses one PARTIAL_UPDATE_ROWS event, without checksum.
+
+    Attributes:
+        head: header and fields of the UPDATE_ROWS event with the same columns: its bytes before the row images.
+    """
 
     def __init__(self, data: bytes, program: Program) -> None:
         self._columns = program.columns.tolist()
@@ -72,12 +85,12 @@ class _Event:
         cursor.take(max(cursor.number(2), 2) - 2)
         count = cursor.length_encoded()
         if count != len(self._columns):
-            raise BinlogFormatError("a row event does not fit its table map")
+            raise BinlogFormatError("a PARTIAL_UPDATE_ROWS event does not fit its table map")
         self._before, self._after = (_bits(cursor.take((count + 7) // 8), count) for _ in range(2))
         self.head = data[:4] + bytes([UPDATE_ROWS]) + data[5 : cursor.offset]
 
     def updates(self) -> Iterator[tuple[int, bytes]]:
-        """Of each row the place of its first image in the event, and both images with whole documents."""
+        """Yield for each row the offset of its first image in the event, and both images with whole documents."""
         cursor = self._cursor
         while cursor.remaining:
             place = cursor.offset
@@ -85,7 +98,7 @@ class _Event:
             first = cursor.data[place : cursor.offset]
             options = cursor.length_encoded()
             if options > 1:
-                raise UnsupportedError(f"row value options {options} are not known")
+                raise UnsupportedError(f"row value options {options} of an update are not supported")
             count = self._documents
             partial = _bits(cursor.take((count + 7) // 8), count) if options else [False] * count
             nulls = cursor.offset
@@ -94,7 +107,7 @@ class _Event:
             yield place, first + cursor.data[nulls : nulls + size] + self._whole(before, after, partial)
 
     def _image(self, present: Bits) -> list[bytes | None]:
-        """The values of an image, each with its length before it; None for NULL and what is left out."""
+        """Return the values of an image, each with its length prefix; None for NULL and for absent columns."""
         cursor = self._cursor
         nulls = iter(_bits(cursor.take((sum(present) + 7) // 8), sum(present)))
         return [self._value(n) if there and not next(nulls) else None for n, there in enumerate(present)]
@@ -106,7 +119,7 @@ class _Event:
         return cursor.data[start : cursor.offset]
 
     def _whole(self, before: list[bytes | None], after: list[bytes | None], partial: Bits) -> bytes:
-        """The values of the image after, with whole documents."""
+        """Return the values of the image after the update, with whole documents."""
         diffs = iter(partial)
         values = []
         for n, value in enumerate(after):
@@ -117,7 +130,7 @@ class _Event:
     def _patched(self, n: int, before: bytes | None, diffs: bytes) -> bytes:
         if before is None:
             raise UnsupportedError(
-                "a partial update of a JSON document does not come with the document before it",
+                "a partial update of a JSON column lacks the document before the update",
                 why="binlog_row_value_options=PARTIAL_JSON with binlog_row_image other than FULL",
                 hint="SET GLOBAL binlog_row_image=FULL, or binlog_row_value_options='', then load the table again",
                 column=self._names[n],

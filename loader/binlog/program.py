@@ -1,4 +1,4 @@
-"""From a table's columns to the program that the row kernels run: five numbers and a room per column."""
+"""Compiles a table's columns into the program that the row kernel runs: six integers per column."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ _UTF8_CHARSETS = {"utf8mb4", "utf8mb3", "utf8"}
 
 @dataclass(frozen=True)
 class Program:
-    """A table's columns as arrays.
+    """A table's columns as arrays for the row kernel.
 
     Attributes:
-        schema: what the program stages.
-        columns: int64 (columns, 6), the fields above.
+        schema: the table's schema.
+        columns: int64 (columns, 6), fields operations.OP to operations.MOST.
         key: int64, indexes of the key columns; empty for a table without a key.
-        label_ends: int64, end of each ENUM or SET label in `labels`, first entry 0.
-        labels: the labels of all columns, escaped for the dialect.
-        tables: the tables of the columns' character sets; see codepages.
+        label_ends: int64, end of each ENUM or SET label in `labels`; the first entry is 0.
+        labels: uint8, the labels of all columns, escaped for the CSV dialect.
+        tables: uint16, the code pages of the columns' character sets; see codepages.
     """
 
     schema: TableSchema
@@ -77,14 +77,18 @@ class Program:
 
 
 def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallback: bool = False) -> Program:
-    """The program of a table whose variable columns have length prefixes of so many bytes (0 for fixed ones).
+    """Compile the program of a table.
 
-    PACKED is added to the bytes for a column that the server compresses, OLD_FORMAT for one of
-    binlog.oldtimes. `hex_fallback`: see HEXED; else such bytes are bad.
+    Args:
+        schema: the table's schema.
+        prefixes: for each column the bytes of the length before a value, 0 for a fixed size. PACKED is added for a
+            compressed column, OLD_FORMAT for a time in an old format (values.legacy_temporal).
+        hex_fallback: write bytes that are invalid in their character set as hex, see HEXED. Otherwise such a value is
+            an error.
 
     Raises:
-        UnsupportedError: a column type or character set that is not covered.
-        DataError: a size or precision that is beyond its type.
+        UnsupportedError: a column type or character set is not supported.
+        DataError: a size or precision is outside the range of its type.
     """
     check_ranges(schema)
     texts: list[bytes] = []
@@ -106,7 +110,7 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallb
 
 
 def codepage_offsets(columns: tuple[Column, ...]) -> dict[str, int]:
-    """Where the table of each character set among the columns stands in `codepage_array` of them."""
+    """Return the offset of each character set's code page in `codepage_array` of the columns' character sets."""
     names = sorted(
         {column.charset for column in columns if column.charset in {*codepages.SINGLE, *codepages.WITH_PAIRS}}
     )
@@ -116,13 +120,13 @@ def codepage_offsets(columns: tuple[Column, ...]) -> dict[str, int]:
 
 @cache
 def codepage_array(charsets: tuple[str, ...]) -> NDArray[np.uint16]:
-    """Their tables in one array, shared by all programs that have the same ones."""
+    """Return the code pages of these character sets in one array. Programs with the same character sets share it."""
     tables = [codepages.codepage_of(name) for name in charsets]
     return np.concatenate(tables) if tables else np.zeros(1, np.uint16)
 
 
 def text_operation(charset: str, first: dict[str, int]) -> tuple[int, int, int, int] | None:
-    """Operation, its two arguments and the most bytes of text per byte; None for a set that is not covered."""
+    """Return operation, two arguments, and the most bytes of text per byte; None for an unsupported character set."""
     if charset in _UTF8_CHARSETS:
         return UTF8, 0, 0, 2
     if charset == "latin1":
@@ -178,7 +182,7 @@ def _labelled(column: Column, texts: list[bytes]) -> list[int]:
 
 
 def label_bytes(many: bool, count: int) -> int:
-    """Bytes of a value of an ENUM, or of a SET (`many`), with so many labels."""
+    """Return the bytes of an ENUM value with `count` labels, or (`many`) of a SET value."""
     if not many:
         return 1 if count < 256 else 2
     size = (count + 7) // 8
@@ -197,8 +201,8 @@ def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str,
         op, x, y, most = operation
         return [op + HEXED if hex_fallback else op, prefix, 0, x, y, most]
     raise UnsupportedError(
-        f"column type {column} with character set {column.charset or 'unknown'} is not covered by this version",
-        hint="exclude the table from the captured tables, or convert the column to utf8mb4",
+        f"column type {column} with character set {column.charset or 'unknown'} is not supported by this version",
+        hint="exclude the table (tables.exclude of the source), or convert the column to utf8mb4",
         table=schema.name,
         column=column.name,
     )

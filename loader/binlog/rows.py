@@ -1,8 +1,8 @@
-"""The row kernel: row events of one table in, staged lines out, with no Python object per row.
+"""The row kernel: it turns row events of one table into staged lines, without a Python object per row.
 
-Format of a rows event: MySQL internals, "Rows_event". After the 19-byte header: table id (6), flags (2), in version 2
-the length of extra data (2, counting itself) and that data; then the number of columns, a bitmap of the columns
-present (two for an update), and row images, each a bitmap of NULLs and the values.
+Format of a rows event: MySQL internals, "Rows_event". After the 19-byte header: table id 6, flags 2; in version 2 the
+length of extra data 2 (it counts itself) and the extra data; the number of columns; a bitmap of the columns present
+(two for an update); row images. A row image is a bitmap of NULLs and the values.
 """
 
 from __future__ import annotations
@@ -24,17 +24,30 @@ from loader.binlog.walk import R_KIND, R_LEAD, R_OFFSET, R_SIZE, R_TRANSACTION
 Ints = NDArray[np.int64]
 
 DONE, NO_ROOM, DAMAGED, BAD_VALUE, PARTIAL_IMAGE = range(5)
-"""What the kernel came back with: all written; the output block is full; a row reaches past its event or the column
-count differs; a value that is not of its type; an image that leaves key columns out, or any of a table without a
-key."""
+"""Statuses of the kernel.
+
+DONE: all row events are written.
+NO_ROOM: the output block is full.
+DAMAGED: a row ends behind its event, or the number of columns differs.
+BAD_VALUE: a value is not valid for its type.
+PARTIAL_IMAGE: a row image lacks key columns, or any column if the table has no key.
+"""
 
 EVENT, AT, OUT, INSERTS, UPDATES, DELETES, COLUMN, EVERY_UPDATE, LOWEST, HIGHEST = range(10)
-"""The kernel's state: next event; offset in it of the next row (0: its start); bytes in the output block; records
-written by kind; column of a bad value; 1 to write every update as delete and insert; lowest and highest seqno."""
+"""The kernel's state.
+
+EVENT: index of the next row event.
+AT: offset of the next row in that event; 0 for the first row.
+OUT: bytes in the output block.
+INSERTS, UPDATES, DELETES: staged records written.
+COLUMN: column of the invalid value.
+EVERY_UPDATE: 1 to write every update as a delete and an insert.
+LOWEST, HIGHEST: lowest and highest seqno written.
+"""
 
 STATE = 10
 
-_NULL, _LEFT_OUT = -1, -2  # in place of where a value ends
+_NULL, _ABSENT = -1, -2  # instead of the end of a value
 HEAD = 96
 _LINE = 192
 _COMMA = np.uint8(44)
@@ -50,10 +63,11 @@ def _is_in(buf: Bytes, bitmap: int, i: int) -> bool:
 
 @part
 def _measure(buf: Bytes, pos: int, end: int, bitmap: int, columns: Ints, starts: Ints, ends: Ints) -> tuple[int, int]:
-    """Where each value of a row image lies; `ends` is _NULL or _LEFT_OUT. Where it ends, and room for its text.
+    """Find the values of a row image: their `starts` and `ends` (_NULL or _ABSENT instead of an end).
 
-    `bitmap` is the place of the bitmap of the columns in the image, -1 when all are. How long the text of a JSON will
-    be is not known: it takes what the room of the rest leaves.
+    Return the position behind the image (BAD if it ends behind the event) and the bytes that its text can need.
+    `bitmap`: position of the bitmap of the columns in the image, -1 if it has all columns. The length of JSON text is
+    not known before: JSON may use the room that is left.
     """
     count = len(columns)
     need = _LINE
@@ -71,7 +85,7 @@ def _measure(buf: Bytes, pos: int, end: int, bitmap: int, columns: Ints, starts:
     for i in range(count):
         starts[i] = pos
         if bitmap >= 0 and not _is_in(buf, bitmap, i):
-            ends[i] = _LEFT_OUT
+            ends[i] = _ABSENT
             need += 3
             continue
         null = _is_in(buf, nulls, nth)
@@ -103,17 +117,17 @@ def _measure(buf: Bytes, pos: int, end: int, bitmap: int, columns: Ints, starts:
 
 @part
 def _complete(s1: Ints, e1: Ints, s2: Ints, e2: Ints) -> None:
-    """Columns that only the image before an update has are as they were."""
+    """Copy the columns that only the image before the update has into the image after it: they did not change."""
     for i in range(len(e2)):
-        if e2[i] == _LEFT_OUT:
+        if e2[i] == _ABSENT:
             s2[i], e2[i] = s1[i], e1[i]
 
 
 @part
 def _fit(buf: Bytes, before: int, after: int, update: bool, key: Ints, count: int) -> int:
-    """Whether images with these columns tell their rows: a status.
+    """Check that the images of an event identify their rows; return a status.
 
-    By their bitmaps and not by their values, since an image of no column has no bytes that a row could be seen by.
+    The bitmaps decide, not the values: an image without columns has no bytes, so its rows cannot be counted.
     """
     if len(key) == 0:
         for i in range(count):
@@ -130,7 +144,7 @@ def _fit(buf: Bytes, before: int, after: int, update: bool, key: Ints, count: in
 
 @part
 def _same_key(buf: Bytes, key: Ints, spans: Ints) -> bool:
-    """Whether two images have the same key bytes. A table without a key is its whole row: never the same."""
+    """Return whether two images have the same key bytes; False for a table without a key."""
     s1, e1, s2, e2 = spans[0], spans[1], spans[2], spans[3]
     for k in key:
         if e1[k] - s1[k] != e2[k] - s2[k]:
@@ -145,10 +159,10 @@ def _same_key(buf: Bytes, key: Ints, spans: Ints) -> bool:
 def _images(
     buf: Bytes, pos: int, end: int, before: int, after: int, update: bool, columns: Ints, spans: Ints
 ) -> tuple[int, int, int]:
-    """Measure the image at `pos`, and the one after an update into the second half of `spans`.
+    """Measure the image at `pos`, and for an update the image after it (into the second half of `spans`).
 
-    `before`, `after`: the places of their bitmaps, -1 for whole images. Where the second image starts, where the row
-    ends (BAD for one that reaches past its event), and room for its text.
+    `before`, `after`: positions of their bitmaps, -1 for images with all columns. Return the position of the second
+    image, the position behind the row (BAD if the row ends behind its event), and the bytes that its text can need.
     """
     pos, need = _measure(buf, pos, end, before, columns, spans[0], spans[1])
     second = pos
@@ -163,7 +177,7 @@ def _images(
 
 @part
 def _put_head(head: Bytes, seqno: np.int64, micros: np.int64) -> tuple[int, int]:
-    """`,<seqno>,` and `,<committed>,` of a transaction: where each ends."""
+    """Write `,<seqno>,` and `,<committed>,` of a transaction to `head`; return where each ends."""
     head[0] = _COMMA
     middle = put_unsigned(head, 1, np.uint64(seqno))
     head[middle] = _COMMA
@@ -177,28 +191,28 @@ def _put_head(head: Bytes, seqno: np.int64, micros: np.int64) -> tuple[int, int]
 
 @part
 def _put_words(out: Bytes, at: int, head: Bytes, start: int, end: int) -> int:
-    """head[start:end] in words; up to seven bytes more are written behind it, and overwritten by what follows."""
+    """Copy head[start:end] in words of 8 bytes. The next field overwrites the up to 7 bytes written behind it."""
     for i in range(start, end, 8):
         store64(out, at + i - start, load64(head, i))
     return at + end - start
 
 
 @part
-def _put_left_out(out: Bytes, at: int, ends: Ints, follows: bool) -> int:
-    """Hex of the bitmap of columns that are left out, the first column in the lowest bit; nothing for a whole image.
+def _put_absent(out: Bytes, at: int, ends: Ints, follows: bool) -> int:
+    """Write the bitmap of the absent columns as hex; nothing for an image with all columns.
 
-    The bit after the last column's says that the row is that of the record before it (`follows`), and so are its values
-    of these columns.
+    The first column has the lowest bit. The bit after the last column (`follows`) says that the staged record before
+    belongs to the same update: it has the values of the absent columns.
     """
     whole = True
     for i in range(len(ends)):
-        whole = whole and ends[i] != _LEFT_OUT
+        whole = whole and ends[i] != _ABSENT
     if whole:
         return at
     for first in range(0, len(ends) + follows, 8):
         byte = np.uint8(0)
         for i in range(first, min(first + 8, len(ends))):
-            if ends[i] == _LEFT_OUT:
+            if ends[i] == _ABSENT:
                 byte |= np.uint8(1) << np.uint8(i - first)
         if follows and len(ends) - first < 8:
             byte |= np.uint8(1) << np.uint8(len(ends) - first)
@@ -227,13 +241,13 @@ def _put_row(
     limit: int,
     state: Ints,
 ) -> int:
-    """One staged line; BAD with the column noted, or NO_ROOM for JSON that would pass `limit`."""
+    """Write one staged line. Return BAD and set state[COLUMN] for an invalid value, NO_ROOM for JSON beyond `limit`."""
     out[at] = letter
     at += 1
     at = _put_words(out, at, head, 0, middle)
     at = put_unsigned(out, at, np.uint64(row_offset))
     at = _put_words(out, at, head, middle, tail)
-    at = _put_left_out(out, at, ends, follows)
+    at = _put_absent(out, at, ends, follows)
     for i in range(len(columns)):
         out[at] = _COMMA
         at += 1
@@ -253,9 +267,9 @@ def _put_row(
 
 @part
 def _rows_start(buf: Bytes, pos: int, end: int, kind: np.uint8, count: int) -> tuple[int, int, int]:
-    """Where the first row image of an event starts, or BAD for a damaged event.
+    """Return the position of the first row image of an event, or BAD for a damaged event.
 
-    And the places of the bitmaps of the columns in the images before and after; -1 when no column is left out.
+    Also return the positions of the column bitmaps of the images before and after; -1, -1 if no column is absent.
     """
     pos += 19 + 8
     if kind >= 30:
@@ -285,12 +299,27 @@ def stage_rows(
     columns: Ints, key: Ints, label_ends: Ints, labels: Bytes, tables: Codes,
     spans: Ints, stack: Ints, head: Bytes, out: Bytes, state: Ints,
 ) -> int:  # fmt: skip
-    """Append the staged lines of row events to `out`, from state[EVENT] and state[AT] on; a status.
+    """Append the staged lines of row events to `out`, from state[EVENT] and state[AT] on; return a status.
 
-    buf[0] is byte `base` of the file. `rows`: the events, fields walk.R_*. Of each transaction: its seqno, the offset
-    where it begins, and its commit time in microseconds. `spans` (4, columns), `stack` (jsonb.STACK) and `head` (HEAD
-    bytes) are scratch.
-    After NO_ROOM the caller empties `out` (or enlarges it, when it was empty) and calls again.
+    After NO_ROOM the caller empties `out`, or enlarges it if it was empty, and calls again.
+
+    Args:
+        buf: the block of the log.
+        base: offset in the file of buf[0].
+        rows: the row events, fields walk.R_*.
+        seqnos: seqno of each transaction.
+        begins: file offset of the first byte of each transaction.
+        commits: commit time of each transaction, microseconds since 1970.
+        columns: the table's program; see program.Program, as for `key`, `label_ends`, `labels` and `tables`.
+        key: indexes of the key columns.
+        label_ends: see Program.
+        labels: see Program.
+        tables: see Program.
+        spans: scratch (4, columns).
+        stack: scratch of shape binary_json.STACK.
+        head: scratch of HEAD bytes.
+        out: the output block.
+        state: the kernel's state.
     """
     at = state[OUT]
     while state[EVENT] < len(rows):

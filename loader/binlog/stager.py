@@ -1,4 +1,4 @@
-"""From indexed row events to staged lines, table by table, in blocks."""
+"""Turns indexed row events into staged lines: table by table, in blocks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_SEQNO = 2**63 - 1
 
 @dataclass
 class Counts:
-    """Records written, by operation, and the lowest and the highest seqno of them."""
+    """Number of staged records by operation, and their lowest and highest seqno."""
 
     inserts: int = 0
     updates: int = 0
@@ -40,7 +40,13 @@ class Counts:
 
 @dataclass(frozen=True)
 class Timing:
-    """Of each transaction of an index: seqno, first byte, commit time in microseconds."""
+    """Three values per transaction of an index, as int64 arrays.
+
+    Attributes:
+        seqnos: its seqno.
+        begins: file offset of its first byte.
+        commits: its commit time, microseconds since 1970.
+    """
 
     seqnos: Ints
     begins: Ints
@@ -52,10 +58,18 @@ Write = Callable[[TableSchema, memoryview], object]
 
 @dataclass
 class Stager:
-    """Writes the lines of row events. `write` gets each full block of a table's lines.
+    """Stages row events of one log file.
 
-    `shift` is the generation's; `every_update` writes each update as delete and insert. `left_out` counts the row
-    events that could not be staged, of tables that the registry isolates.
+    Attributes:
+        registry: the tables and their programs.
+        file: name of the log file in errors.
+        lognum: number of the log file.
+        checksum: bytes of checksum at the end of each event, 4 or 0.
+        shift: the generation's offset of log numbers.
+        every_update: write each update as a delete and an insert.
+        write: gets each full block of a table's lines.
+        counts: the staged records of each table.
+        left_out: number of row events that could not be staged, of tables that the registry isolates.
     """
 
     registry: TableRegistry
@@ -74,7 +88,7 @@ class Stager:
         self._head = np.empty(k.HEAD, np.uint8)
 
     def timing(self, transactions: Ints) -> Timing:
-        """Seqno (of the end), begin and commit time of each transaction of an index."""
+        """Return the seqno, start and commit time of each transaction (fields walk.T_*). A seqno is that of the end."""
         unit = (self.lognum + self.shift) * 10**12
         return Timing(
             transactions[:, w.T_END] + unit,
@@ -83,24 +97,28 @@ class Stager:
         )
 
     def stage(self, block: NDArray[np.uint8], base: int, rows: Ints, timing: Timing) -> None:
-        """Write the row events `rows` (fields walk.R_*), whose bytes are in `block`, which starts at their byte `base`.
+        """Stage row events. Lines of one table and schema are written in log order.
 
-        Those of tables without names have their programs by `TableRegistry.assign_programs` before.
-        Lines of one table and schema come out in log order.
+        Args:
+            block: bytes of the log that hold the row events.
+            base: offset of block[0].
+            rows: the row events, fields walk.R_*. `TableRegistry.assign_programs` must have given programs to those of
+                tables without column names.
+            timing: of their transactions.
 
         Raises:
-            BinlogFormatError, UnsupportedError, DataError: by table, column and position.
+            BinlogFormatError, UnsupportedError, DataError: with table, column and position.
         """
         captured = rows[:, w.R_TABLE] >= 0
         rows = rows if captured.all() else rows[captured]
         if not len(rows):
             return
-        # Two table maps can stage alike (they differ in nullability, say): their rows keep their common order.
-        alike = self.registry.schema_numbers[rows[:, w.R_TABLE]]
-        if alike.min() != alike.max():
-            order = np.argsort(alike, kind="stable")
-            rows, alike = rows[order], alike[order]
-        for run in _split(rows, alike, rows[:, w.R_TABLE], is_partial(rows)):
+        # Two table maps of one table can have equal schemas (only nullability differs): their rows keep the log order.
+        numbers = self.registry.schema_numbers[rows[:, w.R_TABLE]]
+        if numbers.min() != numbers.max():
+            order = np.argsort(numbers, kind="stable")
+            rows, numbers = rows[order], numbers[order]
+        for run in _split(rows, numbers, rows[:, w.R_TABLE], is_partial(rows)):
             program = self.registry.programs[int(run[0, w.R_TABLE])]
             if is_partial(run[:1])[0]:
                 for event in np.split(run, len(run)):
@@ -118,7 +136,7 @@ class Stager:
             self.left_out += self._run(whole, 0, updates, program, timing) > 0
 
     def _run(self, block: NDArray[np.uint8], base: int, rows: Ints, program: Program, timing: Timing) -> int:
-        """Write row events of one table; how many of them were left out."""
+        """Stage row events of one table; return how many could not be staged."""
         left_out = 0
         state = np.zeros(k.STATE, np.int64)
         state[[k.EVERY_UPDATE, k.LOWEST]] = self.every_update, _NO_SEQNO
@@ -169,11 +187,11 @@ class Stager:
 
     def _grow(self) -> None:
         if len(self._out) >= _OUT_MOST:
-            raise DataError("a row needs more than 4 GiB as text", file=self.file)
+            raise DataError("a row is larger than 4 GiB as staged text", file=self.file)
         self._out = np.empty(2 * len(self._out), np.uint8)
 
     def _note_unstaged(self, error: DataError, event: Ints, program: Program, timing: Timing) -> None:
-        """Leave a row event out of its table; a damaged one stops the log."""
+        """Note that a row event is not staged. A damaged event is an error of the whole log."""
         if isinstance(error, BinlogFormatError):
             raise error
         seqno = int(timing.seqnos[event[w.R_TRANSACTION]])
@@ -191,14 +209,14 @@ class Stager:
             return UnsupportedError(
                 "a row image leaves out columns that identify its row",
                 why="the table has no primary key, or the row image is damaged",
-                hint="SET GLOBAL binlog_row_image=FULL, and in no session another",
+                hint="SET GLOBAL binlog_row_image=FULL, and use no other value in any session",
                 **place,
             )
         if status == k.BAD_VALUE:
             column = program.schema.columns[int(state[k.COLUMN])]
             return DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
-                hint="look at the row with mysqlbinlog -vv, and mend it at the source"
+                hint="look at the row with mysqlbinlog -vv, and fix it at the source"
                 + (HEX_HINT if column.charset else ""),
                 **place,
                 column=column.name,
@@ -211,7 +229,7 @@ class Stager:
 
 
 def _split(rows: Ints, *keys: NDArray[Any]) -> list[Ints]:
-    """Runs of rows of which each key is the same."""
+    """Split rows into runs in which every key is constant."""
     changed = np.zeros(len(rows) - 1, np.bool_)
     for key in keys:
         changed |= key[1:] != key[:-1]

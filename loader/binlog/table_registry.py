@@ -1,4 +1,4 @@
-"""The table maps met so far, as the arrays that the walk looks them up in, and the program of each."""
+"""Registers table maps: the arrays in which the walk looks them up, and the program of each."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from loader.model.table import SchemaVersion, TableName, TableSchema
 
 Ints = NDArray[np.int64]
 
-_ROOM = 256  # table maps, at first
+_ROOM = 256  # table maps that the arrays hold at first
 _Number = TypeVar("_Number", bound=np.generic)
-_OPEN = 1 << 32  # from here on the numbers of table maps whose programs depend on the transaction
+_OPEN = 1 << 32  # the first number of table maps whose program depends on the transaction
 
 
 def _no_versions(_: TableName) -> Sequence[SchemaVersion]:
@@ -29,10 +29,14 @@ def _no_versions(_: TableName) -> Sequence[SchemaVersion]:
 
 @dataclass(frozen=True)
 class _OpenMap:
-    """A table map whose columns depend on the transaction, as those without names do.
+    """A table map whose program depends on the transaction, such as one without column names.
 
-    It has one program for each schema that its table has, as far as rows have asked for it. Or it tells of a table that
-    cannot be staged (`follows` is False): its only version has an error.
+    Attributes:
+        table: the table map.
+        versions: the schemas of its table, ordered by seqno.
+        programs: number of the program by index of the version, compiled when the first row needs it.
+        errors: why a version has no program.
+        follows: False for a table that cannot be staged at all: its only version has an error.
     """
 
     table: TableMap
@@ -42,12 +46,12 @@ class _OpenMap:
     follows: bool = True
 
     def numbers(self, seqnos: Ints) -> Ints:
-        """Which version each of the transactions has; -1 for those before the first."""
+        """Return the index of the version of each transaction; -1 before the first version."""
         since = np.array([version.since for version in self.versions], np.int64)
         return np.searchsorted(since, seqnos, "right") - 1
 
     def unread(self, number: int, seqno: int, event: int) -> UnstagedRow:
-        """Why a row event with this version cannot be staged."""
+        """Return why a row event of version `number` cannot be staged."""
         version, error = self.versions[max(number, 0)], self.errors[number]
         return UnstagedRow(
             seqno, event, "" if version.schema else version.at, error, "" if self.follows else error.hint
@@ -56,11 +60,15 @@ class _OpenMap:
 
 @dataclass(frozen=True, order=True)
 class UnstagedRow:
-    """The first row event of a table that cannot be staged: its transaction's seqno, its place, and why.
+    """The first row event of a table that cannot be staged.
 
     Attributes:
-        at: the position from which on the table's columns are not known; empty where they are, and do not fit the log.
-        hint: what to do before the table is loaded again; empty where a schema that somebody gives can help.
+        seqno: of its transaction.
+        event: its offset in the file.
+        at: the position from which on the table's columns are not known; empty if they are known but do not fit the
+            log.
+        error: why it cannot be staged.
+        hint: what to do before the table is loaded again; empty if `loader schema set` can help.
     """
 
     seqno: int
@@ -133,11 +141,11 @@ class TableRegistry:
         self.map_bytes = np.zeros(64 * _ROOM, np.uint8)
 
     def add(self, body: bytes) -> None:
-        """Register the body of a TABLE_MAP event, from its table id on.
+        """Register a table map by the body of its TABLE_MAP event, from the table id on, without checksum.
 
         Raises:
-            BinlogFormatError, DataError, UnsupportedError: see read_table_map and TableMap.schema; only for captured
-            tables where the schema is concerned, and not if they are isolated.
+            BinlogFormatError: see `read_table_map`.
+            DataError, UnsupportedError: see `TableMap.schema`; only for captured tables that are not isolated.
         """
         table = read_table_map(body)
         number = MARKER if table.name in self._markers else UNCAPTURED
@@ -153,7 +161,7 @@ class TableRegistry:
         self._note(body[6:], number)
 
     def table_names(self, numbers: Iterable[int]) -> set[TableName]:
-        """The captured tables that row events have these numbers of (field walk.R_TABLE)."""
+        """Return the captured tables with these numbers (values of field walk.R_TABLE)."""
         return {
             self._open[number - _OPEN].table.name if number >= _OPEN else self.programs[number].schema.name
             for number in numbers
@@ -161,15 +169,17 @@ class TableRegistry:
         }
 
     def assign_programs(self, rows: Ints, seqnos: Ints) -> Ints:
-        """Captured row events (fields walk.R_*), each with the program that its table has in its transaction.
+        """Return the row events with the program that their table has in their transaction.
+
+        Row events whose table has no known schema there, or a schema that does not fit the log, get walk.UNSTAGED.
+        Row events of tables with one schema stay as they are.
 
         Args:
-            rows: of the walk; those of tables with names are left as they are. Those of tables whose schema is not
-                known there, or is not that of the log, get walk.UNSTAGED.
-            seqnos: of each transaction.
+            rows: captured row events of the walk, fields walk.R_*.
+            seqnos: seqno of each transaction.
 
         Raises:
-            BinlogFormatError: a damaged table map.
+            BinlogFormatError: a table map is damaged.
         """
         tables = rows[:, R_TABLE]
         if not self._open or tables.max(initial=0) < _OPEN:
@@ -193,7 +203,7 @@ class TableRegistry:
         """Note that a row event of a table is not staged.
 
         Raises:
-            DataError: the reason, where tables are not isolated.
+            DataError: the reason, unless tables are isolated.
         """
         if not self._isolates:
             raise unread.error
@@ -203,7 +213,7 @@ class TableRegistry:
         self.unstaged[name] = min(unread, self.unstaged.get(name, unread))
 
     def _versioned(self, found: _OpenMap, number: int) -> int:
-        """The program of a version of a table map without names; UNSTAGED where its errors say why there is none."""
+        """Return the program of a version of a table map; UNSTAGED if `errors` says why it has none."""
         if number not in found.programs:
             try:
                 found.programs[number] = self._program(found.table, self._schema_of(found, number))
@@ -214,7 +224,7 @@ class TableRegistry:
         return found.programs[number]
 
     def _known_program(self, table: TableMap) -> int:
-        """The program of a table map whose schema does not depend on the transaction."""
+        """Return the number of the program of a table map whose schema does not depend on the transaction."""
         try:
             return self._program(table, self._known(table.name))
         except (BinlogFormatError, NamelessTable):
@@ -234,7 +244,7 @@ class TableRegistry:
             return self._known(found.table.name)
         raise UnsupportedError(
             "the columns of a table are not known at a position of the log",
-            why=version.why if number >= 0 else "no statement made it before",
+            why=version.why if number >= 0 else "no statement before this position created it",
             table=found.table.name,
         )
 
@@ -248,7 +258,7 @@ class TableRegistry:
         return number
 
     def _note(self, body: bytes, number: int) -> None:
-        """Put the bytes of a table map into the arrays, which have room for it."""
+        """Put the bytes of a table map into the arrays."""
         index, start = self._count, int(self.spans[self._count])
         if start + len(body) > len(self.map_bytes):
             self.map_bytes = _longer(self.map_bytes, start + len(body))
@@ -277,6 +287,6 @@ class TableRegistry:
 
 
 def _longer(array: NDArray[_Number], least: int) -> NDArray[_Number]:
-    """The array with at least twice its length, zeros at its end."""
+    """Return the array with zeros appended: twice as long, and at least `least` long."""
     more = max(least - len(array), len(array))
     return np.concatenate([array, np.zeros(more, array.dtype)])

@@ -1,4 +1,4 @@
-"""Where transactions begin and end: what a QUERY event does to its transaction, and the commit time of a GTID event."""
+"""Transaction boundaries: what a QUERY event does to its transaction, and the commit time of a GTID event."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from loader.binlog.native.compiler import part
 from loader.binlog.values.digits import little
 
 STATEMENT, BEGINS, COMMITS, ROLLS_BACK, ENDS_WORK, DECIDES, STRANGE, CUT = range(8)
-"""What a QUERY event is: not of the transaction's control; BEGIN or XA START; COMMIT; ROLLBACK; XA END; XA COMMIT or
-XA ROLLBACK; another XA statement; damaged."""
+"""What a QUERY event is: any other statement; BEGIN or XA START; COMMIT; ROLLBACK; XA END; XA COMMIT or XA ROLLBACK;
+another XA statement; a damaged event."""
 
 _U0 = np.uint64(0)
 _BEGIN, _COMMIT, _ROLLBACK, _XA, _XA_START, _XA_END, _XA_COMMIT, _XA_ROLLBACK = (
@@ -22,7 +22,7 @@ _BEGIN, _COMMIT, _ROLLBACK, _XA, _XA_START, _XA_END, _XA_COMMIT, _XA_ROLLBACK = 
 
 @part
 def same(buf: Bytes, start: int, end: int, word: Bytes) -> bool:
-    """Whether buf[start:end] is the word."""
+    """Return whether buf[start:end] is the word."""
     if end - start != len(word):
         return False
     for i in range(len(word)):
@@ -32,38 +32,38 @@ def same(buf: Bytes, start: int, end: int, word: Bytes) -> bool:
 
 
 @part
-def starts(buf: Bytes, start: int, end: int, word: Bytes) -> bool:
-    """Whether buf[start:end] starts with the word."""
+def starts_with(buf: Bytes, start: int, end: int, word: Bytes) -> bool:
+    """Return whether buf[start:end] starts with the word."""
     return start + len(word) <= end and same(buf, start, start + len(word), word)
 
 
 @part
 def control_of(buf: Bytes, start: int, end: int) -> int:
-    """What a QUERY event does to its transaction. Servers spell XA statements in one way, whatever the client did."""
+    """Return what a QUERY event does to its transaction. Servers log XA statements in one spelling."""
     body = start + HEADER
     if body + 13 > end:
         return CUT
     text = body + 13 + np.int64(buf[body + 8]) + np.int64(little(buf, body + 11, 2)) + 1
     if text > end:
         return CUT
-    if same(buf, text, end, _BEGIN) or starts(buf, text, end, _XA_START):
+    if same(buf, text, end, _BEGIN) or starts_with(buf, text, end, _XA_START):
         return BEGINS
     if same(buf, text, end, _COMMIT):
         return COMMITS
     if same(buf, text, end, _ROLLBACK):
         return ROLLS_BACK
-    if not starts(buf, text, end, _XA):
+    if not starts_with(buf, text, end, _XA):
         return STATEMENT
-    if starts(buf, text, end, _XA_END):
+    if starts_with(buf, text, end, _XA_END):
         return ENDS_WORK
-    if starts(buf, text, end, _XA_COMMIT) or starts(buf, text, end, _XA_ROLLBACK):
+    if starts_with(buf, text, end, _XA_COMMIT) or starts_with(buf, text, end, _XA_ROLLBACK):
         return DECIDES
     return STRANGE
 
 
 @part
 def commit_time(buf: Bytes, start: int, end: int) -> np.int64:
-    """Microseconds of this server's commit from a GTID event, 0 where the server does not log them (before 8.0.1)."""
+    """Return this server's commit time from a GTID event, in microseconds; 0 before MySQL 8.0.1, which has none."""
     at = start + HEADER + 42
     if at + 7 > end:
         return np.int64(0)
@@ -72,7 +72,10 @@ def commit_time(buf: Bytes, start: int, end: int) -> np.int64:
 
 @part
 def varint(buf: Bytes, pos: int, end: int) -> tuple[int, np.uint64]:
-    """A number of the server's serialization: a 1-bit first for each byte that follows. And where it ends, 0 if cut."""
+    """Return the position behind a variable-length integer (0 if truncated), and the integer.
+
+    Format: mysql::serialization. The first byte has a leading 1-bit for each byte that follows.
+    """
     if pos >= end:
         return 0, _U0
     first = buf[pos]
@@ -88,10 +91,10 @@ def varint(buf: Bytes, pos: int, end: int) -> tuple[int, np.uint64]:
 
 @part
 def tagged_commit_time(buf: Bytes, start: int, end: int) -> np.int64:
-    """The same from a GTID_TAGGED event; -1 when it is damaged.
+    """Return this server's commit time from a GTID_TAGGED event, in microseconds; -1 if the event is damaged.
 
-    Format: the server's `Gtid_event` ("FORMAT_DESCRIPTION" of its fields): version, size, last field that must be
-    known, then fields of id and value: 0 flags, 1 UUID (16 numbers), 2 number, 3 tag (length, bytes), 4 last committed,
+    Format: the server's `Gtid_event` ("FORMAT_DESCRIPTION" of its fields): version, size, last field that a reader must
+    know, then fields of id and value: 0 flags, 1 UUID (16 numbers), 2 number, 3 tag (length, bytes), 4 last committed,
     5 sequence number, 6 commit time.
     """
     pos = start + HEADER

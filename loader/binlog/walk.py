@@ -1,8 +1,8 @@
-"""The walk kernel: event headers, checksums and transactions of a block of log, without touching row images.
+"""The walk kernel: event headers, checksums and transactions of a block of the log. It does not read row images.
 
-Header: MySQL internals, "Binary Log Event Header". A transaction runs from its GTID event (or BEGIN, on servers
-without one) to XID, COMMIT or ROLLBACK; a statement outside BEGIN is a transaction of its own. MariaDB's GTID event
-stands for BEGIN unless its flag says that one statement follows.
+Header: MySQL internals, "Binary Log Event Header". A transaction runs from its GTID event to XID, COMMIT or ROLLBACK.
+Without a GTID event it starts with BEGIN. A statement outside BEGIN is a transaction of its own. MariaDB's GTID event
+replaces BEGIN, unless its flag says that a single statement follows.
 """
 
 from __future__ import annotations
@@ -63,10 +63,17 @@ Ints = NDArray[np.int64]
     OUTER,
     NESTED,
 ) = range(12)
-"""What the walk came back with. MORE: the block is used up but for a cut event. NEW_TABLE: the table map at AT is not
-registered. STOPPED: the event at AT is of a type that is refused. XA: it is a statement about an XA transaction that no
-server logs. OUTER: it holds other events, compressed, or the first fragment of one, and need not be whole in the
-block. NESTED: it does, inside another. The rest: damage at AT."""
+"""Statuses of the walk.
+
+MORE: the block is used up, except for a truncated event at its end.
+NEW_TABLE: the table map at AT is not registered.
+STOPPED: the event at AT has a type that is not supported.
+XA: the event at AT is an XA statement that no known server logs.
+OUTER: the event at AT holds compressed events, or is the first fragment of an event. The block may hold only its start.
+NESTED: an event like OUTER is inside another one.
+MANY_MAPS: the arrays of table ids are full.
+All others: the log is damaged at AT.
+"""
 
 (
     AT,
@@ -84,45 +91,69 @@ block. NESTED: it does, inside another. The rest: damage at AT."""
     MARKED,
     VOID,
 ) = range(14)
-"""The walk's state: place in the block; 1 inside a transaction; 1 after its BEGIN; its first byte in the file; its
-commit time in microseconds (0: not known); row events, transactions and statements noted; table ids in use;
-number of the transaction that comes first in the array; by how many bytes the transaction would be longer up to here
-if nothing in it were compressed or in fragments; the server id in the header of its first event; 1 once it has a row
-event of a marker table; 1 if its statement has no effect, see _is_void."""
+"""The walk's state.
+
+AT: offset in the block of the next event.
+OPEN: 1 inside a transaction.
+BEGIN: 1 after its BEGIN.
+START: its first byte in the file.
+COMMITTED: its commit time in microseconds since 1970; 0 if not known.
+ROW_COUNT, TRANSACTIONS, STATEMENTS: entries written.
+MAPS: table ids in use.
+FIRST: number of the transaction in the first entry of the array.
+GROWN: bytes that the transaction up to AT would be longer without compression and fragments.
+SERVER: server id in the header of its first event.
+MARKED: 1 if it has a row event of a marker table.
+VOID: 1 if its statement has no effect, see _is_void.
+"""
 
 STATE = 14
 
 R_OFFSET, R_SIZE, R_KIND, R_TABLE, R_TRANSACTION, R_EVENT, R_LEAD, R_INNER = range(8)
-"""Of a row event: where it is; size without checksum; type; program; transaction; offset in the file; what to add to
-the first to get its place in the file if nothing of the transaction were compressed or in fragments; 1 if the first is
-not its place in the file but in the expanded bytes of the event at R_EVENT."""
+"""Fields of a row event.
+
+R_OFFSET: offset of its first byte: in the file, or (R_INNER) in the expanded bytes of the outer event.
+R_SIZE: bytes without checksum.
+R_KIND: event type.
+R_TABLE: number of its program, or UNCAPTURED, MARKER or UNSTAGED.
+R_TRANSACTION: number of its transaction.
+R_EVENT: offset in the file of the event, or of the outer event that holds it.
+R_LEAD: what to add to R_OFFSET for its offset in the file if nothing in the transaction were compressed or in
+    fragments. Row offsets are measured in this way.
+R_INNER: 1 inside an outer event.
+"""
 
 T_START, T_END, T_COMMITTED, T_OUTCOME, T_SERVER, T_MARKED = range(6)
-"""Of a transaction: its bytes in the file; commit time in microseconds; outcome; server id; 1 if it has a row event of
-a marker table."""
+"""Fields of a transaction: start and end offset in the file; commit time in microseconds; outcome; server id; 1 if it
+has a row event of a marker table."""
 DONE, ROLLED_BACK, PREPARED = range(3)
-"""Outcomes. PREPARED: of an XA transaction, whose rows count from an XA COMMIT further on, if one comes."""
+"""Outcomes. PREPARED: the first phase of an XA transaction ended; a later XA COMMIT or XA ROLLBACK decides."""
 S_OFFSET, S_SIZE, S_TRANSACTION, S_BODY = range(4)
-"""Of a statement that is not transaction control, or an XA_PREPARE event of a transaction that awaits its outcome;
-S_BODY is -1, or the number of its kept bytes if it was compressed."""
+"""Fields of a statement that is not transaction control, or of the XA_PREPARE event of a prepared transaction.
+
+S_OFFSET: offset in the file of its event, or of the outer event that holds it.
+S_SIZE: bytes without checksum.
+S_TRANSACTION: number of its transaction.
+S_BODY: index in LogIndex.bodies if it was compressed; else -1.
+"""
 
 WIDTHS = (8, 6, 4)
 
 UNCAPTURED, MARKER, UNSTAGED = -1, -2, -3
-"""In place of a program: the table is not captured; transactions that touch it are skipped; its columns are
-not known there."""
-FIRST_EVENT = 4  # its place in a file, behind the magic
+"""Values of R_TABLE instead of a program: the table is not captured; the table marks transactions to skip; the row
+event is not staged, since the columns of its table are not known."""
+FIRST_EVENT = 4  # offset of the first event in a file, behind the magic
 _STATEMENT_END = 1
 _XID_BYTES = 8
-_DUMMY_TABLE = 0xFFFFFF  # a row event of no table that only ends a statement
-_MARIADB_FLAGS = 12  # their place in the body of a GTID event of MariaDB
+_DUMMY_TABLE = 0xFFFFFF  # a row event with this table id belongs to no table: it only ends a statement
+_MARIADB_FLAGS = 12  # offset of the flags in the body of a MariaDB GTID event
 _COMMIT_ID, _XA_FLAGS = 0x02, 0xC0
 _START_ALTER, _ROLLBACK_ALTER = 0x02, 0x08
 
 
 @part
 def _start(buf: Bytes, at: int, state: Ints, offset: int, committed: np.int64, begun: int) -> None:
-    """Open the transaction whose first event is at `at`."""
+    """Open the transaction whose first event starts at `at`."""
     state[OPEN] = 1
     state[START] = offset
     state[COMMITTED] = committed
@@ -135,11 +166,12 @@ def _start(buf: Bytes, at: int, state: Ints, offset: int, committed: np.int64, b
 
 @part
 def _is_void(buf: Bytes, body: int, end: int) -> int:
-    """1 for the GTID event of a statement of MariaDB that has no effect, by its own flags; else 0.
+    """Return 1 if the flags of a MariaDB GTID event say that its statement has no effect; else 0.
 
-    With binlog_alter_two_phase the same text is logged where an ALTER TABLE begins, and where it ends: only one that is
-    committed has an effect, from there on. Format: `Gtid_log_event` of log_event.cc: number 8, domain 4, flags 1;
-    commit id 8 if flagged; XID (format 4, lengths 1 and 1, its bytes) if flagged; flags 1 (seen on 10.11 and 11.8).
+    With binlog_alter_two_phase=ON, MariaDB logs the same ALTER TABLE twice: where it begins and where it ends. Only the
+    COMMIT ALTER has an effect, from its position on. Format: `Gtid_log_event` (log_event.cc): number 8, domain 4,
+    flags 1; commit id 8 if flagged; XID (format 4, lengths 1 and 1, its bytes) if flagged; more flags 1. Checked on
+    10.11 and 11.8.
     """
     flags = np.int64(buf[body + _MARIADB_FLAGS])
     at = body + _MARIADB_FLAGS + 1
@@ -154,7 +186,7 @@ def _is_void(buf: Bytes, body: int, end: int) -> int:
 
 @part
 def _begin(buf: Bytes, at: int, end: int, offset: int, action: int, state: Ints) -> int:
-    """Open the transaction of a GTID event; a status."""
+    """Open the transaction of a GTID event; return a status."""
     if state[OPEN]:
         return BAD_ORDER
     if action == GTID:
@@ -177,7 +209,7 @@ def _begin(buf: Bytes, at: int, end: int, offset: int, action: int, state: Ints)
 def _find_table(
     buf: Bytes, start: int, end: int, slots: Ints, hashes: NDArray[np.uint32], spans: Ints, known: Bytes
 ) -> int:
-    """Index of a registered table map with these bytes, or -1. The table id (6 bytes) is no part of it."""
+    """Return the index of the registered table map with these bytes; -1 if there is none. Table ids are ignored."""
     body = start + HEADER + 6
     digest = crc32(buf, body, end)
     slot = np.int64(digest) % len(slots)
@@ -192,7 +224,7 @@ def _find_table(
 
 @part
 def _map(buf: Bytes, at: int, program: np.int64, state: Ints, ids: Ints, tables: Ints) -> int:
-    """Note what the table id of a table map stands for; a status."""
+    """Store which program a table id means; return a status."""
     if state[MAPS] == len(ids):
         return MANY_MAPS
     ids[state[MAPS]] = np.int64(little(buf, at + HEADER, 6))
@@ -218,7 +250,7 @@ def _close(state: Ints, transactions: Ints, end: int, seconds: np.int64, outcome
 
 @part
 def _row_event(buf: Bytes, at: int, end: int, offset: int, state: Ints, ids: Ints, tables: Ints, rows: Ints) -> int:
-    """Note a row event under its table map; a status, MORE when all is well."""
+    """Store a row event; return a status, MORE if there is no error."""
     if not state[OPEN] or not state[BEGIN]:
         return NO_TRANSACTION
     if at + HEADER + 8 > end:
@@ -262,7 +294,7 @@ def _note(at: int, end: int, offset: int, state: Ints, statements: Ints) -> None
 def _query(
     buf: Bytes, at: int, end: int, offset: int, after: int, state: Ints, transactions: Ints, statements: Ints
 ) -> int:
-    """Begin, end or note; a status."""
+    """Handle a QUERY event: open or close a transaction, or store a statement; return a status."""
     control = STATEMENT if buf[at + 4] != QUERY else control_of(buf, at, end)
     seconds = np.int64(little(buf, at, 4))
     if control == CUT:
@@ -286,7 +318,7 @@ def _query(
         _start(buf, at, state, offset, np.int64(0), 0)
     if not state[VOID]:
         _note(at, end, offset, state, statements)
-    # MariaDB's GTID event of an XA COMMIT says that more follows.
+    # The GTID event of MariaDB's XA COMMIT has no flag for a single statement, so BEGIN is set here.
     if control == DECIDES or not state[BEGIN]:
         _close(state, transactions, after, seconds, DONE)
     return MORE
@@ -296,7 +328,7 @@ def _query(
 def _prepare(
     buf: Bytes, at: int, end: int, offset: int, after: int, state: Ints, transactions: Ints, statements: Ints
 ) -> int:
-    """End the first phase of an XA transaction, or all of it if its first byte says that there is one phase."""
+    """Close a transaction at its XA_PREPARE event: prepared, or done if the event says one phase; return a status."""
     if not state[OPEN] or not state[BEGIN]:
         return BAD_ORDER
     if at + HEADER + 13 > end:
@@ -317,12 +349,28 @@ def walk(
     rows: Ints, transactions: Ints, statements: Ints, counts: Ints, ids: Ints, tables: Ints,
     slots: Ints, hashes: NDArray[np.uint32], spans: Ints, known: Bytes, programs: Ints,
 ) -> int:  # fmt: skip
-    """Walk buf[state[AT]:size], byte `base` of the file being buf[0]; a status.
+    """Walk buf[state[AT]:size]; return a status.
 
-    Events that start in the file's bytes [count_from, count_to) are counted; others belong to another range.
-    `checksum`: bytes of CRC-32 behind each event, 4 or 0. `rows`, `transactions`, `statements` have room for one entry
-    per 19 bytes. `counts`: events by type, then their bytes. `ids`, `tables`: table ids in use and what they stand for.
-    `slots`, `hashes`, `spans`, `known`, `programs`: the registered table maps, as a hash table of their bytes.
+    Args:
+        buf: the block.
+        size: bytes used in `buf`.
+        base: offset in the file of buf[0].
+        count_from: events that start at or behind this file offset are counted. Others belong to another range.
+        count_to: events that start before this file offset are counted.
+        checksum: bytes of CRC-32 at the end of each event, 4 or 0.
+        classes: what to do with each event type, see constants.CLASSES.
+        state: the walk's state.
+        rows: output, with room for one entry per 19 bytes of the block.
+        transactions: the same.
+        statements: the same.
+        counts: output: events by type, then their bytes.
+        ids: table ids in use.
+        tables: the program of each table id in use.
+        slots: with `hashes`, `spans`, `known` and `programs`, the registered table maps as a hash table of their bytes.
+        hashes: CRC-32 of each table map.
+        spans: where each table map starts in `known`.
+        known: bytes of the table maps.
+        programs: number of the program of each table map.
     """
     while True:
         at = state[AT]
@@ -339,7 +387,7 @@ def walk(
             return MORE
         end = at + length - checksum
         offset = base + at
-        # The file's first event is summed up before its flag is set, and was checked when the format was read.
+        # The server sets a flag in the first event after it computes the checksum. `read_format` has checked it.
         if checksum and offset != FIRST_EVENT and np.uint64(crc32(buf, at, end)) != little(buf, end, 4):
             return BAD_CHECKSUM
         status = MORE

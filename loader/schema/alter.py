@@ -1,4 +1,4 @@
-"""The actions of ALTER TABLE.
+"""Parses the actions of ALTER TABLE, and the columns and keys of CREATE TABLE.
 
 Sources: MySQL manual, "ALTER TABLE Statement", "ALTER TABLE Partition Operations"; MariaDB manual, "ALTER TABLE".
 """
@@ -56,9 +56,16 @@ _ENDS_ORDER = {"ADD", "ALTER", "CHANGE", "DROP", "RENAME", "CONVERT", "ORDER", "
 
 @dataclass
 class AlterReader:
-    """Reads what follows `ALTER TABLE name`; changes of other tables by it are in `others`.
+    """Parses what follows `ALTER TABLE name`.
 
-    `charset`: what it says of columns that get none of their own; empty for nothing.
+    Attributes:
+        cursor: at the first action.
+        database: default database of the statement.
+        sql_mode: bits of the sql_mode it ran with.
+        mariadb: a MariaDB server ran it.
+        table: the table that it names.
+        others: output: what it does to other tables.
+        charset: output: the new default character set of columns; empty if it stays.
     """
 
     cursor: TokenCursor
@@ -70,10 +77,10 @@ class AlterReader:
     charset: str = ""
 
     def read(self) -> tuple[Action, ...]:
-        """All actions, in their order.
+        """Return all actions, in order.
 
         Raises:
-            UnreadableError: one that is not known.
+            UnreadableError: an action is unknown.
         """
         found: list[Action] = []
         cursor = self.cursor
@@ -105,7 +112,7 @@ class AlterReader:
             yield Reload(f"{word} TABLESPACE")
             self._rest()
         elif word in {"TRUNCATE", "EXCHANGE"}:
-            yield from self._traded(word)
+            yield from self._partition_moved(word)
         elif (word, cursor.ahead(1).word) in _PARTITIONS_KEPT:
             self._rest()
         elif word == "ALTER" or word in _WITHOUT_EFFECT:
@@ -128,10 +135,12 @@ class AlterReader:
             yield from self.elements(missing=missing) if cursor.take("(") else self._column(missing)
 
     def elements(self, *, missing: bool = False) -> Iterator[Action]:
-        """The columns and keys of a list whose parenthesis is open; `missing`: those that there are not yet.
+        """Yield the columns and keys of a list whose parenthesis is open.
+
+        `missing`: add only columns that do not exist yet (IF NOT EXISTS).
 
         Raises:
-            UnreadableError: one that is not known.
+            UnreadableError: a definition cannot be parsed.
         """
         while True:
             key = self._key()
@@ -146,7 +155,7 @@ class AlterReader:
         yield from _keyed(definition.name, key)
 
     def _key(self) -> list[Action] | None:
-        """The effect of the key or constraint that comes next; None when none comes."""
+        """Parse a key or constraint and return its effect; None if none comes next."""
         cursor = self.cursor
         start = cursor.at
         named = cursor.take("CONSTRAINT")
@@ -170,7 +179,7 @@ class AlterReader:
         return None
 
     def _skip_element(self) -> None:
-        """Pass over the rest of a key, be it in a list in parentheses or not."""
+        """Skip the rest of a key, inside or outside a list in parentheses."""
         cursor = self.cursor
         while not (cursor.done() or cursor.next.word in {",", ")"} or cursor.sees("PARTITION", "BY")):
             if cursor.sees("("):
@@ -187,7 +196,7 @@ class AlterReader:
             yield Reload("DROP PARTITION")
         elif cursor.sees("SYSTEM", "VERSIONING") or cursor.sees("PERIOD", "FOR"):
             cursor.skip_item()
-            yield Reload("DROP SYSTEM VERSIONING takes the history away")
+            yield Reload("DROP SYSTEM VERSIONING removes the history rows")
         elif cursor.take_any("INDEX", "KEY", "CONSTRAINT"):
             cursor.take("IF", "EXISTS")
             yield DropKey() if cursor.name().upper() == "PRIMARY" else ChangeIndexes()
@@ -238,21 +247,21 @@ class AlterReader:
         elif cursor.take("TABLE"):
             self.others.append(Dropped(cursor.table(self.database)))
             self._rest()
-            yield Reload("CONVERT TABLE brings rows in")
+            yield Reload("CONVERT TABLE adds rows")
         else:
-            yield from self._traded("CONVERT")
+            yield from self._partition_moved("CONVERT")
 
-    def _traded(self, word: str) -> Iterator[Action]:
-        """A partition goes, to another table or to nowhere."""
+    def _partition_moved(self, word: str) -> Iterator[Action]:
+        """Parse an action that moves a partition to another table, or removes its rows."""
         rest = self._rest()
         at = next((i for i, token in enumerate(rest) if token.word == "TABLE"), None)
         if at is not None:
             partner = TokenCursor(rest[at + 1 :], folds=self.cursor.folds).table(self.database)
-            self.others.append(Altered(partner, (Reload(f"{word} PARTITION brings rows in"),)))
+            self.others.append(Altered(partner, (Reload(f"{word} PARTITION adds rows"),)))
         yield Reload(f"{word} PARTITION")
 
     def _order(self) -> None:
-        """The order has commas of its own."""
+        """Skip ORDER BY, whose list has commas too."""
         cursor = self.cursor
         while True:
             cursor.name()
@@ -264,7 +273,7 @@ class AlterReader:
             cursor.take(",")
 
     def _options(self) -> Iterator[Action]:
-        """Options of the table; an engine that keeps no rows, or others, loses those that there are."""
+        """Parse table options. A new engine that is not in _ENGINES may not keep the rows."""
         cursor = self.cursor
         if cursor.next.word not in _OPTIONS and cursor.ahead(1).word != "=":
             raise cursor.unexpected("an action of ALTER TABLE")
@@ -283,7 +292,7 @@ class AlterReader:
 
 
 def _keyed(name: str, key: str) -> list[Action]:
-    """What it means that a column is declared to be a key."""
+    """Return the actions of a column definition with PRIMARY KEY or UNIQUE."""
     if key == PRIMARY:
         return [SetKey((name,))]
     return [ChangeIndexes()] if key == UNIQUE else []

@@ -1,7 +1,7 @@
-"""One ALTER TABLE applied to the columns and the key of a table: names, order, and what became of each column.
+"""Applies one ALTER TABLE to the columns and the key of a table: their names, their order, and the origin of each.
 
-The server resolves the names of all actions against the table before the statement, and places against the one after
-it (`mysql_prepare_alter_table`). Names of columns are compared without regard to case.
+The server resolves names in all actions against the table before the statement, and places (AFTER) against the table
+after it (`mysql_prepare_alter_table`). Column names are case-insensitive.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class AlteredColumn:
     """A column of a table after a statement.
 
     Attributes:
-        column: with an empty character set where the statement leaves it to the table.
-        before: its name before the statement; None for one that it adds.
-        action: that added or modified it.
-        widens: its type may have become a longer text, so that all characters of another set fit.
+        column: its character set is empty if it takes that of the table.
+        before: its name before the statement; None if the statement adds it.
+        action: the action that adds or modifies it, if any.
+        widens: CONVERT TO CHARACTER SET applies to it: its type may become a longer text type.
     """
 
     column: Column
@@ -50,9 +50,10 @@ class Key:
     """The key of a table.
 
     Attributes:
-        sure: not set where a unique key may have taken its place, or lost it.
-        primary: it is known to be the primary key, so that no other can take its place while it is there.
-        others: the table may have unique keys beside a primary one.
+        columns: in key order; empty for no key.
+        sure: False if a unique key may have become the key, or may no longer be it.
+        primary: it is the primary key. Then no unique key can replace it.
+        others: the table may have unique keys other than this key.
     """
 
     columns: tuple[str, ...]
@@ -62,10 +63,10 @@ class Key:
 
 
 def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[AlteredColumn]:
-    """The columns after a statement.
+    """Return the columns after a statement with these actions, in order.
 
     Raises:
-        NotLoggedError: a column is not there, or there already; or it depends on the server whether it is.
+        NotLoggedError: a column does not exist, or exists already, or this depends on the server.
     """
     _refuse_doubtful(actions)
     effective = [action for action in actions if not _without_effect(action, columns)]
@@ -93,7 +94,7 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
 
 
 def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn]) -> Key:
-    """The key after a statement that left these columns."""
+    """Return the key after a statement with these actions; `after`: the columns after it."""
     others = key.others or any(isinstance(action, ChangeIndexes) for action in actions)
     for action in actions:
         if isinstance(action, SetKey):
@@ -112,7 +113,7 @@ def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn
 
 
 def _without_effect(action: Action, columns: Sequence[Column]) -> bool:
-    """Whether its IF EXISTS or IF NOT EXISTS leaves it out."""
+    """Return whether IF EXISTS or IF NOT EXISTS makes an action a no-op."""
     names = {column.name.lower() for column in columns}
     match action:
         case AddColumn(definition, _, True):
@@ -125,14 +126,14 @@ def _without_effect(action: Action, columns: Sequence[Column]) -> bool:
 
 
 def _refuse_doubtful(actions: Sequence[Action]) -> None:
-    """Refuse a column that is to be added if it is not there, by a statement that has another action with its name.
+    """Refuse ADD COLUMN IF NOT EXISTS in a statement with another action on the same column.
 
-    Which of them MariaDB leaves out then is told by no manual.
+    The manual does not say which of the actions MariaDB skips.
     """
     added = {a.definition.name.lower() for a in actions if isinstance(a, AddColumn) and a.if_not_exists}
     names = [name.lower() for action in actions for name in _names(action)]
     if twice := [name for name in sorted(added) if names.count(name) > 1]:
-        raise NotLoggedError(f"several actions are about column {twice[0]}, and one depends on whether it is there")
+        raise NotLoggedError(f"several actions concern column {twice[0]}, and one of them has IF NOT EXISTS")
 
 
 def _names(action: Action) -> set[str]:
@@ -151,14 +152,14 @@ def _names(action: Action) -> set[str]:
 def _require(columns: Sequence[Column], names: Sequence[str]) -> None:
     missing = set(names) - {column.name.lower() for column in columns}
     if missing:
-        raise NotLoggedError(f"the table had no column {min(missing)} there")
+        raise NotLoggedError(f"the table had no column {min(missing)} at this position")
 
 
 def _require_distinct(found: Sequence[AlteredColumn]) -> None:
     names = [one.column.name.lower() for one in found]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise NotLoggedError(f"the table had a column {min(twice)} there")
+        raise NotLoggedError(f"the table already had a column {min(twice)} at this position")
 
 
 def _put(found: list[AlteredColumn], one: AlteredColumn, place: str | None) -> None:
@@ -173,7 +174,7 @@ def _put(found: list[AlteredColumn], one: AlteredColumn, place: str | None) -> N
 
 
 def _converted(found: list[AlteredColumn], actions: Sequence[Action]) -> list[AlteredColumn]:
-    """The columns after CONVERT TO CHARACTER SET; MySQL lets those keep theirs for which the statement has another."""
+    """Return the columns after CONVERT TO CHARACTER SET. In MySQL, a column defined with another one keeps its own."""
     charset = next((action.charset for action in actions if isinstance(action, ConvertCharset)), None)
     if charset is None:
         return found

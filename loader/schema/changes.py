@@ -1,4 +1,4 @@
-"""What a statement of the log does to tables, as a list of changes in their order.
+"""The changes that a DDL statement of the log makes to tables and databases.
 
 Sources: MySQL manual, "ALTER TABLE Statement", "CREATE TABLE Statement"; MariaDB manual, "ALTER TABLE".
 """
@@ -11,20 +11,20 @@ from typing import Literal
 from loader.model.table import TableName
 
 VERSIONED = "a system-versioned table logs its history as rows"
-"""Why such a table of MariaDB is not covered; loading it again does not help."""
+"""Why MariaDB's system-versioned tables are not supported. Loading the table again does not help."""
 
 FIRST = ""
-"""The place of a column before all others; after another column it is that one's name, which is never empty."""
+"""`place` of a column that comes first. For AFTER it is the name of the column before, which is never empty."""
 
 
 @dataclass(frozen=True)
 class Default:
-    """What DEFAULT says.
+    """The value of a DEFAULT clause.
 
     Attributes:
-        kind: a literal that is a `string`, a `number` (with its sign), `hex` or `bits`; `null`; or an `expression`,
-            which is all that must be computed.
-        text: the literal without quotes and escapes; empty for NULL; of an expression its beginning, for a person.
+        kind: `string`, `number` (with its sign), `hex` or `bits` for a literal; `null`; or `expression` for everything
+            that the server computes.
+        text: the literal without quotes and escapes; empty for NULL; the start of an expression, for error texts.
     """
 
     kind: Literal["string", "number", "hex", "bits", "null", "expression"]
@@ -33,15 +33,17 @@ class Default:
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """A column as a statement defines it, its type by the name that the server gives it.
+    """A column as a statement defines it, with the server's name of its type.
 
     Attributes:
         type, unsigned, size, scale, labels: as in `loader.model.table.Column`.
         length: characters of CHAR and VARCHAR, bytes of VARBINARY and BINARY; else 0.
-        charset: as the statement says; empty when it says nothing, so that the table's own counts.
-        rounded: FLOAT(M,D) or DOUBLE(M,D), whose values are rounded.
-        nullable: None when the statement says nothing, which means NULL for all but some TIMESTAMPs.
-        default: None when the statement says nothing.
+        charset: of the statement; empty if it names none: then the table's default applies.
+        rounded: FLOAT(M,D) or DOUBLE(M,D): the server rounds its values.
+        nullable: None if the statement does not say: then it is nullable, except some TIMESTAMPs.
+        default: None if the statement has no DEFAULT.
+        generated: its values are computed from other columns.
+        auto_increment: AUTO_INCREMENT.
     """
 
     name: str
@@ -61,7 +63,7 @@ class ColumnDefinition:
 
 @dataclass(frozen=True)
 class AddColumn:
-    """`place`: FIRST, the name of the column before it, or None for the end."""
+    """ADD COLUMN. `place`: FIRST, the name of the column before it, or None for the end."""
 
     definition: ColumnDefinition
     place: str | None = None
@@ -87,7 +89,7 @@ class RenameColumn:
 
 @dataclass(frozen=True)
 class ModifyColumn:
-    """MODIFY and CHANGE; `place`: as of AddColumn, None where it is."""
+    """MODIFY and CHANGE COLUMN. `place`: see AddColumn; None if the column stays where it is."""
 
     old: str
     definition: ColumnDefinition
@@ -97,31 +99,31 @@ class ModifyColumn:
 
 @dataclass(frozen=True)
 class SetKey:
-    """A primary key is added."""
+    """ADD PRIMARY KEY."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class DropKey:
-    """The primary key is dropped."""
+    """DROP PRIMARY KEY."""
 
 
 @dataclass(frozen=True)
 class ChangeIndexes:
-    """A unique key comes or goes: one of columns without NULL is the key of a table without primary key."""
+    """A unique key is added or dropped. In a table without primary key, a unique key without NULLs is the key."""
 
 
 @dataclass(frozen=True)
 class ConvertCharset:
-    """CONVERT TO CHARACTER SET; an empty name is the schema's default."""
+    """CONVERT TO CHARACTER SET. An empty name means the default of the database."""
 
     charset: str
 
 
 @dataclass(frozen=True)
 class Reload:
-    """Rows vanish or change by it, and the log does not have them."""
+    """An action that removes, adds or changes rows without logging them: the table must be loaded again."""
 
     reason: str
 
@@ -133,14 +135,16 @@ Action = (
 
 @dataclass(frozen=True)
 class Created:
-    """A table is made.
+    """A table is created.
 
     Attributes:
-        like: the table whose definition it takes.
-        replaces: a table of that name is dropped before.
-        defines: its columns and keys, as if they were added to a table without any; None where the statement does not
-            tell them all, or they could not be read.
-        charset: of its columns that have none of their own; empty for that of the database.
+        table: its name.
+        if_not_exists: nothing happens if the table exists.
+        like: the table whose definition it copies.
+        replaces: an existing table of that name is dropped first.
+        defines: its columns and keys, as actions on an empty table; None if the statement does not have them all, or
+            they cannot be parsed.
+        charset: default of its columns; empty for that of the database.
     """
 
     table: TableName
@@ -153,7 +157,7 @@ class Created:
 
 @dataclass(frozen=True)
 class Dropped:
-    """A table is dropped, if it is there."""
+    """A table is dropped, if it exists."""
 
     table: TableName
 
@@ -167,12 +171,13 @@ class SchemaDropped:
 
 @dataclass(frozen=True)
 class SchemaDefined:
-    """A database is made or altered.
+    """A database is created or altered.
 
     Attributes:
-        charset: of tables that are made in it; empty where the statement does not say.
-        made: it is made, with the server's own where the statement does not say.
-        if_not_exists: nothing happens where it is there.
+        schema: its name.
+        charset: default of tables created in it; empty if the statement does not say.
+        made: it is created; its default is then the server's if the statement does not say.
+        if_not_exists: nothing happens if it exists.
     """
 
     schema: str
@@ -183,14 +188,14 @@ class SchemaDefined:
 
 @dataclass(frozen=True)
 class Truncated:
-    """A table loses its rows."""
+    """A table loses all rows (TRUNCATE)."""
 
     table: TableName
 
 
 @dataclass(frozen=True)
 class Renamed:
-    """A table takes another name."""
+    """A table is renamed."""
 
     old: TableName
     new: TableName
@@ -198,9 +203,12 @@ class Renamed:
 
 @dataclass(frozen=True)
 class Altered:
-    """A table's definition changes, by all actions at once; none of them: in nothing that matters to its rows.
+    """A table is altered.
 
-    `charset`: of columns that get none of their own from now on; empty where it stays.
+    Attributes:
+        table: its name.
+        actions: they take effect together; empty if nothing changes that matters to rows.
+        charset: the new default character set of columns; empty if it stays.
     """
 
     table: TableName
@@ -210,14 +218,14 @@ class Altered:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """The statement could not be read; None: so that any table can be meant."""
+    """A statement cannot be parsed. `table`: the table that it changes; None if it may be any table."""
 
     table: TableName | None
     why: str
 
 
 def recovery_hint(table: TableName, why: str) -> str:
-    """What to do about a table that cannot go on for that reason."""
+    """Return the hint for a table that cannot be merged further for the reason `why`."""
     reload = table.load_again
     if why != VERSIONED:
         return reload

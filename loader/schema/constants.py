@@ -1,6 +1,6 @@
-"""The value that an added column has in the rows that there are, as a record of the column would be staged.
+"""The value that a new column gets in existing rows, in the form of staged text (unescaped).
 
-Sources: MySQL manual, "Data Type Default Values"; MariaDB manual, "DEFAULT"; tried on both servers.
+Sources: MySQL manual, "Data Type Default Values"; MariaDB manual, "DEFAULT"; checked on both servers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from loader.schema.lexer import UNKNOWN
 
 
 class NotLoggedError(Exception):
-    """The log does not tell a value; its text says why. It never leaves this package."""
+    """The log does not have the effect of a statement. The text says why. It never leaves this package."""
 
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
@@ -33,14 +33,18 @@ _FORMS = {
 _ADDRESSES = {"uuid": "00000000-0000-0000-0000-000000000000", "inet4": "0.0.0.0", "inet6": "::"}  # noqa: S104
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _WHOLE = re.compile(r"-?\d{1,30}")
-_PLAIN = (1e-4, 1e15)  # between these a float is written without an exponent
+_PLAIN = (1e-4, 1e15)  # floats in this range are written without an exponent
 
 
 def existing_row_value(column: ColumnDefinition, *, strict: bool) -> str | None:
-    """The value of the added column in every row that there is; None for NULL.
+    """Return the value of an added column in every existing row; None for NULL.
+
+    Args:
+        column: the added column.
+        strict: the statement ran in strict sql_mode.
 
     Raises:
-        NotLoggedError: the server computed it.
+        NotLoggedError: the server computed the value.
     """
     if column.generated:
         raise NotLoggedError("its values are generated")
@@ -52,15 +56,15 @@ def existing_row_value(column: ColumnDefinition, *, strict: bool) -> str | None:
     if default.kind == "expression":
         raise NotLoggedError(f"the server computed DEFAULT {default.text}")
     if not strict and column.type in GROWING_TEXTS:
-        raise NotLoggedError("outside strict mode MySQL drops the default of a text")
+        raise NotLoggedError("outside strict mode MySQL ignores the default of a TEXT column")
     reader = _READERS.get(column.type)
     if reader is None or (text := reader(column, default)) is None:
-        raise NotLoggedError(f"DEFAULT {default.text!r} of type {column.type} is not covered")
+        raise NotLoggedError(f"DEFAULT {default.text!r} of type {column.type} is not supported")
     return text
 
 
 def _without(column: ColumnDefinition) -> str | None:
-    """The value where no default is given."""
+    """Return the value of a column without DEFAULT, or with DEFAULT NULL."""
     if column.nullable is False and column.default is None:
         return _implicit(column)
     if column.type == "timestamp" and column.nullable is None and column.default is None:
@@ -84,11 +88,11 @@ def _implicit(column: ColumnDefinition) -> str:
         return "00" * column.size if kind == "binary" else ""
     if kind in {*_BITS, "float", "double", "bit", "year"}:
         return "0000" if kind == "year" else "0"
-    raise NotLoggedError(f"what type {kind} holds where no default is given is not covered")
+    raise NotLoggedError(f"the implicit default of type {kind} is not known")
 
 
 def _fraction(text: str, digits: int) -> str:
-    """The time with so many digits of fraction, of which it has no more."""
+    """Return the time with its fraction padded to `digits` digits."""
     whole, _, fraction = text.partition(".")
     return f"{whole}.{fraction:0<{digits}}" if digits else whole
 
@@ -182,12 +186,12 @@ def _set(column: ColumnDefinition, default: Default) -> str | None:
     text = ""
     for label in column.labels:
         if label in members:
-            text += ("," if text else "") + label  # as Field_set::val_str does, which matters to an empty label
+            text += ("," if text else "") + label  # like Field_set::val_str: an empty label gets no comma
     return text
 
 
 def _temporal(column: ColumnDefinition, default: Default) -> str | None:
-    """As it is written, if that is how the server shows it; of a TIMESTAMP only zero, which no time zone moves."""
+    """Return the literal if the server shows it in the same form; for TIMESTAMP only zero, which has no time zone."""
     kind, text = column.type, default.text
     zero = _ZEROS[kind]
     if (default.kind, text) == ("number", "0"):
@@ -214,7 +218,9 @@ def _address(column: ColumnDefinition, default: Default) -> str | None:
 _READERS: dict[str, Callable[[ColumnDefinition, Default], str | None]] = {
     **dict.fromkeys(_BITS, _integer),
     **dict.fromkeys(TEXTS, _text),
-    **dict.fromkeys(("binary", "varbinary"), _binary),  # MariaDB's of a BLOB depends on the table's character set
+    **dict.fromkeys(
+        ("binary", "varbinary"), _binary
+    ),  # MariaDB converts the default of a BLOB through the table's charset
     **dict.fromkeys(_ZEROS, _temporal),
     **dict.fromkeys(_ADDRESSES, _address),
     **dict.fromkeys(("float", "double"), _float),

@@ -1,4 +1,4 @@
-"""A place in the tokens of a statement, from which its parts are read."""
+"""A cursor over the tokens of a statement."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ _END = Token("end", "")
 
 
 class TokenCursor:
-    """Reads tokens in their order; `at` is the next one. Whatever is not there is an UnreadableError.
+    """Reads tokens in order. Methods raise UnreadableError if other tokens come next than they need.
 
-    `folds`: names of tables and schemas are read in lower case, as a server stores them that does not tell them apart.
+    Attributes:
+        tokens: all tokens of the statement.
+        folds: table and database names are read in lower case (lower_case_table_names of the server).
+        at: index of the next token.
     """
 
     def __init__(self, tokens: list[Token], *, folds: bool = False) -> None:
@@ -21,36 +24,36 @@ class TokenCursor:
 
     @property
     def next(self) -> Token:
-        """The next token; of kind `end` behind the last."""
+        """Return the next token; a token of kind `end` behind the last one."""
         return self.ahead(0)
 
     def ahead(self, count: int) -> Token:
-        """The token so many behind the next."""
+        """Return the token `count` places behind the next one."""
         return self.tokens[self.at + count] if self.at + count < len(self.tokens) else _END
 
     def sees(self, *words: str) -> bool:
-        """Whether these words or symbols come next."""
+        """Return whether these words or symbols come next."""
         return all(self.ahead(i).word == word for i, word in enumerate(words))
 
     def take(self, *words: str) -> bool:
-        """Pass over these words or symbols if they come next."""
+        """Skip these words or symbols if they come next; return whether they did."""
         found = self.sees(*words)
         self.at += len(words) if found else 0
         return found
 
     def take_any(self, *words: str) -> str:
-        """Pass over one of these words, if it comes next, and say which; else empty."""
+        """Skip one of these words if it comes next; return the word, or an empty text."""
         found = self.next.word if self.next.word in words else ""
         self.at += bool(found)
         return found
 
     def need(self, *words: str) -> None:
-        """Pass over these words, which must come next."""
+        """Skip these words, which must come next."""
         if not self.take(*words):
             raise self.unexpected(" ".join(words))
 
     def pop(self, *kinds: str) -> str:
-        """The text of the next token, which must be of one of these kinds."""
+        """Read the next token, which must be of one of these kinds; return its text."""
         token = self.next
         if token.kind not in kinds:
             raise self.unexpected(" or ".join(kinds))
@@ -58,27 +61,27 @@ class TokenCursor:
         return token.text
 
     def name(self) -> str:
-        """A name, bare or quoted."""
+        """Read a name, bare or quoted."""
         found = self.pop("word", "name")
         if UNKNOWN in found:
-            raise UnreadableError("the character set of a name is not known")
+            raise UnreadableError("a name is not valid in the client's character set")
         return found
 
     def table(self, database: str) -> TableName:
-        """A table's name, with its schema or without; MariaDB also takes `.table`."""
+        """Read a table name, with or without its database. MariaDB also accepts `.table`."""
         self.take(".")
         first = self.schema()
         return TableName(first, self.schema()) if self.take(".") else TableName(self._folded(database), first)
 
     def schema(self) -> str:
-        """A name of a schema, or of a table without its schema."""
+        """Read the name of a database, or of a table without its database."""
         return self._folded(self.name())
 
     def _folded(self, name: str) -> str:
         return name.lower() if self.folds else name
 
     def names(self) -> tuple[str, ...]:
-        """The names in a parenthesised list of key parts such as `(a, b(10) DESC)`."""
+        """Read the column names in a list of key parts such as `(a, b(10) DESC)`."""
         self.need("(")
         found = []
         while True:
@@ -92,7 +95,7 @@ class TokenCursor:
         return tuple(found)
 
     def group(self) -> list[Token]:
-        """The tokens inside the parentheses that come next, which are passed over."""
+        """Skip the parentheses that come next; return the tokens inside them."""
         self.need("(")
         start, depth = self.at, 1
         while depth:
@@ -103,7 +106,7 @@ class TokenCursor:
         return self.tokens[start : self.at - 1]
 
     def skip_item(self) -> list[Token]:
-        """The tokens up to the next comma outside parentheses or the end, which are passed over."""
+        """Skip to the next comma outside parentheses, or to the end; return the skipped tokens."""
         start = self.at
         while self.next is not _END and not self.sees(",") and not self.sees(";"):
             if self.sees("("):
@@ -113,14 +116,14 @@ class TokenCursor:
         return self.tokens[start : self.at]
 
     def rest(self) -> list[Token]:
-        """All tokens from the next one on."""
+        """Return all tokens from the next one on."""
         return self.tokens[self.at :]
 
     def done(self) -> bool:
-        """Whether the statement ends here."""
+        """Return whether the statement ends here."""
         return self.next is _END or (self.sees(";") and self.ahead(1) is _END)
 
     def unexpected(self, wanted: str) -> UnreadableError:
-        """The error that something else than `wanted` comes next."""
+        """Return the error that something other than `wanted` comes next."""
         found = repr(self.next.text) if self.next is not _END else "the end"
-        return UnreadableError(f"{wanted} was expected where {found} stands")
+        return UnreadableError(f"expected {wanted}, found {found}")

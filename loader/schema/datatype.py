@@ -1,4 +1,4 @@
-"""A column's type as a statement writes it, by the name that the server gives it.
+"""Parses the type of a column definition into the server's name of the type.
 
 Sources: MySQL manual, "Data Types", "Using Data Types from Other Database Engines"; MariaDB manual, "Data Types".
 """
@@ -30,17 +30,17 @@ _GEOMETRIES = {
 _PLAIN = {"DATE", "UUID", "INET4", "INET6"}
 _FRACTIONED = {"TIME", "DATETIME", "TIMESTAMP"}
 _CAPACITY = (("tiny", 1 << 8), ("", 1 << 16), ("medium", 1 << 24), ("long", 1 << 32))
-_WIDEST = 4  # bytes of a character
+_WIDEST = 4  # maximum bytes of a character
 
 
 def read_type(cursor: TokenCursor, name: str, sql_mode: int, mariadb: bool) -> ColumnDefinition:
-    """The column of that name with the type that comes next, without its attributes.
+    """Parse the type that comes next; return a column `name` of this type, without attributes.
 
     Raises:
-        UnreadableError: a type that is not known, or one whose meaning the statement does not tell.
+        UnreadableError: the type is unknown, or its meaning depends on settings that the log does not have.
     """
     if sql_mode & (_ORACLE | _MAXDB):
-        raise UnreadableError("types mean something else in sql_mode ORACLE or MAXDB")
+        raise UnreadableError("types have a different meaning in sql_mode ORACLE or MAXDB")
     if cursor.next.kind != "word":
         raise cursor.unexpected("a type")
     if cursor.take("SERIAL"):
@@ -65,7 +65,7 @@ def read_type(cursor: TokenCursor, name: str, sql_mode: int, mariadb: bool) -> C
 
 
 def _numbers(cursor: TokenCursor) -> list[int]:
-    """The numbers in parentheses, if such come next."""
+    """Read the numbers in parentheses, if parentheses come next."""
     return [int(token.text) for token in cursor.group() if token.kind == "number"] if cursor.sees("(") else []
 
 
@@ -80,12 +80,12 @@ def _float(cursor: TokenCursor, name: str, word: str, sql_mode: int) -> ColumnDe
 
 
 def _labels(cursor: TokenCursor) -> tuple[str, ...]:
-    """Labels lose the spaces at their ends, as in the server."""
+    """Read labels, without trailing spaces as on the server."""
     inside = cursor.group()
     if any(token.kind != "string" for token in inside[::2]) or any(token.word != "," for token in inside[1::2]):
-        raise UnreadableError("labels are not plain strings")
+        raise UnreadableError("the labels are not plain strings")
     if any(UNKNOWN in token.text for token in inside):
-        raise UnreadableError("the character set of a label is not known")
+        raise UnreadableError("a label is not valid in the client's character set")
     return tuple(token.text.rstrip(" ") for token in inside[::2])
 
 
@@ -117,13 +117,13 @@ def _length(cursor: TokenCursor, otherwise: int) -> int:
 
 
 def _sized(word: str, length: int) -> str:
-    """The smallest type for so many bytes of BLOB or characters of TEXT."""
+    """Return the smallest type for BLOB(length) bytes or TEXT(length) characters."""
     if not length:
         return word.lower()
     widths = (1, _WIDEST) if word == "TEXT" else (1,)
     found = {next(size for size, capacity in _CAPACITY if length * width < capacity) for width in widths}
     if len(found) > 1:
-        raise UnreadableError(f"the character set decides which type {word}({length}) is")
+        raise UnreadableError(f"the type of {word}({length}) depends on the character set")
     return found.pop() + word.lower()
 
 

@@ -1,4 +1,4 @@
-"""A column as ALTER TABLE defines it: name, type and attributes.
+"""Parses a column definition: name, type and attributes.
 
 Sources: MySQL manual, "CREATE TABLE Statement" and "Data Types"; MariaDB manual, "CREATE TABLE", "Column Definitions".
 """
@@ -25,10 +25,10 @@ _BYTES = {"char": "binary", "varchar": "varbinary"} | {
 
 
 def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[ColumnDefinition, str]:
-    """A column's definition, and PRIMARY or UNIQUE when it is declared to be such a key alone, else empty.
+    """Parse a column definition; return it, and PRIMARY or UNIQUE if the column alone is such a key, else "".
 
     Raises:
-        UnreadableError: an attribute or a type that is not known.
+        UnreadableError: an attribute or the type is unknown.
     """
     name = cursor.name()
     while cursor.take("."):
@@ -44,9 +44,9 @@ def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[
 
 
 def _attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> tuple[ColumnDefinition, str] | None:
-    """The column and its key with the attribute that comes next; None when none comes."""
+    """Parse one attribute; return the column and its key with it, or None if no attribute comes next."""
     if (charset := _charset(cursor)) is not None:
-        # A collation after a set says nothing new; alone it says its set.
+        # A collation implies its character set; after CHARACTER SET it adds nothing.
         return replace(column, charset=column.charset or charset), key
     if cursor.take("SERIAL", "DEFAULT", "VALUE"):
         return replace(column, nullable=False, auto_increment=True), UNIQUE
@@ -80,11 +80,11 @@ def _attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> tuple
 
 
 _SIGNED = {"decimal", "float", "double"}
-"""Numbers whose columns do not tell their sign."""
+"""Number types whose `Column` has no `unsigned`: the staged text does not depend on it."""
 
 
 def default_charset(tokens: Sequence[Token]) -> str:
-    """The character set that options of a table or a database say, before any partitions; empty for none."""
+    """Return the character set in the options of a table or database, before any partitions; empty if there is none."""
     cursor, set_, collated = TokenCursor(list(tokens)), "", ""
     while cursor.next.kind != "end" and not cursor.sees("PARTITION"):
         if cursor.sees("COLLATE"):
@@ -113,7 +113,7 @@ def _named(charset: str) -> str:
 
 
 def _passed_over(cursor: TokenCursor) -> bool:
-    """Whether an attribute came next that changes no value."""
+    """Skip an attribute that changes no value; return whether one came next."""
     if cursor.take_any(*_VALUED):
         cursor.take("=")
         cursor.pop("word", "name", "string", "number")
@@ -128,7 +128,7 @@ def _passed_over(cursor: TokenCursor) -> bool:
     elif cursor.take("COMPRESSED", "="):
         cursor.name()
     elif cursor.ahead(1).word == "=" and cursor.next.kind in {"word", "name"}:
-        # MariaDB's engines define attributes of their own.
+        # Storage engines of MariaDB define their own attributes.
         cursor.at += 2
         cursor.pop("word", "name", "string", "number")
     else:

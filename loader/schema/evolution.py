@@ -1,4 +1,4 @@
-"""What ALTER TABLE makes of a table's schema, and where the values of its rows come from afterwards. Pure."""
+"""Applies ALTER TABLE statements to a table's schema, and finds where the values of existing rows come from. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNTOLD = "what ALTER TABLE did to rows is not in the log"
 
 @dataclass(frozen=True)
 class Step:
-    """An ALTER TABLE: what it does, whether its sql_mode was strict, and the position where it stands in the log."""
+    """An ALTER TABLE: what it does, whether its sql_mode was strict, and its position in the log."""
 
     altered: Altered
     strict: bool
@@ -36,13 +36,16 @@ class Step:
 
 @dataclass(frozen=True)
 class ColumnOrigin:
-    """A column's values are those of the column that was called `old`, unless a row shows that one may have changed.
+    """A column takes its values from the column that was named `old`.
+
+    The statement may have changed some values without logging them. If a row has one of these, the table must be
+    loaded again.
 
     Attributes:
-        longest: when it is not None, spaces at the end of texts with more characters may be gone: a row that has such
-            a text, ending with a space, means that the table must be loaded again.
-        numbered: rows where the value is 0 or NULL may have got a number: one means the same.
-        dated: rows where it is NULL may have got the time of the statement.
+        old: the name of the source column.
+        longest: texts with more characters may have lost trailing spaces; None if no text can.
+        numbered: values 0 and NULL may have become AUTO_INCREMENT numbers.
+        dated: NULLs may have become the time of the statement.
     """
 
     old: str
@@ -53,7 +56,7 @@ class ColumnOrigin:
 
 @dataclass(frozen=True)
 class ConstantOrigin:
-    """A column's value is the same in all rows: `text` as a record would be staged with it, unescaped; None is NULL."""
+    """A column has the same value in all existing rows: `text` in staged form, unescaped; None for NULL."""
 
     text: str | None
 
@@ -63,7 +66,7 @@ Origin = ColumnOrigin | ConstantOrigin
 
 @dataclass(frozen=True)
 class Evolution:
-    """A table's schema after its steps, and of each of its columns where the values of older rows come from."""
+    """A table's schema after the steps, and for each column the origin of its values in older rows."""
 
     schema: TableSchema
     origins: Mapping[str, Origin]
@@ -79,23 +82,22 @@ class _State:
 
 
 def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> Evolution:
-    """What the steps make of `old`.
+    """Return the schema after the steps, and where its values come from.
 
-    A column that becomes narrower keeps its values, since strict mode refuses what does not fit: the schema has the
-    narrower type then, and the warehouse may keep the wider one. Not seen: columns that are generated from a column
-    whose type changes, when its text as the server shows it is another one then.
+    A column may become narrower: strict mode refuses values that do not fit. The schema then has the narrower type, and
+    the warehouse may keep the wider one. Not detected: a generated column whose source column changes its type, if the
+    text of the source column, and so the generated value, changes.
 
     Args:
         old: the schema before the steps.
-        steps: in the order of the log; none, when no statement altered the table.
-        new: the schema that the next table map tells, from FULL row metadata; None when no row follows.
+        steps: in the order of the log; empty if no statement altered the table.
+        new: the schema of the next table map, from FULL row metadata; None if no row follows.
 
     Raises:
-        UnsupportedError: the values of rows that there were cannot be told from the log, or the steps do not lead to
-            `new`.
+        UnsupportedError: the log does not have the values of existing rows, or the steps do not lead to `new`.
     """
     origins: tuple[Origin, ...] = tuple(ColumnOrigin(column.name) for column in old.columns)
-    # A table without a key may be one whose unique key took the place of another, with no row since to tell it.
+    # A table without a key in `old` may have one by now: a new unique key that no row has shown yet.
     state = _State(old.columns, origins, Key(old.key, sure=bool(old.key)))
     for step in steps:
         try:
@@ -112,7 +114,7 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
 
 
 def created_like(name: TableName, other: TableSchema) -> TableSchema:
-    """The schema of CREATE TABLE name LIKE other."""
+    """Return the schema of CREATE TABLE name LIKE other."""
     return TableSchema(name, other.columns, other.key)
 
 
@@ -144,7 +146,7 @@ def _altered(state: _State, step: Step) -> _State:
 
 
 def _origin(one: AlteredColumn, before: Mapping[str, tuple[Column, Origin]], step: Step, keyed: bool) -> Origin:
-    """Where the values of a column come from after a step."""
+    """Return where the values of a column come from after a step."""
     if isinstance(one.action, AddColumn):
         definition = one.action.definition
         return ConstantOrigin(
@@ -154,7 +156,7 @@ def _origin(one: AlteredColumn, before: Mapping[str, tuple[Column, Origin]], ste
     if (one.widens or keyed) and not step.strict:
         raise NotLoggedError("outside strict mode the server changes values that do not fit")
     if one.widens and not keeps_labels(column, one.column.charset):
-        raise NotLoggedError("CONVERT TO CHARACTER SET keeps the bytes of labels, and so makes other texts of them")
+        raise NotLoggedError("CONVERT TO CHARACTER SET keeps the bytes of labels, which changes their text")
     if isinstance(one.action, ModifyColumn):
         return _modified(column, origin, one.action, step)
     return origin
@@ -167,11 +169,11 @@ def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) 
     longest = max_kept_length(column, new)
     if isinstance(origin, ConstantOrigin):
         if not _same_type(column, new) and not {column.type, as_column(new).type} <= INTEGERS:
-            raise NotLoggedError("its type changes after it was added")
+            raise NotLoggedError("its type changed after it was added")
         if origin.text is not None and longest is not None and len(origin.text) > longest:
-            raise NotLoggedError("it becomes shorter than its default")
+            raise NotLoggedError("it became shorter than its default")
         if new.auto_increment or (origin.text is None and fills_null_with_time(new)):
-            raise NotLoggedError("the server gives its rows other values")
+            raise NotLoggedError("the server gave existing rows other values")
         return origin
     limits = [limit for limit in (origin.longest, longest) if limit is not None]
     return ColumnOrigin(
@@ -183,7 +185,7 @@ def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) 
 
 
 def _require_the_same(column: Column, action: ModifyColumn) -> None:
-    """Outside strict mode what does not fit is changed, so that nothing may become narrower."""
+    """Refuse a narrower type: outside strict mode the server changes values that do not fit."""
     new = action.definition
     if (
         not _same_type(column, new)
@@ -195,11 +197,11 @@ def _require_the_same(column: Column, action: ModifyColumn) -> None:
 
 
 def _check_characters(old: TableSchema, after: TableSchema, origins: Sequence[Origin]) -> None:
-    """Refuse a change to a character set in which not every character stays itself."""
+    """Refuse a conversion to a character set that changes some characters."""
     for column, origin in zip(after.columns, origins, strict=True):
         before = old.column(origin.old).charset if isinstance(origin, ColumnOrigin) else column.charset
         if column.charset != before and column.charset in CHANGES_CHARACTERS:
-            why = f"column {column.name}: a character becomes another one in {column.charset}"
+            why = f"column {column.name}: the conversion to {column.charset} changes some characters"
             raise _refused(old.name, _UNTOLD, why)
 
 
@@ -208,7 +210,7 @@ def _same_type(column: Column, new: ColumnDefinition) -> bool:
 
 
 def _differences(state: _State, new: TableSchema) -> Iterator[str]:
-    """What the steps lead to and what the log tells, where these are not the same."""
+    """Yield the differences between the schema that the steps lead to and the schema of the log."""
     expected, found = [c.name for c in state.columns], [c.name for c in new.columns]
     if expected != found:
         yield f"the columns are ({', '.join(found)}), not ({', '.join(expected)})"
@@ -221,10 +223,10 @@ def _differences(state: _State, new: TableSchema) -> Iterator[str]:
 
 
 def _agrees(column: Column, told: Column) -> bool:
-    # CONVERT TO CHARACTER SET makes texts longer as it sees fit, perhaps in an interval before; no value changes by it.
+    # CONVERT TO CHARACTER SET may choose a longer TEXT type, even in an earlier interval. No value changes.
     if {column.type, told.type} <= set(GROWING_TEXTS) and GROWING_TEXTS.index(told.type) >= GROWING_TEXTS.index(
         column.type
     ):
         column = replace(column, type=told.type)
-    # What charset a column has that the statement does not say is the table's.
+    # A column without a character set in the statement has that of the table.
     return (column if column.charset else replace(column, charset=told.charset)) == told

@@ -1,4 +1,4 @@
-"""What stands after DEFAULT: a literal, or an expression that only the server can compute."""
+"""Parses the value of a DEFAULT clause: a literal, or an expression that only the server can compute."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _SIGNS = {"+", "-", "~", "!"}
 
 
 def read_default(cursor: TokenCursor) -> Default:
-    """The default that comes next. A literal in parentheses is that literal.
+    """Parse the default that comes next. A literal in parentheses counts as the literal.
 
     Raises:
-        UnreadableError: none comes.
+        UnreadableError: no expression comes next.
     """
     start = cursor.at
     skip_expression(cursor)
@@ -47,7 +47,7 @@ def read_default(cursor: TokenCursor) -> Default:
 
 
 def _parentheses(found: list[Token]) -> int:
-    """How many pairs of parentheses are around all the tokens."""
+    """Return the number of pairs of parentheses that enclose all tokens."""
     steps = [{"(": 1, ")": -1}.get(token.word, 0) for token in found]
     opening = next((at for at, step in enumerate(steps) if step != 1), 0)
     closing = next((at for at, step in enumerate(reversed(steps)) if step != -1), 0)
@@ -73,7 +73,7 @@ def _literal(found: list[Token]) -> Default | None:
 
 
 def skip_expression(cursor: TokenCursor) -> None:
-    """Pass over the expression that comes next: operands with operators between them."""
+    """Skip the expression that comes next: operands with operators between them."""
     _operand(cursor)
     while cursor.take_any(*_OPERATORS):
         while cursor.take_any(*_OPERATORS, "NOT"):
@@ -98,7 +98,7 @@ def _operand(cursor: TokenCursor) -> None:
 
 
 def _named(cursor: TokenCursor) -> None:
-    """A name, a function, or a literal with a word before it."""
+    """Skip a name, a function call, or a literal after a word (an introducer or a type)."""
     cursor.name()
     while cursor.take("."):
         cursor.name()

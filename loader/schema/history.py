@@ -1,8 +1,8 @@
-"""The schemas of tables as of any transaction, for logs whose table maps have no names (binlog_row_metadata=MINIMAL).
+"""The schema of each table in any transaction, for logs without column names (binlog_row_metadata=MINIMAL).
 
-They begin with what the server has at a position, and follow the statements of the log from there on. A table map still
-tells types and sizes, and MySQL's signs and character sets, so that each is checked against the schema that is found
-here.
+A history starts with the tables that the server had at a position. From there on it applies the statements of the log.
+A MINIMAL table map has types and sizes, and in MySQL signs and character sets. So every table map can be checked
+against the schema of the history.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ class KnownTable:
     """A table at a position.
 
     Attributes:
-        schema: None: it is not there, or `why` says what is not known of it. Texts whose character set no statement
-            tells have an empty one.
-        key: of it.
-        charset: of columns that get none of their own; empty where that is not known.
+        schema: its schema; None if the table does not exist, or if `why` says that it is not known. A text column has
+            an empty character set if no statement says it.
+        key: its key.
+        charset: default character set of its columns; empty if not known.
+        why: why the schema or the key is not known.
     """
 
     schema: TableSchema | None
@@ -50,12 +51,12 @@ class KnownTable:
 
     @classmethod
     def of(cls, schema: TableSchema, *, primary: bool, others: bool = True, charset: str = "") -> KnownTable:
-        """A table whose key is known; `primary` and `others`: see Key."""
+        """Return a table whose key is known. `primary`, `others`: see Key."""
         return cls(schema, Key(schema.key, sure=True, primary=primary, others=others), charset)
 
     @property
     def unreadable_why(self) -> str:
-        """Why its rows cannot be read; empty where they can."""
+        """Return why its row events cannot be decoded; empty if they can."""
         if self.schema is None:
             return self.why or "no statement made it"
         return "" if self.key.sure else self.why or _DOUBTFUL_KEY
@@ -66,7 +67,7 @@ _ABSENT = KnownTable(None, Key((), sure=True))
 
 @dataclass(frozen=True)
 class _TableVersion:
-    """A table from a transaction on, whose seqno is that of the position `at`."""
+    """A table from the transaction `seqno` on, which ends at the position `at`."""
 
     seqno: int
     at: str
@@ -78,8 +79,8 @@ class SchemaHistory:
     """The schemas of tables from a position of the log on.
 
     Attributes:
-        charsets: of each database, that of tables that are made in it.
-        folds: the server does not tell names apart by case (lower_case_table_names).
+        charsets: default character set of each database.
+        folds: table and database names are case-insensitive (lower_case_table_names of the server).
     """
 
     charsets: dict[str, str] = field(default_factory=dict)
@@ -87,9 +88,9 @@ class SchemaHistory:
     _tables: dict[TableName, list[_TableVersion]] = field(default_factory=dict)
 
     def set_table(self, seqno: int, at: str, name: TableName, table: KnownTable) -> None:
-        """A table is so from the transaction `seqno` on, which ends at the position `at`.
+        """Set a table from the transaction `seqno` on, which ends at the position `at`.
 
-        Like `follow`, to be called in the order of the log; whoever comes last at a seqno is right.
+        Call this and `apply` in the order of the log. The last call at a seqno wins.
         """
         found = self._tables.setdefault(self._folded(name), [])
         if found and found[-1].seqno == seqno:
@@ -97,14 +98,14 @@ class SchemaHistory:
         found.append(_TableVersion(seqno, at, table))
 
     def apply(self, seqno: int, at: str, changes: Iterable[TableChange], text: str, server_charset: str = "") -> None:
-        """Go on by a statement of the transaction `seqno`.
+        """Apply the changes of a statement.
 
         Args:
-            seqno: of the transaction.
-            at: the position at its end.
+            seqno: of its transaction.
+            at: the position where its transaction ends.
             changes: what the statement does.
-            text: of the statement, for errors about what it does not tell.
-            server_charset: of databases that it makes without one.
+            text: the statement, for error texts.
+            server_charset: character set of a database that it creates without one.
         """
         for change in changes:
             for name, table in self._after(change, server_charset):
@@ -116,7 +117,7 @@ class SchemaHistory:
                 self.set_table(seqno, at, name, table if table == self.latest(name) else replace(table, why=why))
 
     def versions(self, name: TableName) -> tuple[SchemaVersion, ...]:
-        """The schemas that rows of the table have, one after the other; none where nothing is known of it."""
+        """Return the versions of the table's schema, ordered by seqno; empty if nothing is known of the table."""
         found = self._tables.get(self._folded(name), [])
         return tuple(
             SchemaVersion(one.seqno, one.at, None, one.table.unreadable_why)
@@ -126,31 +127,31 @@ class SchemaHistory:
         )
 
     def named_versions(self, name: TableName) -> tuple[SchemaVersion, ...]:
-        """The schemas of the table one after the other, for a log that tells its names and key: these may be wrong."""
+        """Return the versions for a log with column names and key. Names and key of these versions may be wrong."""
         found = self._tables.get(self._folded(name), [])
         return tuple(SchemaVersion(one.seqno, one.at, one.table.schema, one.table.unreadable_why) for one in found)
 
     def latest(self, name: TableName) -> KnownTable:
-        """The table after all statements; without a schema where nothing is known of it."""
+        """Return the table after all statements; without a schema if nothing is known of it."""
         known = self._tables.get(self._folded(name))
         return known[-1].table if known else _ABSENT
 
     def latest_seqno(self, name: TableName) -> int:
-        """The seqno from which on it is so; 0 where nothing is known of it."""
+        """Return the seqno of the last change of the table; 0 if nothing is known of it."""
         known = self._tables.get(self._folded(name))
         return known[-1].seqno if known else 0
 
     def names(self) -> list[TableName]:
-        """All tables that are known at any time."""
+        """Return all tables that have a version, sorted."""
         return sorted(self._tables)
 
     def tables(self) -> Mapping[TableName, KnownTable]:
-        """All tables that are there after all statements, or of which it is not known how they are."""
+        """Return the tables that exist after all statements, or whose state is not known."""
         latest = {name: known[-1].table for name, known in sorted(self._tables.items())}
         return {name: table for name, table in latest.items() if table != _ABSENT}
 
     def _after(self, change: TableChange, server_charset: str) -> Iterable[tuple[TableName, KnownTable]]:
-        """The tables that a change leaves otherwise."""
+        """Return the tables that a change modifies, in their new state."""
         match change:
             case Altered(table, actions, charset):
                 return [(table, self._altered(self.latest(table), actions, charset))]
@@ -165,7 +166,7 @@ class SchemaHistory:
             case Renamed(old, new):
                 return [(new, _named(self.latest(old), new)), (old, _ABSENT)]
             case Unreadable(table, why):
-                lost = _unknown(f"a statement cannot be read: {why}")
+                lost = _unknown(f"a statement cannot be parsed: {why}")
                 return [(name, lost) for name in ([table] if table else list(self._tables))]
             case Truncated():
                 pass
@@ -185,7 +186,7 @@ class SchemaHistory:
             made = _named(self.latest(change.like), change.table)
             return [(change.table, made if made != _ABSENT else _unknown(f"nothing is known of {change.like}"))]
         if change.defines is None:
-            return [(change.table, _unknown("CREATE TABLE does not tell its columns, or not in a way that is read"))]
+            return [(change.table, _unknown("CREATE TABLE does not list its columns, or they cannot be parsed"))]
         charset = change.charset or self.charsets.get(self._cased(change.table.schema), "")
         empty = KnownTable(TableSchema(change.table, (), ()), Key((), sure=True, others=False), charset)
         return [(change.table, self._altered(empty, change.defines, ""))]
@@ -213,24 +214,24 @@ class SchemaHistory:
 
 
 def _doubtful(one: AlteredColumn) -> bool:
-    """Whether it depends on the server which of two character sets a statement gives to a column."""
+    """Return whether the server decides which of two character sets a statement gives to a column."""
     return one.widens and one.action is not None and one.action.definition.charset not in {"", one.column.charset}
 
 
 def _lettered(column: Column, charset: str) -> Column:
-    """The column with the character set of its table if it has none of its own, but for texts that are bytes then."""
+    """Return the column with the character set of its table if it has none; unchanged if that makes a text binary."""
     if column.charset or not (column.labels or column.type in TEXTS):
         return column
     return column if charset == "binary" and not column.labels else replace(column, charset=charset)
 
 
 def _check_labels(before: TableSchema, after: Sequence[AlteredColumn], columns: Sequence[Column]) -> None:
-    """Refuse CONVERT TO CHARACTER SET where it makes other texts of labels, whose bytes it keeps."""
+    """Refuse CONVERT TO CHARACTER SET if it changes the text of labels: it keeps their bytes."""
     charsets = {column.name: column.charset for column in before.columns}
     for one, column in zip(after, columns, strict=True):
         old = charsets.get(one.before or "", "")
         if one.widens and old != column.charset and not keeps_labels(replace(column, charset=old), column.charset):
-            raise NotLoggedError(f"CONVERT TO CHARACTER SET makes other labels of those of column {column.name}")
+            raise NotLoggedError(f"CONVERT TO CHARACTER SET changes the labels of column {column.name}")
 
 
 def _unknown(why: str) -> KnownTable:

@@ -1,7 +1,7 @@
-"""The tokens of a statement, as the server that ran it reads them.
+"""Splits a statement into tokens, by the rules of the server that ran it.
 
-Format: MySQL manual, "Language Structure"; MariaDB manual, "Comment Syntax", "Identifier Names". A server takes
-the executable comments that were not for its version out of its log, so those that stand there were executed.
+Format: MySQL manual, "Language Structure"; MariaDB manual, "Comment Syntax", "Identifier Names". Servers do not log
+executable comments for other versions. So the server executed all executable comments in the log.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ _FORM = r"""
 
 
 UNKNOWN = "\ufffd"
-"""What stands in a statement for bytes that are no text: it can mean any name or value."""
+"""Replaces invalid bytes in a statement: a name or value with it is not known."""
 
 
 class Token(NamedTuple):
-    """One token: `kind` is word, name (quoted), string, number, hex, bits or symbol; `text` is what it stands for."""
+    """One token. `kind`: word, name (quoted), string, number, hex, bits, symbol. `text`: without quotes and escapes."""
 
     kind: str
     text: str
 
     @property
     def word(self) -> str:
-        """A bare word in capitals, or a symbol; empty for what is quoted or a number."""
+        """Return a bare word in upper case, or a symbol; empty for all other kinds."""
         return self.text.upper() if self.kind in {"word", "symbol"} else ""
 
 
 class UnreadableError(Exception):
-    """A statement that cannot be read; its text says why. It never leaves this package."""
+    """A statement cannot be parsed. The text says why. It never leaves this package."""
 
 
 def tokens(text: str, sql_mode: int, mariadb: bool) -> list[Token]:
-    """The tokens of a statement without its comments; strings that stand side by side are one.
+    """Return the tokens of a statement, without comments. Adjacent strings become one token.
 
     Raises:
-        UnreadableError: a string, a quoted name or a comment does not end.
+        UnreadableError: a string, a quoted name or a comment is not closed.
     """
     pattern, found = _pattern(sql_mode, mariadb), list[Token]()
     at = depth = 0
     while at < len(text):
         match = pattern.match(text, at)
         if match is None:
-            raise UnreadableError(f"what begins with {text[at : at + 20]!r} does not end")
+            raise UnreadableError(f"a string, name or comment is not closed: {text[at : at + 20]!r}")
         kind, raw = str(match.lastgroup), match[0]
         if kind == "open":
             depth += 1
@@ -72,7 +72,7 @@ def tokens(text: str, sql_mode: int, mariadb: bool) -> list[Token]:
             _append(found, kind, raw, sql_mode)
         at = match.end()
     if depth:
-        raise UnreadableError("a comment does not end")
+        raise UnreadableError("a comment is not closed")
     return found
 
 
@@ -100,7 +100,7 @@ def _append(found: list[Token], kind: str, raw: str, sql_mode: int) -> None:
     elif kind in {"hex", "bits"}:
         found.append(Token(kind, raw[2:].rstrip("'")))
     elif kind == "number" and found and found[-1].word == ".":
-        # A name is never of digits alone.
+        # A name never consists of digits only.
         if raw.isdecimal():
             found[-1] = Token("number", f"0.{raw}")
         else:

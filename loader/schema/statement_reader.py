@@ -1,4 +1,4 @@
-"""Reading a statement of the log as changes of tables.
+"""Parses a DDL statement of the log into changes of tables.
 
 Sources: MySQL manual, "Data Definition Statements"; MariaDB manual, "SQL Statements & Structure", "Data Definition".
 """
@@ -37,20 +37,20 @@ _OTHER_OBJECTS = {
 _SCHEMA_OPTIONS = {"DEFAULT", "CHARACTER", "CHAR", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT", "UPGRADE"}
 _PAD_CHAR = 1 << 31
 _FAR = 8
-"""Tokens in which the kind of object must come."""
+"""The kind of object must be among this many tokens after the verb."""
 
 
 def table_changes(
     statement: str, database: str, sql_mode: int, mariadb: bool, *, folds: bool = False
 ) -> tuple[TableChange, ...]:
-    """What a statement does to tables, in order; nothing, if it changes none as a whole.
+    """Return the changes that a statement makes to whole tables, in order; empty if it makes none.
 
     Args:
-        statement: as the log has it.
-        database: the default database it was run with.
-        sql_mode: that it was run with, as the log has it.
-        mariadb: whether a MariaDB server ran it, not MySQL.
-        folds: whether names of tables and schemas are stored in lower case (lower_case_table_names).
+        statement: its text.
+        database: the default database it ran with.
+        sql_mode: bits of the sql_mode it ran with.
+        mariadb: a MariaDB server ran it.
+        folds: the server stores table and database names in lower case (lower_case_table_names).
     """
     try:
         cursor = TokenCursor(inner_statement(tokens(statement, sql_mode, mariadb)), folds=folds)
@@ -60,7 +60,7 @@ def table_changes(
 
 
 def inner_statement(found: list[Token]) -> list[Token]:
-    """The statement inside MariaDB's `SET STATEMENT variable = value FOR statement`; any other as it is."""
+    """Return the statement inside MariaDB's `SET STATEMENT variable = value FOR statement`; others unchanged."""
     words = [token.word for token in found]
     if words[:2] != ["SET", "STATEMENT"]:
         return found
@@ -68,7 +68,7 @@ def inner_statement(found: list[Token]) -> list[Token]:
 
 
 class _Reader:
-    """One statement: the place in it, and how its server read it."""
+    """Parses one statement, with the settings it ran with."""
 
     def __init__(self, cursor: TokenCursor, database: str, sql_mode: int, mariadb: bool) -> None:
         self.cursor = cursor
@@ -85,7 +85,7 @@ class _Reader:
         if verb == "RENAME":
             return () if cursor.sees("USER") else self._renamed()
         if not verb:
-            raise cursor.unexpected("a statement that defines something")
+            raise cursor.unexpected("CREATE, ALTER, DROP, TRUNCATE or RENAME")
         before = self._words_before_the_object()
         if cursor.take_any("DATABASE", "SCHEMA"):
             return self._dropped_schema() if verb == "DROP" else self._defined_schema(verb)
@@ -98,15 +98,15 @@ class _Reader:
         return ()
 
     def _words_before_the_object(self) -> set[str]:
-        """Words such as OR REPLACE; the kind of object comes next.
+        """Skip to the kind of object; return the words before it, such as OR REPLACE.
 
         Raises:
-            UnreadableError: no kind that is known comes.
+            UnreadableError: no known kind of object follows.
         """
         before: list[str] = []
         while self.cursor.next.word not in {"TABLE", "TABLES", "DATABASE", "SCHEMA", "INDEX", *_OTHER_OBJECTS}:
             if len(before) == _FAR or self.cursor.next.kind == "end":
-                raise self.cursor.unexpected("the kind of an object")
+                raise self.cursor.unexpected("TABLE, INDEX, VIEW or another kind of object")
             before.append(self.cursor.next.word)
             self.cursor.at += 1
         return set(before)
@@ -133,7 +133,7 @@ class _Reader:
         return (Created(table, missing, like, "REPLACE" in before, defines, charset),)
 
     def _defined(self, table: TableName) -> tuple[Action, ...] | None:
-        """The columns and keys of CREATE TABLE, if they stand there all."""
+        """Parse the columns and keys of CREATE TABLE; return None if the statement does not have them all."""
         cursor = self.cursor
         if not cursor.take("(") or cursor.sees("SELECT") or "PERIOD" in {token.word for token in cursor.rest()}:
             return None
@@ -147,18 +147,18 @@ class _Reader:
         cursor = self.cursor
         cursor.take("IF", "EXISTS")
         table = cursor.table(self.database)
-        self._wait()
+        self._skip_lock_timeout()
         start, reader = cursor.at, AlterReader(cursor, self.database, self.sql_mode, self.mariadb, table)
         try:
             actions = reader.read()
         except UnreadableError as error:
-            # Another table can be named in what could not be read.
+            # The part that cannot be parsed may name another table.
             several = {"RENAME", "TABLE"} & {token.word for token in cursor.tokens[start:]}
             return (Unreadable(None if several else table, str(error)),)
         if "IGNORE" in before:
-            actions = (Reload("ALTER IGNORE may drop rows"), *actions)
+            actions = (Reload("ALTER IGNORE may delete rows"), *actions)
         if self.sql_mode & _PAD_CHAR and any(isinstance(action, ModifyColumn) for action in actions):
-            actions = (Reload("sql_mode PAD_CHAR_TO_FULL_LENGTH fills a CHAR that becomes another type"), *actions)
+            actions = (Reload("sql_mode PAD_CHAR_TO_FULL_LENGTH pads a CHAR that gets another type"), *actions)
         return (Altered(table, actions, reader.charset), *reader.others)
 
     def _dropped(self, before: set[str]) -> tuple[TableChange, ...]:
@@ -177,14 +177,14 @@ class _Reader:
         found: list[TableChange] = []
         while True:
             old = cursor.table(self.database)
-            self._wait()
+            self._skip_lock_timeout()
             cursor.need("TO")
             found.append(Renamed(old, cursor.table(self.database)))
             if not cursor.take(","):
                 return tuple(found)
 
     def _indexed(self, verb: str, before: set[str]) -> tuple[TableChange, ...]:
-        """CREATE or DROP INDEX: only a unique one can be the key of a table."""
+        """Parse CREATE or DROP INDEX. Only a unique index can be the key of a table."""
         cursor = self.cursor
         if verb == "CREATE" and "UNIQUE" not in before:
             return ()
@@ -195,8 +195,8 @@ class _Reader:
         table = cursor.table(self.database)
         return (Altered(table, (DropKey() if verb == "DROP" and name.upper() == "PRIMARY" else ChangeIndexes(),)),)
 
-    def _wait(self) -> None:
-        """MariaDB's time to wait for a lock."""
+    def _skip_lock_timeout(self) -> None:
+        """Skip WAIT n and NOWAIT: MariaDB's lock timeout."""
         if self.cursor.take("WAIT"):
             self.cursor.pop("number")
         else:
@@ -204,7 +204,7 @@ class _Reader:
 
 
 def tables_of(change: TableChange) -> tuple[TableName, ...]:
-    """The tables that a change names."""
+    """Return the tables that a change names."""
     match change:
         case Renamed(old, new):
             return old, new

@@ -1,6 +1,6 @@
-"""What a statement of the log does to tables: nothing, rows, or a table as a whole.
+"""Classifies statements of the log: no effect on captured tables, changes of rows, or changes of whole tables.
 
-A statement that cannot be read counts as touching every table, so that it stops the tables rather than passing by.
+A statement that cannot be parsed counts as a change of every table: it stops the tables instead of being ignored.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from loader.schema.statement_reader import inner_statement, table_changes, table
 class Kind(Enum):
     """What a statement does."""
 
-    NONE = "none"  # no captured row or column can change by it
-    BARRIER = "barrier"  # a table is made, emptied, dropped, renamed or altered
-    ROWS = "rows"  # rows change, and the log does not say which
-    UNDO = "undo"  # takes back a part of its transaction
+    NONE = "none"  # it cannot change captured rows or columns
+    BARRIER = "barrier"  # it creates, truncates, drops, renames or alters a table
+    ROWS = "rows"  # it changes rows, and the log does not have them
+    UNDO = "undo"  # it rolls back a part of its transaction
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Kind and tables; no tables means that any table can be meant. `schema` names a whole dropped database."""
+    """Kind and tables; without tables any table may be meant. `schema`: a database that is dropped."""
 
     kind: Kind
     tables: tuple[TableName, ...] = ()
@@ -40,7 +40,7 @@ _HARMLESS = {
     "KILL", "CACHE", "INSTALL", "UNINSTALL",
 }  # fmt: skip
 _CHANGES_ROWS = {"INSERT", "REPLACE", "UPDATE", "DELETE", "CALL", "DO", "WITH", "SELECT"}
-"""SELECT and DO stand in a log for the functions that they call."""
+"""SELECT and DO are logged for the functions that they call."""
 
 _VERB = re.compile(r"(?:\s|/\*(?!M?!).*?\*/|--\s[^\n]*|#[^\n]*)*(\w+)", re.DOTALL)
 _LITERAL = r"(?:'(?:[^'\\]|''|\\.)*+'|(?<![\w$.`\"])-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w$.])|NULL\b)"
@@ -50,12 +50,12 @@ _ROWS = re.compile(
     rf"(?P<opaque>{_OPAQUE})|(?P<first>\(\s*{_LITERAL}\s*\))(?:\s*+,\s*+\(\s*{_LITERAL}\s*\))*+", re.DOTALL
 )
 _PARSED_MOST = 16 * 1024
-"""Characters of a statement that are given to the parser, which takes half a minute for a million."""
+"""Maximum characters for the parser, which needs 30 seconds for a million."""
 _REPLACE = re.compile(r"^\s*REPLACE\b", re.IGNORECASE)  # sqlglot does not parse it
 
 
 def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: bool = False) -> Effect:
-    """What the statement does; the arguments are those of `table_changes`."""
+    """Return what a statement does. Arguments: see `table_changes`."""
     try:
         cursor = TokenCursor(inner_statement(tokens(text, sql_mode, mariadb)), folds=folds)
         verb = cursor.next.word
@@ -78,21 +78,21 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
 
 
 def writes_by_statement(text: str, database: str, sql_mode: int, mariadb: bool) -> bool:
-    """Whether rows change by the statement, or are taken back, so that the log does not say which.
+    """Return whether a statement changes or rolls back rows without logging them.
 
-    Of a statement that begins with a verb such as INSERT the beginning is enough.
+    For a verb such as INSERT, the start of the statement is enough.
     """
     return begins_with_row_verb(text) or effect(text, database, sql_mode, mariadb).kind in (Kind.ROWS, Kind.UNDO)
 
 
 def begins_with_row_verb(text: str) -> bool:
-    """Whether the first word of a statement is one that changes rows or takes them back."""
+    """Return whether the first word of a statement is a verb that changes or rolls back rows."""
     found = _VERB.match(text)
     return found is not None and found[1].upper() in _CHANGES_ROWS | {"ROLLBACK", "LOAD", "XA"}
 
 
 def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tuple[TableChange, ...]:
-    """What `table_changes` reads of a statement that can define anything; nothing of others."""
+    """Return the `table_changes` of a DDL statement; empty for other statements."""
     try:
         verb = TokenCursor(inner_statement(tokens(text, sql_mode, mariadb))).next.word
     except UnreadableError as error:
@@ -102,7 +102,7 @@ def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tu
 
 
 def _whole(changes: tuple[TableChange, ...]) -> Effect:
-    """The effect of changes of whole tables."""
+    """Return the effect of changes of whole tables."""
     match changes:
         case () | (SchemaDefined(),):
             return _NOTHING
@@ -114,22 +114,22 @@ def _whole(changes: tuple[TableChange, ...]) -> Effect:
 
 
 def _loaded(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:
-    """The table of LOAD DATA ... INTO TABLE."""
+    """Return the table of LOAD DATA ... INTO TABLE."""
     while not (cursor.take("INTO", "TABLE") or cursor.next.kind == "end"):
         cursor.at += 1
     return (cursor.table(database),) if cursor.next.kind != "end" else ()
 
 
 def _written(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
-    """The tables that a statement may write to; none when it cannot be parsed, or is too long for that.
+    """Return the tables that a statement may write to; empty if it cannot be parsed, or is too long for the parser.
 
-    INSERT and REPLACE only read the tables of their query. UPDATE and DELETE count as writing to all that they name.
+    INSERT and REPLACE only read the tables of their query. UPDATE and DELETE count as writing to all their tables.
     """
     if len(text) > _PARSED_MOST:
         text = without_lists(text)
     if len(text) > _PARSED_MOST:
         return ()
-    # Imported here: it takes a tenth of a second, which jobs without such statements do without.
+    # Imported here: the import takes 0.1 s, and most jobs have no such statements.
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -144,9 +144,9 @@ def _written(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
 
 
 def without_lists(text: str) -> str:
-    """The statement with one value in place of each list of literals, and one row of each list of such rows.
+    """Return the statement with each list of literals reduced to one value, and each list of literal rows to one row.
 
-    It names the same tables. A statement of a megabyte is one of few words with a long list.
+    It names the same tables. Statements of megabytes mostly consist of such lists.
     """
     text = _LISTS.sub(lambda found: found["opaque"] or ("''" if found["first"][0] == "'" else found["first"]), text)
     return _ROWS.sub(lambda found: found["opaque"] or found["first"], text)

@@ -1,8 +1,8 @@
-"""Which changes of a column's type keep the values that there are: as staged text and in the column's Spark type.
+"""Decides which type changes keep the values of existing rows, as staged text and in the column's Spark type.
 
-A type that becomes narrower keeps them where the server refuses, in strict mode, what does not fit; the warehouse keeps
-its wider type then. Sources: MySQL manual, "Server SQL Modes", "String Data Type Syntax"; and the servers themselves,
-asked for every pair of types by tests/integration/schema.
+A narrower type keeps values if the server refuses, in strict mode, values that do not fit. The warehouse then keeps the
+wider type. Sources: MySQL manual, "Server SQL Modes", "String Data Type Syntax"; and both servers: tests/integration/
+schema tries every pair of types.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
 _TEXTS = {"tinytext": 1 << 8, "text": 1 << 16, "mediumtext": 1 << 24, "longtext": 1 << 32}
 _BLOBS = {"varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _BYTES = {"varchar": 1 << 16} | _TEXTS
-"""A bound of the bytes of a value."""
+"""Text types, with an upper bound of the bytes of a value."""
 
-_WIDEST = 4  # bytes of a character
+_WIDEST = 4  # maximum bytes of a character
 CHANGES_CHARACTERS = {"cp932", "tis620"}
-"""Character sets into which the servers convert some characters so that they come out as others."""
+"""Character sets for which the servers' conversion changes some characters."""
 
 _NOT_ASCII = {"", "ucs2", "utf16", "utf16le", "utf32"}
-"""Character sets, and the unknown one, in which ASCII has other bytes."""
+"""Character sets in which ASCII characters have other bytes; "" is an unknown one."""
 
 _NUMBERS = {("float", "float"), ("double", "double"), ("float", "double"), ("bit", "bit"), ("decimal", "decimal")}
 _SAME = {"date", "year", "time", "json", "geometry", "uuid", "inet4", "inet6"}
@@ -36,7 +36,7 @@ def max_kept_length(old: Column, new: ColumnDefinition) -> int | None:
     """Check that a type change in strict mode keeps all values; return `ColumnOrigin.longest` for it.
 
     Raises:
-        NotLoggedError: it does not, or may not.
+        NotLoggedError: it may change values.
     """
     after = as_column(new)
     if new.generated or new.rounded:
@@ -49,17 +49,17 @@ def max_kept_length(old: Column, new: ColumnDefinition) -> int | None:
 
 
 def fills_null_with_time(new: ColumnDefinition) -> bool:
-    """Whether a NULL becomes the time of the statement; strict mode refuses it in any other type that has no NULL."""
+    """Return whether a NULL becomes the time of the statement. Strict mode refuses it for all other types."""
     return new.type == "timestamp" and new.nullable is not True
 
 
 def keeps_labels(old: Column, charset: str) -> bool:
-    """Whether the bytes of its labels are the same texts in another character set."""
+    """Return whether the bytes of a column's labels are the same text in another character set."""
     return not old.labels or ({old.charset, charset}.isdisjoint(_NOT_ASCII) and all(map(str.isascii, old.labels)))
 
 
 def as_column(new: ColumnDefinition) -> Column:
-    """The column of a definition; its character set is empty when the statement does not say it."""
+    """Return the column of a definition. Its character set is empty if the statement does not name one."""
     labelled = new.type in {"enum", "set"}
     text = labelled or new.type in {"char", *_BYTES}
     return Column(new.name, new.type, new.unsigned, new.size, new.scale, new.charset if text else "", new.labels)
@@ -76,7 +76,7 @@ def _kept(old: Column, new: Column) -> bool:
     if old.type == "enum":
         return new.type in {"char", *_BYTES} or (new.type == "enum" and _labels_kept(old.labels, new.labels))
     if pair == ("set", "set"):
-        # The text of a value lists them in the order of the type.
+        # The text of a value has the labels in the order of the type.
         return [label for label in new.labels if label in old.labels] == list(old.labels)
     if old.type != new.type:
         return False
@@ -84,14 +84,14 @@ def _kept(old: Column, new: Column) -> bool:
 
 
 def _held(old: Column, new: Column) -> bool:
-    """Whether the warehouse has a type for the values of both."""
+    """Return whether the warehouse has a type for the values of both columns."""
     return widened_type(spark_type(old), spark_type(new)) is not None
 
 
 def _text_kept(old: Column, new: ColumnDefinition) -> int | None:
-    """Spaces at its end that do not fit are cut off a text even in strict mode; a CHAR has none."""
+    """Return the length up to which texts keep trailing spaces: servers cut them even in strict mode; None for all."""
     if new.type == "char" and old.type != "char":
-        raise NotLoggedError("CHAR loses the spaces at the end of a text")
+        raise NotLoggedError("CHAR removes trailing spaces")
     if old.type == "char" or new.type == "longtext":
         return None
     if new.type == "varchar":
@@ -100,9 +100,9 @@ def _text_kept(old: Column, new: ColumnDefinition) -> int | None:
 
 
 def _labels_kept(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
-    """Whether a label that is gone cannot have become another one, by its number or by a collation.
+    """Return whether no removed label can have become another label, by its number or by a collation.
 
-    Otherwise strict mode refuses the change while a row has it.
+    Then strict mode refuses the change while a row has a removed label.
     """
     gone = [label for label in old if label not in new]
     shapes = {_shape(label) for label in new}
@@ -110,5 +110,5 @@ def _labels_kept(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
 
 
 def _shape(label: str) -> str:
-    """What no collation tells apart is the same here."""
+    """Return a form in which labels are equal if any collation may treat them as equal."""
     return "".join(c for c in unicodedata.normalize("NFKD", label.casefold()) if c.isalnum())

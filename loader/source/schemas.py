@@ -94,7 +94,7 @@ def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> lis
 
     Raises:
         UsageError: there is no such table, or the user may not see it.
-        UnsupportedError: a type or a kind of table that is not is_supported, by table and column.
+        UnsupportedError: a type or a kind of table that is not supported, by table and column.
     """
     asked = list(names)
     found: dict[TableName, TableSchema] = {}
@@ -228,7 +228,7 @@ def build_schema(name: TableName, columns: list[ColumnDescription], key: tuple[s
 
     Raises:
         UsageError: the user may not see all of them.
-        UnsupportedError: a type that is not is_supported, by table and column.
+        UnsupportedError: a type that is not supported, by table and column.
         DataError: a size or precision that is beyond its type.
     """
     _check_whole(name, columns)

@@ -29,13 +29,13 @@ class Index(NamedTuple):
 
 NAMELESS = "the log has no column names"
 OLD = "starts with START_V3, not FORMAT_DESCRIPTION"
-HEADER = "binary log version 4 is not covered"
+HEADER = "binary log version 4 is not supported"
 CUT = "the interval does not end where an event does"
-ORDER = "a transaction begins or ends where it cannot"
-OUTSIDE = "a row event stands outside a transaction"
+ORDER = "a transaction begins inside another one, or ends without a beginning"
+OUTSIDE = "a row event is outside a transaction"
 CHECKSUM = "the checksum of an event is wrong"
 EARLY = "the log of a 5.1.1"
-PERMUTED = "the log of a 5.2.2-a_drop6p13-debug-log server is not covered"
+PERMUTED = "binary logs of MySQL 5.2.2-a_drop6p13-debug-log are not supported"
 OPEN = "the range ends inside a transaction"
 
 Found = Rows | Index | str
@@ -66,7 +66,10 @@ FILES: dict[str, tuple[Found, Found]] = {
     f"{SERVER}/binlog_transaction.000001": (Rows(0), Index(0, 9, 12)),
     f"{SERVER}/binlog_transaction_with_GTID.000001": (Rows(0), Index(0, 3, 3)),
     f"{SERVER}/binlog_transaction_with_anonymous_GTID.000001": (Rows(0), Index(0, 2, 2)),
-    f"{SERVER}/binlog_truncated_event.000001": ("first event of the log is cut", "first event of the log is cut"),
+    f"{SERVER}/binlog_truncated_event.000001": (
+        "first event of the log is truncated",
+        "first event of the log is truncated",
+    ),
     f"{SERVER}/binlog_truncated_prev_gtid_event.000001": (CUT, CUT),
     f"{SERVER}/bug11747887-bin.000003": (Rows(0), Index(0, 4, 4)),
     f"{SERVER}/bug16266.000001": (Rows(0), Index(0, 4, 4)),

@@ -1,7 +1,8 @@
-"""MariaDB's encrypted events as cipher blocks: cut for AES, which the transport has, and put together from its answers.
+"""Cuts MariaDB's encrypted events into cipher blocks, and assembles events from decrypted blocks.
 
-For the format see loader.binlog.crypto.encryption. All blocks of a range of log are given to AES at once: to decrypt a
-chain of blocks (AES-CBC), each is decrypted and combined with the cipher text before it.
+For the format see loader.binlog.crypto.encryption. AES itself is in the transport. It gets all blocks of a range of the
+log in one call: to decrypt a chain of blocks (AES-CBC), each block is decrypted and XORed with the cipher text before
+it.
 """
 
 from __future__ import annotations
@@ -24,20 +25,29 @@ Ints = NDArray[np.int64]
 BASE, EVENT, LENGTH, FIRST, END, CIPHERS, COUNTERS = range(7)
 """Fields of a span.
 
-Given: offset in the file of the first byte; of the first event; its length; the number of its block to begin with,
-whose predecessor the bytes begin with if there is one. Found: EVENT and LENGTH of the last event, 0 where its header is
-cut or wrong; the offset up to which the bytes are whole blocks; how many blocks are to be decrypted by AES, and how
-many counters and vectors to be encrypted.
+Input:
+    BASE: file offset of the first byte.
+    EVENT: file offset of the first event.
+    LENGTH: its length.
+    FIRST: number of its first block. The bytes start with the block before it, if there is one.
+Output:
+    EVENT, LENGTH: of the last event; LENGTH is 0 if its header is truncated or wrong.
+    END: file offset up to which the bytes are whole blocks.
+    CIPHERS: number of blocks for AES to decrypt.
+    COUNTERS: number of counters and initial vectors for AES to encrypt.
 """
 
 PLACE, SIZE, COUNTED, HEADED = range(4)
-"""Fields of a piece of clear text: its place in the span, its bytes, 1: it is made from a counter, 1: it begins an
+"""Fields of a piece of clear text: its offset in the span; its bytes; 1 if a counter decrypts it; 1 if it begins an
 event."""
 
 
 @kernel("int64(uint8[::1], int64, int64, int64, int64)")
 def hop(block: Bytes, size: int, base: int, event: int, wanted: int) -> int:
-    """From one event to the one that holds byte `wanted`, or whose length is not in block[:size], or is wrong."""
+    """Return the file offset of the event that holds byte `wanted`, from that of an earlier event.
+
+    Stop at an event whose length is not in block[:size], or is wrong.
+    """
     while event + _LENGTH_END <= base + size:
         length = np.int64(little(block, event + _LENGTH_AT - base, 4))
         if length < HEADER or event + length > wanted:
@@ -48,7 +58,7 @@ def hop(block: Bytes, size: int, base: int, event: int, wanted: int) -> int:
 
 @part
 def _copy(block: Bytes, at: int, headed: int, out: Bytes, to: int, size: int) -> None:
-    """Cipher text from `at` on; that which begins an event is put together from its two places."""
+    """Copy cipher text from `at` on. The first four bytes of an event's cipher text are stored before its header."""
     for i in range(size):
         out[to + i] = block[at + i]
     if headed:
@@ -58,7 +68,7 @@ def _copy(block: Bytes, at: int, headed: int, out: Bytes, to: int, size: int) ->
 
 @part
 def _vector(nonce: Bytes, event: int, number: int, out: Bytes, to: int) -> None:
-    """The initial vector of an event, counted up by `number`."""
+    """Write the initial vector of an event plus `number`."""
     for i in range(12):
         out[to + i] = nonce[i]
     for i in range(4):
@@ -82,9 +92,18 @@ def gather(
     masks: Bytes,
     pieces: Ints,
 ) -> int:
-    """Cut block[:size] into cipher blocks: what AES is to be given, and what its answers are combined with.
+    """Cut block[:size] into cipher blocks; return the number of pieces. Stop before an event whose length is wrong.
 
-    The number of pieces. It ends before an event whose length is wrong, too.
+    Args:
+        block: bytes of the log.
+        size: bytes used in `block`.
+        span: see BASE.
+        nonce: of the file.
+        counted: 1 for AES-CTR, 0 for AES-CBC.
+        ciphers: output: blocks for AES to decrypt.
+        counters: output: blocks for AES to encrypt.
+        masks: output: what to XOR the results of AES with.
+        pieces: output: pieces of clear text, fields PLACE to HEADED.
     """
     base, event, length, first = span[BASE], span[EVENT], span[LENGTH], span[FIRST]
     found = used = made = 0
@@ -131,7 +150,7 @@ def gather(
 
 @kernel("int64(int64[:,::1], int64, uint8[::1], uint8[::1], uint8[::1], uint8[::1])")
 def scatter(pieces: Ints, count: int, opened: Bytes, counters: Bytes, masks: Bytes, block: Bytes) -> int:
-    """Put the clear text into the block that was cut by `gather`, from the answers of AES; how many pieces."""
+    """Write the clear text into the block that `gather` cut, from the results of AES; return the number of pieces."""
     used = made = 0
     for n in range(count):
         at, mask = pieces[n, PLACE], n * BLOCK

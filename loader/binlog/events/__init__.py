@@ -1,1 +1,1 @@
-"""The formats of events, except row events."""
+"""Event formats, except row events."""

@@ -1,11 +1,12 @@
-"""Events that carry other events compressed: MySQL's TRANSACTION_PAYLOAD and MariaDB's compressed events.
+"""Compressed events: MySQL's TRANSACTION_PAYLOAD and MariaDB's compressed row events and statements.
 
-Formats: MySQL, `Transaction_payload_event`: fields of type, length, value (1 payload size, 2 compression: 0 zstd, 255
-none, 3 uncompressed size, 0 the end of the fields), then the events of a whole transaction, without checksums. MariaDB,
-`log_event.cc` ("binlog_buf_compress"): an ordinary event whose rows or statement are zlib's, behind a byte of
-0x80 | algorithm << 4 | bytes of the length, and that length, big-endian.
+MySQL, `Transaction_payload_event`: fields of type, length and value (1: payload size; 2: compression, 0 zstd, 255 none;
+3: uncompressed size; 0: end of the fields), then the events of a whole transaction, without checksums.
 
-Bounds: a payload is expanded in pieces of at most BLOCK bytes and never past its stated size.
+MariaDB, `log_event.cc` ("binlog_buf_compress"): an ordinary event whose row images or statement are a zlib stream. A
+byte 0x80 | algorithm << 4 | length bytes and the uncompressed length (big-endian) precede the stream.
+
+Memory is bounded: a payload is expanded in pieces of at most BLOCK bytes, and never beyond its stated size.
 """
 
 from __future__ import annotations
@@ -21,36 +22,36 @@ from loader.binlog.constants import HEADER, QUERY, event_name
 from loader.errors import BinlogFormatError, UnsupportedError
 
 BLOCK = 1024 * 1024
-"""Bytes of a piece of an expanded payload, at most."""
+"""Maximum bytes of one piece of an expanded payload."""
 
 HEAD_MOST = 64
-"""Bytes that hold every payload's fields."""
+"""The fields of every payload lie within this many bytes."""
 
 _TRANSACTION_PAYLOAD = 40
 _QUERY_COMPRESSED = 165
 _ZSTD, _NONE = 0, 255
-_WINDOW_MOST = 1 << 27  # the most that the server's own compression levels ask for
-_EVENT_MOST = 0xFFFFFFFF - 65536  # bytes of rows or a statement: the length of an event has 32 bits
+_WINDOW_MOST = 1 << 27  # the largest zstd window of the compression levels that the server offers
+_EVENT_MOST = 0xFFFFFFFF - 65536  # maximum bytes of row images or a statement: the length of an event has 32 bits
 _QUERY_FIXED = 13
 _ROWS_FIXED = 8
 PLAIN_ROWS = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
-"""Types of compressed row events, and of what they were made from."""
+"""Type of the plain row event for each type of compressed row event."""
 
 _VERSION_2 = 30  # the first type of row events with extra data
 _UPDATES = (167, 170)
 
 
 def expand(kind: int, body: Iterable[bytes], header: bytes) -> Iterator[bytes]:
-    """The events in an event of that type, as pieces of bytes, each event with its header and without checksum.
+    """Yield the events inside a compressed event, as pieces of bytes. Each event has its header and no checksum.
 
     Args:
-        kind: the type of the outer event.
+        kind: type of the compressed event.
         body: the bytes behind its header, without checksum, in pieces.
         header: its header.
 
     Raises:
-        BinlogFormatError: sizes that are not what was stated, or bytes that are not of the compression.
-        UnsupportedError: another compression.
+        BinlogFormatError: the compressed bytes are damaged, or their size differs from the stated size.
+        UnsupportedError: the compression is not supported.
     """
     if kind == _TRANSACTION_PAYLOAD:
         yield from _payload(body)
@@ -59,7 +60,7 @@ def expand(kind: int, body: Iterable[bytes], header: bytes) -> Iterator[bytes]:
 
 
 def uncompress_event(kind: int, header: bytes, body: bytes) -> bytes:
-    """MariaDB's compressed event as the one it was made from.
+    """Return the plain event of a compressed MariaDB event, without checksum.
 
     Raises:
         BinlogFormatError, UnsupportedError: see `expand`.
@@ -71,12 +72,12 @@ def uncompress_event(kind: int, header: bytes, body: bytes) -> bytes:
 
 
 def with_type(header: bytes, kind: int, content: bytes) -> bytes:
-    """An event with that header but another type and body."""
+    """Return an event with this header, but with another type and body."""
     return header[:4] + bytes([kind]) + header[5:9] + struct.pack("<I", HEADER + len(content)) + header[13:] + content
 
 
 def _query_head(body: bytes) -> int:
-    """Bytes of a QUERY event before its statement."""
+    """Return the bytes of a QUERY event's body before its statement."""
     cursor = Cursor(body)
     cursor.take(8)
     name = cursor.number(1)
@@ -87,7 +88,7 @@ def _query_head(body: bytes) -> int:
 
 
 def _rows_head(kind: int, body: bytes) -> int:
-    """Bytes of a row event before its images."""
+    """Return the bytes of a row event's body before its row images."""
     cursor = Cursor(body)
     cursor.take(_ROWS_FIXED)
     if PLAIN_ROWS[kind] >= _VERSION_2:
@@ -101,17 +102,17 @@ def _inflated(data: bytes) -> bytes:
     cursor = Cursor(data)
     head = cursor.number(1)
     if head & 0xF0 != 0x80:
-        raise UnsupportedError(f"compression {head >> 4 & 7} of MariaDB's events is not known")
+        raise UnsupportedError(f"compression algorithm {head >> 4 & 7} of a MariaDB event is not supported")
     size = int.from_bytes(cursor.take(head & 7), "big")
     if size > _EVENT_MOST:
-        raise BinlogFormatError("a compressed event says to be larger than an event can be", why=f"{size} bytes")
+        raise BinlogFormatError("the stated size of a compressed event is beyond the limit", why=f"{size} bytes")
     machine = zlib.decompressobj()
     try:
         found = machine.decompress(cursor.take(cursor.remaining), size + 1)
     except zlib.error as error:
-        raise BinlogFormatError("a compressed event cannot be expanded", why=str(error)) from error
+        raise BinlogFormatError("a compressed event cannot be decompressed", why=str(error)) from error
     if len(found) != size or not machine.eof or machine.unused_data:
-        raise BinlogFormatError("a compressed event is not as long as it says")
+        raise BinlogFormatError("the size of a decompressed event differs from its stated size")
     return found
 
 
@@ -129,7 +130,8 @@ def _payload(body: Iterable[bytes]) -> Iterator[bytes]:
     elif compression == _ZSTD:
         found = _unzstd(data)
     else:
-        raise UnsupportedError(f"compression {compression} of a {event_name(_TRANSACTION_PAYLOAD)} event is not known")
+        name = event_name(_TRANSACTION_PAYLOAD)
+        raise UnsupportedError(f"compression {compression} of a {name} event is not supported")
     total = 0
     for piece in found:
         total += len(piece)
@@ -137,30 +139,30 @@ def _payload(body: Iterable[bytes]) -> Iterator[bytes]:
             break
         yield piece
     if total != size:
-        raise BinlogFormatError("a compressed transaction is not as long as it says")
+        raise BinlogFormatError("the size of a decompressed transaction differs from its stated size")
 
 
 def _payload_fields(head: bytes) -> tuple[int, int, int, int]:
-    """Where the payload starts, its size, compression and uncompressed size."""
+    """Return the offset of the payload, its size, compression and uncompressed size."""
     cursor = Cursor(head)
     values: dict[int, int] = {}
     while kind := cursor.length_encoded():
         value = Cursor(cursor.take(cursor.length_encoded()))
         values[kind] = value.length_encoded()
     if 1 not in values or 2 not in values:
-        raise BinlogFormatError("a compressed transaction does not say how it is compressed")
+        raise BinlogFormatError("a compressed transaction lacks its payload size or its compression")
     return cursor.offset, values[1], values[2], values.get(3, values[1])
 
 
 def _limited(first: bytes, rest: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """Exactly `size` bytes, in pieces."""
+    """Yield exactly `size` bytes, in pieces."""
     left = size - len(first)
     yield first
     for piece in rest:
         left -= len(piece)
         yield piece
     if left:
-        raise BinlogFormatError("a compressed transaction does not fit into its event")
+        raise BinlogFormatError("the payload size of a compressed transaction does not fit its event")
 
 
 def _unzstd(data: Iterator[bytes]) -> Iterator[bytes]:
@@ -170,18 +172,18 @@ def _unzstd(data: Iterator[bytes]) -> Iterator[bytes]:
             while piece := reader.read(BLOCK):
                 yield piece
     except zstandard.ZstdError as error:
-        raise BinlogFormatError("a compressed transaction cannot be expanded", why=str(error)) from error
+        raise BinlogFormatError("a compressed transaction cannot be decompressed", why=str(error)) from error
 
 
 class _Pieces:
-    """Pieces as a file that zstandard reads."""
+    """Pieces of bytes as a file that zstandard can read."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; none at the end."""
+        """Return at most `size` bytes; no bytes at the end."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:

@@ -1,7 +1,7 @@
-"""The kernel that reads the GTIDs of transactions, given where each begins.
+"""The kernel that reads the GTIDs of transactions, from the offsets where they begin.
 
-Formats: MySQL's `Gtid_event` (flags 1, UUID 16, number 8) and its tagged form (see `control.tagged_commit_time`);
-MariaDB's "GTID_EVENT" (sequence 8, domain 4, flags 1), whose server is that of the header.
+Formats: MySQL's `Gtid_event` (flags 1, UUID 16, number 8) and its tagged form (see `tagged_commit_time` in
+transaction_control). MariaDB's "GTID_EVENT" (sequence 8, domain 4, flags 1); its server id is in the event header.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ from loader.binlog.values.digits import little
 Ints = NDArray[np.int64]
 
 UUID, TAG, TAG_END = 0, 17, 49
-"""In a source: 16 bytes of UUID, or of domain (4) and server id (4) on MariaDB; length and bytes of the tag."""
+"""Offsets in a source: UUID 16 (MariaDB: domain 4, server id 4, zeros), length of the tag 1, tag."""
 SOURCE = 64
+"""Bytes of a source."""
+
 DONE, FULL, CUT = range(3)
-"""What the kernel came back with. FULL: there are more sources than room for them. CUT: an event is not whole."""
+"""Statuses of the kernel. FULL: the array of sources is full. CUT: an event is truncated or damaged."""
 
 KNOWN, NEXT, RUNS = range(3)
-"""The kernel's state: sources known so far; the transaction that comes next; runs that were ended."""
+"""The kernel's state: number of known sources; index of the next transaction; number of finished runs."""
 
 R_SOURCE, R_FIRST, R_LAST = range(3)
-"""Of a run: its source, and its numbers."""
+"""Fields of a run of consecutive GTIDs: its source, first number and last number."""
 _GTID, _TAGGED, _MARIADB = np.uint8(33), np.uint8(42), np.uint8(162)
 _ASCII = np.uint8(127)
-_OTHERS = 11  # of the fields of a tagged GTID, as far as they are known
+_OTHERS = 11  # the highest known field id of a tagged GTID
 
 
 @part
 def _tagged(buf: Bytes, at: int, end: int, source: Bytes) -> np.int64:
-    """The number of a GTID_TAGGED event, its UUID and tag put into `source`; -1 when it is damaged."""
+    """Return the number of a GTID_TAGGED event (-1 if damaged), and write its UUID and tag to `source`."""
     pos = at + HEADER
     value = np.uint64(0)
     for _ in range(3):
@@ -66,13 +68,13 @@ def _tagged(buf: Bytes, at: int, end: int, source: Bytes) -> np.int64:
                 if buf[pos + i] > _ASCII:
                     return np.int64(-1)
                 source[TAG + i] = buf[pos + i]
-            break  # the fields come in order, and these are all that is asked for
+            break  # fields are in order of their ids; the later ones are not needed
     return number
 
 
 @part
 def _find(sources: Bytes, low: np.uint64, high: np.uint64, known: int) -> int:
-    """The source without a tag whose first 16 bytes these are; `known` if it is new."""
+    """Return the index of the source without tag that has these 16 bytes; `known` if it is new."""
     for one in range(known):
         if little(sources, one * SOURCE, 8) == low and little(sources, one * SOURCE + 8, 8) == high:
             if sources[one * SOURCE + TAG - 1] == 0:
@@ -82,7 +84,7 @@ def _find(sources: Bytes, low: np.uint64, high: np.uint64, known: int) -> int:
 
 @part
 def _find_tagged(sources: Bytes, known: int) -> int:
-    """The source that is equal to the one behind the known ones; `known` if it is new."""
+    """Return the index of the source equal to the one at index `known`; `known` if it is new."""
     for one in range(known):
         same = True
         for at in range(0, SOURCE, 8):
@@ -104,7 +106,7 @@ def _put(sources: Bytes, place: int, low: np.uint64, high: np.uint64) -> None:
 
 @part
 def _go_on(number: np.int64, open_run: Ints, runs: Ints, state: Ints) -> None:
-    """Add a number to the run of its source that is being made, or end that and begin another one."""
+    """Append a number to the open run of its source, or finish that run and open another one."""
     if number == open_run[R_LAST] + 1:
         open_run[R_LAST] = number
         return
@@ -118,7 +120,7 @@ def _go_on(number: np.int64, open_run: Ints, runs: Ints, state: Ints) -> None:
 
 @part
 def _source(buf: Bytes, at: int, end: int, sources: Bytes, known: int) -> tuple[int, np.int64]:
-    """The source of a GTID event, put behind the known ones if it is new, and the number (-1: it is damaged)."""
+    """Return the index of a GTID event's source (a new source gets index `known`), and its number (-1 if damaged)."""
     body = at + HEADER
     kind = buf[at + 4]
     if kind == _TAGGED:
@@ -142,10 +144,17 @@ def _source(buf: Bytes, at: int, end: int, sources: Bytes, known: int) -> tuple[
 def gtids(
     buf: Bytes, size: int, base: int, starts: Ints, sources: Bytes, current: Ints, runs: Ints, state: Ints
 ) -> int:
-    """Read the GTIDs of the transactions that begin at `starts`, byte `base` of the file being buf[0]; a status.
+    """Read the GTIDs of transactions; return a status.
 
-    `sources`: SOURCE bytes of each known one. `current`: the run of each that is being made. `runs`: those that were
-    ended, with room for one for each transaction.
+    Args:
+        buf: the block of the log.
+        size: bytes used in `buf`.
+        base: offset in the file of buf[0].
+        starts: file offsets where the transactions begin.
+        sources: SOURCE bytes per known source.
+        current: the open run of each source, fields R_*.
+        runs: output: finished runs, with room for one per transaction.
+        state: the kernel's state.
     """
     while state[NEXT] < len(starts):
         at = starts[state[NEXT]] - base

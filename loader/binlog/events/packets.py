@@ -1,7 +1,7 @@
-"""Takes the events out of the packets of a replication connection, block by block.
+"""Extracts events from the packets of a replication connection, block by block.
 
-Format: the protocol's "Packets" (3 bytes length, 1 sequence number; a packet of 2^24-1 bytes is continued by the
-next) and "Binlog Network Stream" (first byte 0: an event follows, fe: end, ff: error).
+Format: "Packets" of the client/server protocol: length 3, sequence number 1; a packet of 2^24-1 bytes continues in the
+next one. "Binlog Network Stream": the first byte of a packet is 0 (an event follows), fe (end) or ff (error).
 """
 
 from __future__ import annotations
@@ -14,23 +14,33 @@ from loader.binlog.native.compiler import kernel
 from loader.binlog.values.digits import little
 
 MORE, REPLY, NEXT, DAMAGED = range(4)
-"""MORE: the block is used up. REPLY: the packet at state[READ] is no event (end or error) and is whole. NEXT: it is the
-second FORMAT_DESCRIPTION, with which the next file begins. DAMAGED: an empty packet that continues no other one, or
-events that `out` has no room for."""
+"""Statuses of the kernel.
+
+MORE: the block is used up.
+REPLY: the packet at state[READ] is an end or an error, not an event, and is complete.
+NEXT: the packet at state[READ] is a second FORMAT_DESCRIPTION: the next file begins.
+DAMAGED: an empty packet that continues no other packet, or more event bytes than `out` has room for.
+"""
 
 READ, WRITTEN, LEFT, CONTINUED, BEGUN, SKIPPED, FORMATTED = range(7)
-"""State: next byte of the block; bytes of events written; payload bytes of the open packet; 1: the next packet
-continues the event; where in `out` the last event begins, unless the caller's -1 is left; 1: the event is a heartbeat,
-which is of no log and left out; 1: there was a FORMAT_DESCRIPTION;
--1: several files are wanted."""
+"""The kernel's state.
+
+READ: offset of the next byte in the block.
+WRITTEN: bytes of events written.
+LEFT: payload bytes left in the open packet.
+CONTINUED: 1 if the next packet continues the event.
+BEGUN: offset in `out` where the last event begins; the caller's -1 remains if none begins.
+SKIPPED: 1 if the event is a heartbeat, which belongs to no log and is not written.
+FORMATTED: 1 after a FORMAT_DESCRIPTION; the caller sets -1 to read more than one file.
+"""
 
 _LONGEST = 0xFFFFFF
-_TYPE = 9  # bytes from the start of a packet to the type of its event
+_TYPE = 9  # offset in a packet of the event type
 
 
 @kernel("int64(uint8[::1], int64, uint8[::1], int64[::1])")
 def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int:
-    """Copy the event bytes in block[state[READ]:size] to `out`, which is at least as long; a status."""
+    """Copy the event bytes in block[state[READ]:size] to `out`, which is at least as long; return a status."""
     while True:
         at = state[READ]
         if state[LEFT] == 0:
@@ -45,7 +55,7 @@ def unpack(block: Bytes, size: int, out: Bytes, state: NDArray[np.int64]) -> int
                     continue
             else:
                 if length == 0:
-                    return DAMAGED  # its first byte would be the next packet's, and LEFT would be negative
+                    return DAMAGED  # the next packet's first byte would be read as its own, and LEFT become negative
                 if at + 5 > size:
                     return MORE
                 if block[at + 4] != 0:

@@ -1,9 +1,10 @@
-"""QUERY events that are not transaction control: the statement, how it was to be read, and where it stands.
+"""QUERY events that are not transaction control: the statement, the settings it ran with, and its position.
 
 Format: MySQL internals, "QUERY_EVENT": thread 4, execution time 4, length of the database name 1, error code 2, length
-of the status variables 2, the variables, the name and a NUL, the statement. EXECUTE_LOAD_QUERY has 13 bytes more before
-the variables: file number 4, where the file's name is in the statement 4 and 4, what to do with duplicates 1. A status
-variable is a code 1 and its value, whose length depends on the code (mysql/binlog/event/statement_events.h).
+of the status variables 2, the variables, the database name and a NUL, the statement. EXECUTE_LOAD_QUERY has 13 more
+bytes before the variables: file number 4, start and end of the file name in the statement 4 and 4, handling of
+duplicates 1. A status variable is a code 1 and a value, whose length depends on the code
+(mysql/binlog/event/statement_events.h).
 """
 
 from __future__ import annotations
@@ -24,11 +25,19 @@ _LENGTH_FIRST = {_TIME_ZONE, _CATALOG}
 
 @dataclass(frozen=True)
 class LogStatement:
-    """A statement of the log; `seqno` is its transaction's. `with_rows`: that holds rows of captured tables too.
+    """A statement of the log.
 
-    `beside`: the names of these tables, in order, only for a ROLLBACK. `sql_mode`: the bits that the server's
-    documentation gives it. `server_charset`: that a database gets for which its statement names none; empty when the
-    log does not say. `skipped`: its transaction is, whose rows are not staged.
+    Attributes:
+        seqno: of its transaction.
+        position: where it is in the log, `binlog.000054:123`; for a final ROLLBACK, the start of its transaction.
+        database: the default database it ran with.
+        text: the statement.
+        sql_mode: bits of the sql_mode it ran with, see `Query`.
+        mariadb: a MariaDB server ran it.
+        with_rows: its transaction also has row events of captured tables.
+        server_charset: character set of a database created without one; empty if the log does not say.
+        skipped: its transaction is skipped: its rows are not staged.
+        row_tables: names of the captured tables with rows in its transaction, sorted; only for a ROLLBACK.
     """
 
     seqno: int
@@ -44,7 +53,14 @@ class LogStatement:
 
 
 class Query(NamedTuple):
-    """What a QUERY event says of its statement; `sql_mode` is 0, `server_charset` empty when it does not say."""
+    """The statement of a QUERY event, and the settings it ran with.
+
+    Attributes:
+        database: the default database.
+        text: the statement.
+        sql_mode: bits as in `Query_log_event::sql_mode`; 0 if the event does not say.
+        server_charset: of `collation_server`; empty if the event does not say.
+    """
 
     database: str
     text: str
@@ -53,10 +69,10 @@ class Query(NamedTuple):
 
 
 def read_query(kind: int, body: bytes) -> Query:
-    """A QUERY or EXECUTE_LOAD_QUERY event, from its body without checksum.
+    """Parse the body of a QUERY or EXECUTE_LOAD_QUERY event (`kind`), without checksum.
 
     Raises:
-        BinlogFormatError: lengths that do not fit.
+        BinlogFormatError: a length does not fit the event.
     """
     cursor = Cursor(body)
     cursor.take(8)
@@ -74,7 +90,7 @@ def read_query(kind: int, body: bytes) -> Query:
 
 
 def _variables(cursor: Cursor) -> dict[int, bytes]:
-    """The values of the first status variables: both servers write those that are used here before all that are not."""
+    """Return the first status variables. Both servers write the ones needed here before all others."""
     found = {}
     while cursor.remaining and (code := cursor.number(1)) in _SIZES.keys() | _LENGTH_FIRST:
         found[code] = cursor.take(cursor.number(1) if code in _LENGTH_FIRST else _SIZES[code])
@@ -82,7 +98,7 @@ def _variables(cursor: Cursor) -> dict[int, bytes]:
 
 
 def _text(raw: bytes, charsets: bytes) -> str:
-    """The statement, which is in the client's character set; U+FFFD for bytes that this does not have."""
+    """Decode the statement from the client's character set, with U+FFFD for invalid bytes."""
     charset = charset_of(int.from_bytes(charsets[:2], "little"))
     try:
         return decode_text("utf8mb4" if raw.isascii() or not charsets or charset == "binary" else charset, raw)

@@ -1,7 +1,7 @@
-"""Table maps: what a TABLE_MAP event says of its table, as a schema and the program for its rows.
+"""Table maps: parses a TABLE_MAP event into the schema of its table.
 
-Format: the server's `Table_map_event` (mysql/binlog/event/rows_event.h): types, their metadata, nullability, then
-optional metadata of type, length, value. `binlog_row_metadata=FULL` brings names, key, labels and character sets.
+Format: the server's `Table_map_event` (mysql/binlog/event/rows_event.h): column types, their metadata, nullability,
+then optional metadata (type, length, value). `binlog_row_metadata=FULL` adds names, key, labels and character sets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
 _BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
 _ENUM, _SET, _STRING, _VARCHAR, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 252, 242, 255
 _COMPRESSED = {140: _BLOB, 141: _VARCHAR}
-_TEXTS = (_STRING, _VARCHAR, _BLOB, *_COMPRESSED)  # 253, of tables of MySQL 4, is not covered
+_TEXTS = (_STRING, _VARCHAR, _BLOB, *_COMPRESSED)  # 253, of tables from MySQL 4, is not supported
 _METADATA_BYTES = {
     1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
     17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
@@ -48,14 +48,14 @@ _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
     252: lambda meta: 1 <= meta[0] <= 4,
     255: lambda meta: meta[0] == 4,
 }
-"""Whether metadata can be of a column of that type: what is beyond it would be read or written out of bounds."""
+"""Checks of the metadata by column type. Other metadata would make kernels read or write out of bounds."""
 
-# What an ENUM or SET of so many bytes is when its labels are not known.
+# The integer type of an ENUM or SET of so many bytes whose labels are not known.
 _OF_BYTES = {1: "tinyint", 2: "smallint", 3: "mediumint", 4: "int", 8: "bigint"}
 
 
 class NamelessTable(UnsupportedError):
-    """A table map without the names of its columns, of a table whose schema is not known."""
+    """A table map has no column names, and the schema of its table is not known."""
 
 
 def _anything(_: bytes) -> bool:
@@ -64,7 +64,7 @@ def _anything(_: bytes) -> bool:
 
 @dataclass
 class _Optional:
-    """The optional metadata, still counted by type class."""
+    """The optional metadata. Lists have one entry per column of their class of types, not per column."""
 
     unsigned: list[bool] = field(default_factory=list)
     charsets: dict[int, int] = field(default_factory=dict)
@@ -79,9 +79,15 @@ class _Optional:
 
 @dataclass(frozen=True)
 class TableMap:
-    """A table map, read: the table, the kind of each column, the metadata of all, and the optional block.
+    """A parsed table map.
 
-    What is behind the name is read when it is asked for, so that a table that is not captured may have any columns.
+    Everything behind the name is parsed on demand. So tables that are not captured may have unsupported columns.
+
+    Attributes:
+        name: the table.
+        kinds: wire type of each column, one byte each.
+        metadata: type metadata of all columns.
+        optional: the optional metadata.
     """
 
     name: TableName
@@ -91,23 +97,23 @@ class TableMap:
 
     @cached_property
     def types(self) -> tuple[tuple[int, bytes], ...]:
-        """The wire type and the metadata of each column.
+        """Return the wire type and the metadata of each column.
 
         Raises:
-            BinlogFormatError: lengths that do not fit.
-            UnsupportedError: a type that is not known.
+            BinlogFormatError: a length does not fit the event.
+            UnsupportedError: a column type is not known.
         """
         metadata = Cursor(self.metadata)
         return tuple(_typed(kind, metadata, self.name) for kind in self.kinds)
 
     @property
     def named(self) -> bool:
-        """Whether it tells the names of its columns, and so all that FULL metadata does."""
+        """Return whether it has column names, and so everything that FULL metadata adds."""
         return len(self._told.names) == len(self.kinds)
 
     @property
     def is_sequence(self) -> bool:
-        """Whether it is that of a sequence of MariaDB, by the names and types of its columns."""
+        """Return whether the table is a MariaDB sequence, by the names and types of its columns."""
         if tuple(self._told.names) != SEQUENCE:
             return False
         return tuple(kind for kind, _ in self.types) == _SEQUENCE_TYPES
@@ -119,22 +125,24 @@ class TableMap:
     def schema(
         self, *, mariadb: bool = False, known: TableSchema | None = None, nameless: bool = False
     ) -> tuple[TableSchema, tuple[int, ...]]:
-        """The table's schema, and for each column the bytes of its values' length prefix (PACKED more if compressed).
+        """Return the table's schema, and for each column the bytes of the length before a value.
+
+        PACKED is added to these bytes for a compressed column, OLD_FORMAT for a time in an old format.
 
         Args:
-            mariadb: of a MariaDB server. Its log does not tell UUID, INET4, INET6 and VECTOR from BINARY and VARBINARY,
-                nor how many digits the fractions of times in an old format have.
-            known: what the table is as its server says. It tells a column of that name what the log does not tell of
-                it; where the log has no names (binlog_row_metadata=MINIMAL), it is the schema, and its types, signs and
-                character sets must fit as far as the log tells them. A text of it without a character set has that of
-                the log, and a TEXT may be a longer one there.
-            nameless: without names in the log and a known schema, call the columns `@1`, `@2`, ... as mysqlbinlog does;
-                ENUM and SET are numbers then, and text without a character set is bytes.
+            mariadb: a MariaDB server wrote the log. Its log has UUID and INET4/6 as BINARY and VECTOR as VARBINARY. It
+                does not say how many fractional digits a time in an old format has.
+            known: the table's schema from the server or from DDL. If the log has column names, it only adds what the
+                log lacks about a column of that name. If the log has none (binlog_row_metadata=MINIMAL), it is the
+                result; its types, signs and character sets must agree with the log as far as the log has them. A text
+                column of it without a character set gets that of the log, and a TEXT type may be longer in the log.
+            nameless: if the log has no column names and `known` is None, name the columns `@1`, `@2`, ... as
+                mysqlbinlog does. ENUM and SET are then integers, and text without a character set is bytes.
 
         Raises:
-            NamelessTable: no column names.
-            UnsupportedError: a type that is not covered.
-            DataError: a known schema that is not the table's.
+            NamelessTable: the column names are not known.
+            UnsupportedError: a column type is not supported.
+            DataError: `known` does not fit the log.
         """
         optional, named = self._told, self.named
         if not named and known is not None:
@@ -153,16 +161,16 @@ class TableMap:
         made = list(_columns(self.types, optional, self.name, mariadb, not named, told))
         columns = tuple(column for column, _ in made)
         if not columns or any(index >= len(columns) for index in optional.key):
-            raise BinlogFormatError("a table map has no columns, or a key of others than its own", table=self.name)
+            raise BinlogFormatError("a table map has no columns, or a key of unknown columns", table=self.name)
         key = tuple(columns[index].name for index in optional.key)
         return TableSchema(self.name, columns, key), tuple(prefix for _, prefix in made)
 
 
 def read_table_map(body: bytes) -> TableMap:
-    """Parse the body of a TABLE_MAP event from its table id on, without checksum.
+    """Parse the body of a TABLE_MAP event, from the table id on, without checksum.
 
     Raises:
-        BinlogFormatError: lengths that do not fit.
+        BinlogFormatError: a length does not fit the event.
     """
     cursor = Cursor(body)
     cursor.take(8)
@@ -177,11 +185,11 @@ def read_table_map(body: bytes) -> TableMap:
 
 
 def _typed(kind: int, metadata: Cursor, table: TableName) -> tuple[int, bytes]:
-    """Wire type with ENUM and SET taken out of the STRING that they travel in."""
+    """Return the wire type and its metadata. The log has ENUM and SET as STRING, with the real type in the metadata."""
     if kind not in _METADATA_BYTES:
         raise UnsupportedError(
-            f"column type {kind} of the log is not known",
-            hint="exclude the table from the captured tables, or use a loader version that covers it",
+            f"column type {kind} of the log is unknown",
+            hint="exclude the table (tables.exclude of the source), or use a loader version that supports it",
             table=table,
         )
     data = metadata.take(_METADATA_BYTES[kind])
@@ -239,16 +247,16 @@ def _pairs(cursor: Cursor) -> Iterator[tuple[int, int]]:
 def _possible(kind: int, meta: bytes, table: TableName, name: str) -> None:
     if not _POSSIBLE.get(kind, _anything)(meta):
         raise BinlogFormatError(
-            f"a table map says {meta.hex()} of a column of type {kind}, which cannot be", table=table, column=name
+            f"a table map has invalid metadata {meta.hex()} for a column of type {kind}", table=table, column=name
         )
 
 
 def _told(
     types: tuple[tuple[int, bytes], ...], optional: _Optional, mariadb: bool
 ) -> Iterator[tuple[bool | None, int | None]]:
-    """Of each column whether it is unsigned, and its collation; None where the metadata does not say.
+    """Yield for each column whether it is unsigned, and its collation id; None if the metadata does not say.
 
-    Each class of types counts its own entries.
+    Each class of types has its own list of entries.
     """
     numbers = texts = labelled = 0
     for kind, _ in types:
@@ -263,7 +271,7 @@ def _told(
             collation = optional.label_charsets.get(labelled, optional.default_label_charset)
             labelled += 1
         else:
-            # Both servers list a character set for types of bytes, but MySQL not for GEOMETRY.
+            # Both servers list a character set for binary types; MySQL does not for GEOMETRY.
             texts += kind == _VECTOR or (kind == _GEOMETRY and mariadb)
         yield unsigned, collation
 
@@ -271,7 +279,7 @@ def _told(
 def _fitted(
     types: tuple[tuple[int, bytes], ...], known: TableSchema, told: Iterator[tuple[bool | None, int | None]]
 ) -> Iterator[tuple[Column, int]]:
-    """The columns of a schema that is not from the log, proved to fit a table map, and their length prefixes."""
+    """Yield the columns of a known schema and their length prefixes, after a check that they fit the table map."""
     if len(types) != len(known.columns):
         raise _unfit(known.name, f"the log has {len(types)} columns, the schema {len(known.columns)}")
     for (kind, meta), column, (unsigned, collation) in zip(types, known.columns, told, strict=True):
@@ -283,7 +291,7 @@ def _fitted(
             else replace(column, charset="" if charset == "binary" and not column.labels else charset)
         )
         if (wanted.labels or wanted.type in TEXTS) and not wanted.charset:
-            raise _unfit(known.name, "neither the log nor a statement tells its character set", column.name)
+            raise _unfit(known.name, "neither the log nor a statement says its character set", column.name)
         found, prefix = _found(kind, meta, wanted, charset, unsigned, known.name)
         if found.type in GROWING_TEXTS and wanted.type in GROWING_TEXTS[: GROWING_TEXTS.index(found.type)]:
             wanted = replace(wanted, type=found.type)
@@ -296,7 +304,7 @@ def _fitted(
 def _found(
     kind: int, meta: bytes, column: Column, charset: str, unsigned: bool | None, table: TableName
 ) -> tuple[Column, int]:
-    """What a table map makes of a column of that schema, of whose other parts it tells nothing."""
+    """Return the column of a table map, completed from `column` of a known schema, and its length prefix."""
     if kind in _TEXTS:
         found, prefix = _string(column.name, _COMPRESSED.get(kind, kind), meta, charset or "binary")
         return _as_told(found, column), prefix + (PACKED if kind in _COMPRESSED else 0)
@@ -312,9 +320,9 @@ def _found(
 
 def _unfit(table: TableName, why: str, column: str = "") -> DataError:
     return DataError(
-        "the schema given for a table is not that of the log",
+        "the schema given for a table does not match the log",
         why=why,
-        hint="give the schema that the table had at this position",
+        hint=f"loader schema set {table.argument} --at FILE:POS --file FILE, with its schema at this position",
         table=table,
         **({"column": column} if column else {}),
     )
@@ -328,7 +336,7 @@ def _columns(
     nameless: bool,
     told: dict[str, Column],
 ) -> Iterator[tuple[Column, int]]:
-    """Columns with their length prefixes."""
+    """Yield the columns and their length prefixes, from the log alone."""
     enums = sets = 0
     each = zip(types, optional.names, _told(types, optional, mariadb), strict=True)
     for (kind, meta), name, (unsigned, collation) in each:
@@ -338,7 +346,7 @@ def _columns(
             charset = "binary" if unknown else _charset(collation, name, table)
             column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
             if unknown and column.type == "binary":
-                # CHAR or BINARY: which one the log does not tell, so that nothing is added to its bytes.
+                # The log does not say whether it is CHAR or BINARY: so its bytes are not padded.
                 column = replace(column, type="varbinary", size=0)
             yield _as_told(column, told.get(name)), prefix + (PACKED if kind in _COMPRESSED else 0)
         elif kind in (_ENUM, _SET) and nameless:
@@ -347,7 +355,7 @@ def _columns(
             lists, at = (optional.enums, enums) if kind == _ENUM else (optional.sets, sets)
             enums, sets = enums + (kind == _ENUM), sets + (kind == _SET)
             if at >= len(lists) or meta[1] != label_bytes(kind == _SET, len(lists[at])):
-                raise BinlogFormatError("a table map has not the labels of an ENUM or SET", table=table, column=name)
+                raise BinlogFormatError("a table map lacks the labels of an ENUM or SET", table=table, column=name)
             yield _labelled(name, kind, lists[at], _charset(collation, name, table), table), 0
         elif kind in _OLD_TEMPORALS:
             yield _old(name, _OLD_TEMPORALS[kind], mariadb, told.get(name), table), OLD_FORMAT
@@ -357,7 +365,7 @@ def _columns(
 
 def _charset(collation: int | None, column: str, table: TableName) -> str:
     if collation is None:
-        raise BinlogFormatError("a table map has no character set for a text", table=table, column=column)
+        raise BinlogFormatError("a table map lacks the character set of a text column", table=table, column=column)
     return charset_of(collation)
 
 
@@ -367,7 +375,7 @@ def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, in
     if kind == _BLOB:
         return Column(name, _BLOBS[meta[0]] + ("blob" if binary else "text"), charset=charset), meta[0]
     if kind == _STRING:
-        # Lengths over 255 hide two bits in the type byte, upside down.
+        # Lengths over 255 have two more bits, inverted, in the type byte.
         length = meta[1] | ((meta[0] & 0x30 ^ 0x30) << 4)
         size = length if binary else 0
         return Column(name, "binary" if binary else "char", size=size, charset=charset), 2 if length > 255 else 1
@@ -376,7 +384,7 @@ def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, in
 
 
 def _as_told(column: Column, told: Column | None) -> Column:
-    """The column as its server says where that is a type which the log has as these bytes."""
+    """Return `told` if the log stores its type as that of `column` (UUID as BINARY, for example); else `column`."""
     if told is None or column.name != told.name:
         return column
     vector = told.type == "vector" and column.type == "varbinary"
@@ -385,14 +393,14 @@ def _as_told(column: Column, told: Column | None) -> Column:
 
 
 def _old(name: str, kind: str, mariadb: bool, told: Column | None, table: TableName) -> Column:
-    """A time in an old format: MySQL's have no fractions, those of MariaDB as many digits as the server says."""
+    """Return the column of a time in an old format. In MySQL it has no fraction; in MariaDB `told` has its digits."""
     if not mariadb:
         return Column(name, kind)
     if told and told.type == kind:
         return told
     raise UnsupportedError(
-        f"column type old {kind.upper()} cannot be read without the table's schema",
-        why="the log does not tell how many digits its fractions have, and so not its size",
+        f"a {kind.upper()} column in the old format cannot be read without the table's schema",
+        why="the log does not say how many fractional digits it has, and so not its size",
         hint="ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or exclude the table",
         table=table,
         column=name,
@@ -404,7 +412,7 @@ def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: Ta
         texts = tuple(decode_text(charset, label) for label in labels)
     except (UnicodeDecodeError, LookupError) as error:
         raise UnsupportedError(
-            f"labels in {charset} are not covered", why=str(error), table=table, column=name
+            f"labels in {charset} are not supported", why=str(error), table=table, column=name
         ) from error
     return Column(name, "enum" if kind == _ENUM else "set", charset=charset, labels=texts)
 
@@ -421,8 +429,8 @@ def _other(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) 
     if kind == 16:
         return Column(name, "bit", size=meta[1] * 8 + meta[0])
     raise UnsupportedError(
-        f"column type {kind} is not covered by this version",
-        hint="exclude the table from the captured tables",
+        f"column type {kind} of the log is not supported",
+        hint="exclude the table (tables.exclude of the source)",
         table=table,
         column=name,
     )

@@ -1,7 +1,7 @@
-"""What the log says of XA transactions: XA_PREPARE events, and the statements that decide later.
+"""XA transactions in the log: XA_PREPARE events, and the later XA COMMIT and XA ROLLBACK statements.
 
 Formats: MySQL source documentation, "XA_PREPARE_LOG_EVENT": one phase 1, format id 4, lengths of the two parts of the
-identifier 4 and 4, the parts. Statements are written by the server as `XA COMMIT X'<hex>',X'<hex>',<format id>`.
+identifier 4 and 4, the parts. Servers log the statements as `XA COMMIT X'<hex>',X'<hex>',<format id>`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _DECISION = re.compile(r"XA (COMMIT|ROLLBACK) X'([0-9A-Fa-f]*)',X'([0-9A-Fa-f]*)
 
 
 class Prepare(NamedTuple):
-    """The end of the first phase, or of all (`one_phase`). `xid` as XA COMMIT takes it."""
+    """The end of the first phase of an XA transaction, or of all of it (`one_phase`). `xid`: as XA COMMIT takes it."""
 
     one_phase: bool
     xid: str
 
 
 class Decision(NamedTuple):
-    """The outcome of a prepared transaction."""
+    """The outcome of a prepared XA transaction."""
 
     commit: bool
     xid: str
@@ -33,7 +33,7 @@ def read_prepare(body: bytes) -> Prepare:
     """Parse the body of an XA_PREPARE event, without checksum.
 
     Raises:
-        BinlogFormatError: lengths that do not fit.
+        BinlogFormatError: a length does not fit the event.
     """
     cursor = Cursor(body)
     one_phase, form, first, second = cursor.number(1), cursor.number(4), cursor.number(4), cursor.number(4)
@@ -41,16 +41,16 @@ def read_prepare(body: bytes) -> Prepare:
 
 
 def read_decision(text: str) -> Decision | None:
-    """The outcome in a statement; None when the statement is about something else.
+    """Parse an XA COMMIT or XA ROLLBACK statement; return None for any other statement.
 
     Raises:
-        BinlogFormatError: it is one, but not as a server writes it.
+        BinlogFormatError: the statement has another form than servers write.
     """
     if not text.startswith(("XA COMMIT ", "XA ROLLBACK ")):
         return None
     found = _DECISION.fullmatch(text)
     if not found:
-        raise BinlogFormatError("the outcome of an XA transaction does not name it", why=text[:200])
+        raise BinlogFormatError("an XA COMMIT or XA ROLLBACK statement has no valid identifier", why=text[:200])
     return Decision(found[1] == "COMMIT", _xid(found[2].lower(), found[3].lower(), int(found[4])))
 
 

@@ -1,1 +1,1 @@
-"""Compiling kernels to native code, and the building blocks that kernels share."""
+"""Compiles kernels to native code. Holds the building blocks that kernels share."""

@@ -8,4 +8,4 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.uint8]
 
 BAD = -1
-"""In place of a position: the bytes are not in the expected format."""
+"""Returned instead of a position: the bytes are not in the expected format."""

@@ -1,7 +1,7 @@
-"""CRC-32 of long runs of bytes by carry-less multiplication, where the processor has it: 64 bytes a step.
+"""CRC-32 by carry-less multiplication (PCLMULQDQ), 64 bytes per step, on processors that have the instruction.
 
-Method: V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel, 2009), bits
-reflected. The constants are powers of x modulo the polynomial, as the paper derives them.
+Method: V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (Intel, 2009), with
+reflected bits. The constants are powers of x modulo the polynomial, as derived in the paper.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from loader.binlog.native.compiler import builtin
 from loader.binlog.native.memory import check_bytes
 
 MIN_BYTES = 64
-"""Bytes that `fold` takes at least."""
+"""`fold` needs at least this many bytes."""
 
 _FOLD_64 = (0x0154442BD4, 0x01C6E41596)
 _FOLD_16 = (0x01751997D0, 0x00CCAA009E)
@@ -27,12 +27,12 @@ _LOW_HALVES = (0xFFFFFFFF, 0xFFFFFFFF)
 
 
 def has_instruction() -> bool:
-    """Whether this machine's processor has the instruction."""
+    """Return whether this machine's processor has PCLMULQDQ."""
     return bool(llvm.get_host_cpu_features().get("pclmul"))
 
 
 class _Emitter:
-    """The pieces of the method, in LLVM's language."""
+    """Emits the steps of the method as LLVM instructions."""
 
     def __init__(self, builder: Any, data: Any) -> None:
         from llvmlite import ir
@@ -48,35 +48,35 @@ class _Emitter:
         self._data = data
 
     def constant(self, words: tuple[int, int]) -> Any:
-        """A vector of two words."""
+        """Return a constant vector of two words."""
         return self._ir.Constant(self.vector, list(words))
 
     def number(self, value: int) -> Any:
-        """A word."""
+        """Return a constant word."""
         return self._ir.Constant(self.word, value)
 
     def load(self, at: Any, ahead: int = 0) -> Any:
-        """16 bytes, `ahead` bytes from `at` on."""
+        """Emit a load of the 16 bytes at `at` + `ahead`."""
         place = self._builder.gep(self._data, [self._builder.add(at, self.number(ahead))])
         return self._builder.load(self._builder.bitcast(place, self.vector.as_pointer()), align=1)
 
     def multiply(self, a: Any, b: Any, halves: int) -> Any:
-        """The product of a half of each: bits 0 and 4 of `halves` choose the upper ones."""
+        """Emit the product of one half of each vector. Bits 0 and 4 of `halves` select the upper halves."""
         return self._builder.call(self._multiply, [a, b, self._ir.Constant(self._ir.IntType(8), halves)])
 
     def folded(self, value: Any, by: Any, onto: Any) -> Any:
-        """The value moved on and added to what stands there."""
+        """Emit `value` folded forward by the constants `by`, XORed with `onto`."""
         moved = self._builder.xor(self.multiply(value, by, 0x00), self.multiply(value, by, 0x11))
         return self._builder.xor(moved, onto)
 
     def shifted(self, value: Any, bits: int) -> Any:
-        """All 128 bits moved towards the lower end."""
+        """Emit a right shift of all 128 bits."""
         wide = self._ir.IntType(128)
         moved = self._builder.lshr(self._builder.bitcast(value, wide), self._ir.Constant(wide, bits))
         return self._builder.bitcast(moved, self.vector)
 
     def looped(self, step: int, at: Any, end: Any, accumulators: list[Any], by: Any) -> None:
-        """Fold on while `step` more bytes are there; `at` and the accumulators are places in memory."""
+        """Emit a loop that folds while `step` more bytes remain. `at` and the accumulators are memory addresses."""
         b = self._builder
         test, body, after = (b.append_basic_block(name) for name in ("test", "body", "after"))
         b.branch(test)
@@ -91,7 +91,7 @@ class _Emitter:
         b.position_at_end(after)
 
     def reduced(self, value: Any) -> Any:
-        """The 32 bits that 128 come to."""
+        """Emit the reduction of 128 bits to the 32 bits of the CRC."""
         b, low = self._builder, self.constant(_LOW_HALVES)
         value = b.xor(self.shifted(value, 64), self.multiply(value, self.constant(_FOLD_16), 0x10))
         value = b.xor(self.multiply(b.and_(value, low), self.constant(_FOLD_8), 0x00), self.shifted(value, 32))
@@ -138,4 +138,4 @@ def _unchanged(_array: Any, _start: int, _end: int, crc: Any) -> Any:
 
 
 fold: Callable[[NDArray[np.uint8], int, int, np.uint32], np.uint32] = builtin(_make)
-"""The state of a CRC after buf[start:end], of which the last up to 15 bytes, beyond a multiple of 16, are left out."""
+"""Return the CRC state after buf[start:end], without its last bytes beyond a multiple of 16 (at most 15)."""

@@ -2,7 +2,7 @@
 
 A kernel and its parts are Python functions with the decorators `kernel` and `part`. If the object file does not exist
 yet, numba compiles them into one function. `loader.binlog.native.object_code` loads the file in this and in every later
-process. Those processes do not import numba, which takes longer than decoding a hundred megabytes. The folder's name is
+process. Later processes do not import numba: the import takes longer than decoding 100 MB. The folder's name is
 a hash of everything that shapes the files: a change of a module that the kernel uses, of numba or of the processor
 compiles it again.
 
@@ -35,14 +35,14 @@ _KERNELS_IN = ("loader.binlog", "loader.native_collapse", "loader.reader", "load
 _PART = "__kernel_part__"
 _compiled: dict[Callable[..., Any], Any] = {}
 
-# Without `_nrt` no array is counted in and out of every call, which would take a third of the time; in turn a kernel
-# makes no arrays, and is given its scratch space.
+# `_nrt` off: numba does not count references to arrays on every call, which takes a third of the time. So a kernel
+# cannot create arrays: the caller passes its scratch space.
 _CHECKED = os.environ.get("LOADER_CHECK_KERNELS") == "1"
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": _CHECKED}
 
 
 def kernel(signature: str) -> Callable[[_Function], _Function]:
-    """An entry point that Python calls: one fixed signature, compiled or loaded when its module is imported."""
+    """Make a function a kernel: compiled or loaded for one signature when its module is imported."""
 
     def made(function: _Function) -> _Function:
         digest = _digest(signature.encode() + function.__code__.co_code)
@@ -57,16 +57,16 @@ def kernel(signature: str) -> Callable[[_Function], _Function]:
 
 
 def part(function: _Function) -> _Function:
-    """A piece of a kernel: compiled into the kernels that call it, never called from Python.
+    """Make a function a part of kernels: compiled into the kernels that call it, never called from Python.
 
-    Always inlined: to numba an array is seven words, and a call that passes a few costs more than most pieces do.
+    Parts are always inlined. numba passes an array as seven words, so a call costs more than most parts themselves.
     """
     setattr(function, _PART, lambda numba: numba.njit(**_OPTIONS, forceinline=not _CHECKED)(_ready(function, numba)))
     return function
 
 
 def builtin(make: Callable[[Any], Any]) -> Any:
-    """A piece of a kernel that `make` builds from the module numba, for what cannot be written in Python."""
+    """Return a part of kernels that cannot be written in Python: `make` builds it from the module numba."""
 
     def never() -> None:
         raise NotImplementedError("only kernels can call this")
@@ -91,19 +91,19 @@ def _digest(data: bytes) -> str:
 
 def _compile(function: Callable[..., Any], signature: str) -> Image:
     if _CHECKED:
-        os.environ.setdefault("NUMBA_OPT", "0")  # tests wait for the compiler, not for kernels
+        os.environ.setdefault("NUMBA_OPT", "0")  # tests wait for the compiler, not for the kernels
     numba: Any = import_module("numba")
     arguments, result = import_module("numba.core.sigutils").normalize_signature(signature)
     bare = numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(_ready(function, numba))
     with _indexed_as_written():
         found = bare._compiler.compile(arguments, result)
     symbol = found.fndesc.llvm_func_name
-    found.library.get_pointer_to_function(symbol)  # only now is it native code
+    found.library.get_pointer_to_function(symbol)  # this call generates the native code
     return Image(symbol, found.library._get_compiled_object())
 
 
 def _ready(function: Callable[..., Any], numba: Any) -> FunctionType:
-    """The function with the parts that it names compiled."""
+    """Return the function with its parts replaced by compiled ones."""
     known = function.__globals__
     names = known | {name: _part(known[name], numba) for name in function.__code__.co_names if name in known}
     ready = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
@@ -122,9 +122,9 @@ def _part(value: Any, numba: Any) -> Any:
 
 @contextmanager
 def _indexed_as_written() -> Iterator[None]:
-    """Compile without the test of every index for being negative, which would count from the end.
+    """Compile without the check for negative indexes, which count from the end of an array in Python.
 
-    No index of a kernel is meant so, and the tests take a third of a kernel's time. numba has no option for it.
+    No kernel uses negative indexes, and the checks take a third of a kernel's time. numba has no option for this.
     """
     from numba.np import arrayobj
 

@@ -1,4 +1,4 @@
-"""CRC-32 as the log uses it (the polynomial of zlib): long runs by multiplication, the rest by tables."""
+"""CRC-32 of the log (zlib's polynomial): carry-less multiplication for long runs, tables for the rest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _24 = np.uint32(24)
 
 @part
 def crc32(buf: NDArray[np.uint8], start: int, end: int) -> np.uint32:
-    """CRC-32 of buf[start:end]."""
+    """Return the CRC-32 of buf[start:end]."""
     c = _FULL
     i = start
     if _FOLDS and end - start >= MIN_BYTES:

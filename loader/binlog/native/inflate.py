@@ -1,7 +1,7 @@
-"""Deflated data, unpacked in a kernel: bit by bit, since few columns have any.
+"""Decompresses deflate data in a kernel. It reads bit by bit: few columns are compressed.
 
-Format: RFC 1951; the decoder follows Mark Adler's `puff.c`, which zlib ships as the plain statement of the format. All
-its state is in scratch space, since kernels make no arrays.
+Format: RFC 1951. The decoder follows Mark Adler's `puff.c`, zlib's reference implementation of the format. Its state is
+in scratch space, since kernels cannot create arrays.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from loader.binlog.native.compiler import part
 Scratch = NDArray[np.int64]
 
 WIDTH = 8
-"""Columns that the scratch space must have; it is used row by row."""
+"""Columns of the scratch space. Its first ENTRIES items are used, row by row."""
 
-_POS, _WORD, _HELD, _OUT = range(4)  # next byte, bits read and not used, how many, next byte of output
-_LENGTHS = 8  # of codes: up to 286 + 30
-_LITERALS = _LENGTHS + 320  # a code: how many symbols of each length 0 to 15, then the symbols
+_POS, _WORD, _HELD, _OUT = range(4)  # next byte; unused bits and their number; next byte of output
+_LENGTHS = 8  # code lengths: up to 286 + 30
+_LITERALS = _LENGTHS + 320  # a code: number of symbols of each length 0 to 15, then the symbols
 _DISTANCES = _LITERALS + 16 + 288
 _OFFSETS = _DISTANCES + 16 + 32
 ENTRIES = _OFFSETS + 16
@@ -51,7 +51,7 @@ def _set(work: Scratch, i: int, value: np.int64) -> None:
 
 @part
 def _bits(buf: Bytes, end: int, work: Scratch, need: int) -> np.int64:
-    """The next bits as a number; BAD at the end."""
+    """Return the next `need` bits as a number; BAD at the end of the data."""
     word, held, pos = _get(work, _WORD), _get(work, _HELD), _get(work, _POS)
     while held < need:
         if pos >= end:
@@ -67,7 +67,7 @@ def _bits(buf: Bytes, end: int, work: Scratch, need: int) -> np.int64:
 
 @part
 def _symbol(buf: Bytes, end: int, work: Scratch, code: int) -> np.int64:
-    """The next symbol of a code; BAD at the end, or for bits that the code does not have."""
+    """Return the next symbol of a code; BAD at the end of the data, or for bits that the code does not have."""
     bits = first = index = np.int64(0)
     for length in range(1, _LONGEST + 1):
         bit = _bits(buf, end, work, 1)
@@ -85,7 +85,7 @@ def _symbol(buf: Bytes, end: int, work: Scratch, code: int) -> np.int64:
 
 @part
 def _construct(work: Scratch, code: int, lengths: int, count: int) -> np.int64:
-    """Make a code of the lengths of its symbols; how many more could be coded, negative when there are too many."""
+    """Build a code from the lengths of its symbols: return the number of unused codes, below 0 for too many symbols."""
     for i in range(16):
         _set(work, code + i, np.int64(0))
     for i in range(count):
@@ -120,7 +120,7 @@ def _fixed(work: Scratch) -> None:
 
 @part
 def _dynamic(buf: Bytes, end: int, work: Scratch) -> bool:
-    """Read the codes of a block; False when they are none."""
+    """Read the codes of a block; return False if they are invalid."""
     literals, distances = _bits(buf, end, work, 5) + 257, _bits(buf, end, work, 5) + 1
     listed = _bits(buf, end, work, 4) + 4
     if literals < 257 or literals > 286 or distances < 1 or distances > 30 or listed < 4:
@@ -158,7 +158,7 @@ def _dynamic(buf: Bytes, end: int, work: Scratch) -> bool:
 
 @part
 def _stored(buf: Bytes, end: int, out: Bytes, stop: int, work: Scratch) -> bool:
-    """Copy a block that is not deflated."""
+    """Copy a stored block; return False if it is invalid."""
     _set(work, _WORD, np.int64(0))
     _set(work, _HELD, np.int64(0))
     size, check = _bits(buf, end, work, 16), _bits(buf, end, work, 16)
@@ -174,7 +174,7 @@ def _stored(buf: Bytes, end: int, out: Bytes, stop: int, work: Scratch) -> bool:
 
 @part
 def _coded(buf: Bytes, end: int, out: Bytes, start: int, stop: int, work: Scratch) -> bool:
-    """Unpack a block by its codes."""
+    """Decompress a block by its codes; return False if it is invalid."""
     at = _get(work, _OUT)
     while True:
         symbol = _symbol(buf, end, work, _LITERALS)
@@ -202,7 +202,7 @@ def _coded(buf: Bytes, end: int, out: Bytes, start: int, stop: int, work: Scratc
 
 @part
 def inflate(buf: Bytes, pos: int, end: int, out: Bytes, start: int, stop: int, work: Scratch) -> int:
-    """Unpack buf[pos:end] to fill out[start:stop] exactly: the position after the data, or BAD."""
+    """Decompress buf[pos:end] into exactly out[start:stop]; return the position behind the data, or BAD."""
     _set(work, _POS, np.int64(pos))
     _set(work, _WORD, np.int64(0))
     _set(work, _HELD, np.int64(0))

@@ -1,4 +1,4 @@
-"""Words of memory: what an array's elements one by one would be too slow for.
+"""Loads and stores of whole words of memory: access to single elements of an array is too slow.
 
 Bounds are checked only in kernels that are compiled with checks; see `loader.binlog.native.compiler`.
 """
@@ -18,14 +18,14 @@ _Bytes = NDArray[np.uint8]
 
 
 def check_bytes(context: Any, builder: Any, array: Any, start: Any, size: Any) -> None:
-    """Emit code that ends a kernel with checks unless `size` bytes from `start` on are inside the array.
+    """Emit a check that `size` bytes from `start` on are inside the array; nothing in kernels without checks.
 
     Args:
-        context: numba's, for the function that is compiled.
-        builder: llvmlite's, for the same.
-        array: the structure of a one-dimensional array of bytes.
-        start: a 64-bit integer of LLVM.
-        size: the same, at least 1.
+        context: numba's context of the function.
+        builder: llvmlite's builder of the function.
+        array: structure of a one-dimensional array of bytes.
+        start: 64-bit integer of LLVM.
+        size: 64-bit integer of LLVM, at least 1.
     """
     if not context.enable_boundscheck:
         return
@@ -97,11 +97,11 @@ def _make_high_product(numba: Any) -> Any:
 load16: Callable[[_Bytes, int], np.uint16] = builtin(_load("uint16"))
 load32: Callable[[_Bytes, int], np.uint32] = builtin(_load("uint32"))
 load64: Callable[[_Bytes, int], np.uint64] = builtin(_load("uint64"))
-"""The little-endian number in 2, 4 or 8 bytes from an index on, which need not be aligned."""
+"""Return the little-endian integer in the 2, 4 or 8 bytes at an index, which need not be aligned."""
 
 store16: Callable[[_Bytes, int, np.uint16], None] = builtin(_store("uint16"))
 store64: Callable[[_Bytes, int, np.uint64], None] = builtin(_store("uint64"))
-"""Write it there."""
+"""Write a little-endian integer to the 2 or 8 bytes at an index, which need not be aligned."""
 
 high_product: Callable[[np.uint64, np.uint64], np.uint64] = builtin(_make_high_product)
-"""The high 64 bits of the product of two."""
+"""Return the high 64 bits of the product of two integers."""

@@ -1,8 +1,8 @@
-"""Native code of kernels as files, and calling it without numba.
+"""Stores native code of kernels in files, and calls it without numba.
 
-The object file is what LLVM made of a numba function; llvmlite links it into the process. Its calling convention is
-numba's own (`CPUCallConv`, `ArrayModel`): pointers for the result and for an exception, then the arguments, an array as
-its owner, parent, length, size of an element, data, shape and strides; it returns 0 when all is well.
+LLVM compiles a numba function to an object file, and llvmlite links the file into the process. The calling convention
+is numba's (`CPUCallConv`, `ArrayModel`): pointers for the result and for an exception, then the arguments. An array is
+passed as owner, parent, length, item size, data, shape and strides. The function returns 0 on success.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _ARGUMENT = re.compile(r"\s*(?P<type>[a-z]+\d+)(\[(?P<axes>[^]]*)\])?\s*(,|$)")
 
 @dataclass(frozen=True)
 class Image:
-    """A compiled function: its symbol, and the object file that defines it."""
+    """A compiled function: its symbol, and the bytes of the object file that defines it."""
 
     symbol: str
     code: bytes
 
     def write(self, file: Path) -> None:
-        """Keep it; whole or not at all, whoever else writes the same.
+        """Write it to a file atomically. Several processes may write the same file.
 
         Raises:
-            UsageError: the folder is of another user.
+            UsageError: another user owns the folder.
         """
         folder = private_folder(file.parent)
         content = self.symbol.encode() + b"\n" + self.code
@@ -52,7 +52,7 @@ class Image:
 
 
 def read_image(file: Path) -> Image | None:
-    """The image in a file; None when there is none, or when it is not as `write` left it for that very place."""
+    """Return the image in a file; None if the file is missing, or differs from what `write` wrote to this path."""
     digest, _, content = (read_private(file) or b"").partition(b"\n")
     if digest != _digest(file, content):
         return None
@@ -61,7 +61,7 @@ def read_image(file: Path) -> Image | None:
 
 
 def _digest(file: Path, content: bytes) -> bytes:
-    """Of the code and of the names of its file and folder, which are digests of its sources."""
+    """Return the digest of the code and of its file and folder names, which are digests of its sources."""
     place = f"{file.parent.name}/{file.name}\n".encode()
     return hashlib.sha256(place + content).hexdigest().encode()
 
@@ -75,7 +75,7 @@ def _engine() -> Any:
 
 
 def load(image: Image) -> int:
-    """Link an image into the process; the address of its function."""
+    """Link an image into the process; return the address of its function."""
     engine = _engine()
     engine.add_object_file(llvm.ObjectFileRef.from_data(image.code))
     engine.finalize_object()
@@ -83,7 +83,7 @@ def load(image: Image) -> int:
 
 
 class NativeKernel:
-    """A kernel to call: checks its arguments against the signature, as numba would. Releases the interpreter's lock."""
+    """A callable kernel. It checks its arguments against the signature, as numba does, and releases the GIL."""
 
     def __init__(self, address: int, signature: str, name: str) -> None:
         result, _, arguments = signature.rstrip(")").partition("(")
@@ -99,10 +99,11 @@ class NativeKernel:
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *flat)(address)
 
     def __call__(self, *arguments: Any) -> int:
-        """Run it.
+        """Run the kernel; return its result.
 
         Raises:
-            TypeError: an argument that is not of the signature.
+            TypeError: an argument does not match the signature.
+            RuntimeError: the kernel raised, such as for an index out of bounds in a kernel with checks.
         """
         if len(arguments) != len(self._kinds):
             raise TypeError(f"{self.__name__} takes {len(self._kinds)} arguments, not {len(arguments)}")
@@ -124,7 +125,7 @@ class NativeKernel:
 
 
 def _parsed(arguments: str) -> list[tuple[str, int]]:
-    """Type and number of axes (0: a scalar) of each argument."""
+    """Return type and number of axes (0: a scalar) of each argument."""
     found, at = [], 0
     while at < len(arguments):
         match = _ARGUMENT.match(arguments, at)

@@ -1,1 +1,1 @@
-"""Column values of row events as staged text."""
+"""Writes column values of row events as staged text."""

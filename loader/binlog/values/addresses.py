@@ -1,8 +1,8 @@
-"""MariaDB's UUID, INET4 and INET6 as the text that the server shows.
+"""Writes MariaDB's UUID, INET4 and INET6 as the text that the server shows.
 
-Format: the bytes of the value in network order, of which trailing zero bytes are not logged. Text: the server's
-`Inet6::to_string` (sql/sql_type_inet.cc): the first of the longest runs of zero words is `::`, a single one too, and
-the last four bytes are written as an IPv4 address after `::` and after `::ffff:`.
+Format: the bytes of the value in network order, without trailing zero bytes. Text: the server's `Inet6::to_string`
+(sql/sql_type_inet.cc). The first of the longest runs of zero words becomes `::`, even a run of one word. The last four
+bytes become an IPv4 address after `::` and after `::ffff:`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _byte(buf: Bytes, pos: int, end: int) -> np.uint8:
 
 @part
 def put_uuid(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
-    """A quoted field; BAD for more than 16 bytes."""
+    """Write a quoted field; return BAD for more than 16 bytes."""
     if end - pos > 16:
         return BAD
     out[at] = QUOTE
@@ -52,7 +52,7 @@ def _put_four(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
 
 @part
 def put_inet4(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
-    """A quoted field; BAD for more than 4 bytes."""
+    """Write a quoted field; return BAD for more than 4 bytes."""
     if end - pos > 4:
         return BAD
     out[at] = QUOTE
@@ -68,7 +68,7 @@ def _word(buf: Bytes, pos: int, end: int, i: int) -> np.int64:
 
 @part
 def _gap(buf: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """The first of the longest runs of zero words: its first word and how many."""
+    """Return the first of the longest runs of zero words: its first word and its length."""
     first, most, run = -1, 0, 0
     for i in range(_WORDS):
         run = 0 if _word(buf, pos, end, i) else run + 1
@@ -79,7 +79,7 @@ def _gap(buf: Bytes, pos: int, end: int) -> tuple[int, int]:
 
 @part
 def _put_word(out: Bytes, at: int, word: np.int64) -> int:
-    """Hex digits without leading zeros."""
+    """Write hex digits without leading zeros."""
     started = False
     for shift in (12, 8, 4, 0):
         digit = (word >> shift) & 15
@@ -92,7 +92,7 @@ def _put_word(out: Bytes, at: int, word: np.int64) -> int:
 
 @part
 def put_inet6(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
-    """A quoted field; BAD for more than 16 bytes."""
+    """Write a quoted field; return BAD for more than 16 bytes."""
     if end - pos > 16:
         return BAD
     first, count = _gap(buf, pos, end)

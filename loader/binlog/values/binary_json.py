@@ -1,7 +1,7 @@
-"""The server's binary JSON as the text that the server itself shows, written into a quoted field.
+"""Writes the server's binary JSON as the text that the server shows, into a quoted field.
 
-Format: the server's `json_binary.h`; text: `Json_wrapper::to_string`. Values are reached by their offsets, never read
-in sequence: an update in place leaves holes. Nesting is followed with a stack of the server's own limit.
+Format: the server's `json_binary.h`. Text: `Json_wrapper::to_string`. Values are found by their offsets, never read in
+sequence: a partial update leaves holes. A stack as deep as the server's limit follows the nesting.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from loader.binlog.values.floats import put_double
 from loader.binlog.values.quoted_text import BACKSLASH, QUOTE, put_escaped, put_utf8
 
 NO_ROOM = -2
-"""The text is longer than the room given; nothing of it counts."""
+"""Returned instead of a position: the text does not fit; discard what was written of it."""
 
 SLACK = 512
-"""Bytes that must lie behind the limit: closing brackets of the deepest document and one scalar fit."""
+"""Bytes that the output must have behind the limit, for the closing brackets of the deepest document and one scalar."""
 
 _BASE, _LEFT, _ENTRY, _KEY, _WIDE = range(5)
-"""Of an open container: where its offsets count from, members still to write, its next value entry, its next key
-entry (0 in arrays), bytes of an offset."""
+"""Fields of an open container: position from which its offsets count; members left; next value entry; next key entry (0
+in arrays); bytes of an offset."""
 
 _DEPTH = 101  # JSON_DOCUMENT_MAX_DEPTH is 100
 STACK = (_DEPTH, 8)
-_ROOM = 96  # the longest scalar that is not a string
-_DIGITS = 81  # of a DECIMAL here: its digits before the point count in whole groups of nine, so they can be over 65
+_ROOM = 96  # bytes of the longest scalar that is not a string
+_DIGITS = 81  # most digits of a DECIMAL in JSON: digits before the point count in groups of nine, so more than 65
 _COMMA = np.uint8(44)
 _COLON = np.uint8(58)
 _SPACE = np.uint8(32)
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8).copy()
 _LITERALS = np.frombuffer(b"null true false", np.uint8).copy()
-_BASE64_LINE = 57  # bytes: the server breaks its lines after 76 characters
+_BASE64_LINE = 57  # bytes per line: the server breaks lines after 76 characters
 _BASE64_WORD = np.frombuffer(b"base64:type", np.uint8).copy()
 _SHORT = np.zeros(256, np.uint8)
 _SHORT[[8, 9, 10, 12, 13, 34, 92]] = np.frombuffer(b'btnfr"\\', np.uint8)
@@ -66,7 +66,7 @@ def _put_backslash(out: Bytes, at: int) -> int:
 
 @part
 def _put_string(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int) -> int:
-    """A JSON string: JSON's escapes first, then the dialect's over them."""
+    """Write a JSON string: first with JSON's escapes, and these with the escapes of the CSV dialect."""
     at = _put_quote(out, at)
     while pos < end:
         if at + 16 > limit:
@@ -96,7 +96,7 @@ def _put_string(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int)
 
 @part
 def _variable_length(buf: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """A length in 7-bit groups: the position after it and the length; BAD position when cut or too long."""
+    """Return the position behind a length in 7-bit groups (BAD if truncated or too long), and the length."""
     size = 0
     for i in range(5):
         if pos >= end:
@@ -137,7 +137,7 @@ def _put_base64(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int,
 
 @part
 def _put_packed_time(out: Bytes, at: int, kind: np.int64, packed: np.int64) -> int:
-    """DATE (10), TIME (11), DATETIME (12) or TIMESTAMP (7) as the server packs them into 64 bits."""
+    """Write a DATE (10), TIME (11), DATETIME (12) or TIMESTAMP (7) in the server's 64-bit format."""
     at = _put_quote(out, at)
     if packed < 0:
         out[at] = np.uint8(45)
@@ -183,7 +183,7 @@ def _put_opaque(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int)
 
 @part
 def _put_scalar(out: Bytes, at: int, limit: int, buf: Bytes, kind: np.int64, pos: int, end: int) -> int:
-    """A value that is neither array nor object, whose bytes are at `pos`."""
+    """Write a value that is neither array nor object, and whose bytes are at `pos`."""
     if at + _ROOM > limit:
         return NO_ROOM
     if kind == 4:
@@ -210,7 +210,7 @@ def _put_scalar(out: Bytes, at: int, limit: int, buf: Bytes, kind: np.int64, pos
 
 @part
 def _put_json_double(out: Bytes, at: int, bits: np.uint64) -> int:
-    """A double; a whole number keeps `.0` so that it reads back as a double."""
+    """Write a double. A whole number gets `.0`, so that it reads back as a double."""
     end = put_double(out, at, bits)
     for i in range(at, end):
         if out[i] == 46 or out[i] == 101:
@@ -222,7 +222,7 @@ def _put_json_double(out: Bytes, at: int, bits: np.uint64) -> int:
 
 @part
 def _open(stack: NDArray[np.int64], depth: int, kind: np.int64, value: int, buf: Bytes, end: int) -> bool:
-    """Note an array or object whose body is at `value`; False when its table does not fit."""
+    """Push an array or object whose body is at `value`; return False if its entries do not fit the document."""
     wide = 4 if kind % 2 else 2
     if depth >= _DEPTH or value + 2 * wide > end:
         return False
@@ -239,7 +239,7 @@ def _open(stack: NDArray[np.int64], depth: int, kind: np.int64, value: int, buf:
 
 @part
 def _put_key(out: Bytes, at: int, limit: int, buf: Bytes, top: NDArray[np.int64], end: int) -> int:
-    """The next key of an object and its colon."""
+    """Write the next key of an object and its colon."""
     wide = top[_WIDE]
     where = top[_BASE] + np.int64(little(buf, top[_KEY], wide))
     size = np.int64(little(buf, top[_KEY] + wide, 2))
@@ -256,7 +256,7 @@ def _put_key(out: Bytes, at: int, limit: int, buf: Bytes, top: NDArray[np.int64]
 
 @part
 def _next_value(buf: Bytes, top: NDArray[np.int64]) -> tuple[np.int64, int]:
-    """Type and place of the container's next value: in its entry when small, else by its offset."""
+    """Return type and position of the container's next value: in its entry if small, else at its offset."""
     wide = top[_WIDE]
     entry = top[_ENTRY]
     top[_ENTRY] += wide + 1
@@ -269,11 +269,10 @@ def _next_value(buf: Bytes, top: NDArray[np.int64]) -> tuple[np.int64, int]:
 
 @part
 def put_json(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int, stack: NDArray[np.int64]) -> int:
-    """The document in buf[pos:end] as a quoted field; BAD when damaged, NO_ROOM when it would pass `limit`.
+    """Write the document in buf[pos:end] as a quoted field; return BAD if damaged, NO_ROOM if it exceeds `limit`.
 
-    Up to SLACK bytes beyond `limit` may be written. `stack` is scratch of shape STACK.
-
-    An empty document (a NULL forced into a NOT NULL column) is the server's `null`.
+    Up to SLACK bytes beyond `limit` may be written. `stack` is scratch of shape STACK. An empty document (a NULL forced
+    into a NOT NULL column) becomes `null`, as on the server.
     """
     if at + _ROOM > limit:
         return NO_ROOM

@@ -1,4 +1,4 @@
-"""Character sets by the collation ids that the log carries (the server's `information_schema.COLLATIONS`)."""
+"""Character sets by the collation ids in the log (from the servers' `information_schema.COLLATIONS`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _IDS = {
 _MARIADB_IDS = {
     "utf8mb3": "2048-2303", "utf8mb4": "2304-2559", "ucs2": "2560-2815", "utf16": "2816-3071", "utf32": "3072-3327",
 }  # fmt: skip
-"""The blocks of its collations after Unicode 14."""
+"""Id blocks of MariaDB's collations for Unicode 14."""
 
 _MARIADB_NO_PAD = 1024
 
@@ -35,7 +35,7 @@ _CHARSETS = _by_id()
 
 
 def charset_of(collation: int) -> str:
-    """`utf8mb4`, ... ; `collation 999` for one that is not known, so that errors can name it."""
+    """Return the character set of a collation id, such as `utf8mb4`; `collation 999` for an unknown id."""
     known = _CHARSETS.get(collation)
     if known is None and collation < 2 * _MARIADB_NO_PAD:
         known = _CHARSETS.get(collation - _MARIADB_NO_PAD)

@@ -1,8 +1,9 @@
-"""The servers' character sets that are neither UTF-8 nor latin1, as tables of 16-bit characters.
+"""Code pages: the servers' character sets other than UTF-8 and latin1, as tables of 16-bit characters.
 
-`codepages.bin` holds them (see infra/charsets.py), 0 for what is no character. Per set: one entry per byte; for sets of
-more than one byte, 128 rows of 256 for pairs from 0x80 on; then for ujis and eucjpms as many for three bytes after
-0x8f, for gb18030 one per sequence of four bytes from 0x81308130 on, in their order, up to 16-bit characters' end.
+`codepages.bin` holds the tables (see infra/charsets.py); an entry 0 means that there is no character. A table has one
+entry per byte. A multi-byte character set then has 128 rows of 256 entries for pairs of bytes from 0x80 on. ujis and
+eucjpms have as many again, for three bytes that start with 0x8f. gb18030 has one entry per sequence of four bytes, in
+order from 0x81308130 on, as far as the characters have 16 bits.
 """
 
 from __future__ import annotations
@@ -21,30 +22,30 @@ SINGLE = (
     "armscii8", "ascii", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "dec8", "geostd8", "greek",
     "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin2", "latin5", "latin7", "macce", "macroman", "swe7", "tis620",
 )  # fmt: skip
-"""Sets of one byte per character."""
+"""Character sets with one byte per character."""
 
 WITH_PAIRS = ("big5", "cp932", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "sjis", "ujis")
-"""Sets of one or two bytes per character, and more in those below."""
+"""Character sets with one or two bytes per character; those in SHIFTED and FOUR have more."""
 
 SHIFTED = {"eucjpms", "ujis"}
 FOUR = {"gb18030"}
 UNICODE = {"ucs2": "utf-16-be", "utf16": "utf-16-be", "utf16le": "utf-16-le", "utf32": "utf-32-be"}
-"""Sets of two or four bytes per unit, with Python's names of them."""
+"""Character sets with two or four bytes per unit, and Python's names of their encodings."""
 
 PAIRS = 128 * 256
-LISTED = 4 * 10 * 126 * 10  # of four bytes
-_BEYOND = 0x90  # from this byte on, four bytes of gb18030 are characters above 16 bits, in Unicode's order
-_HOLES = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # of cp1252, which the servers' latin1 keeps as they are
+LISTED = 4 * 10 * 126 * 10  # sequences of four bytes in the table of gb18030
+_BEYOND = 0x90  # gb18030: sequences from this first byte on are the characters above 16 bits, in Unicode order
+_HOLES = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # undefined in cp1252; the servers' latin1 keeps these bytes as they are
 
 
 def is_supported(charset: str) -> bool:
-    """Whether text of the character set is supported, here or as UTF-8 or latin1."""
+    """Return whether text in this character set is supported."""
     return charset in {"utf8mb4", "utf8mb3", "latin1", *UNICODE, *SINGLE, *WITH_PAIRS}
 
 
 @cache
 def codepage_of(charset: str) -> NDArray[np.uint16]:
-    """The table of one of the sets of SINGLE and WITH_PAIRS."""
+    """Return the table of a character set in SINGLE or WITH_PAIRS."""
     return _tables()[charset]
 
 
@@ -64,7 +65,7 @@ def _entries(charset: str) -> int:
 
 
 def sequences(charset: str) -> list[bytes]:
-    """The byte sequence of every entry of a table."""
+    """Return the byte sequence of every entry of a table, in order."""
     found = [bytes([byte]) for byte in range(256)]
     if charset in SINGLE:
         return found
@@ -85,10 +86,10 @@ def _characters(charset: str) -> dict[bytes, str]:
 
 
 def decode_text(charset: str, raw: bytes) -> str:
-    """The text of some bytes, for labels; the kernels decode rows.
+    """Decode bytes to text in Python, for labels and statements. Kernels decode row values.
 
     Raises:
-        UnicodeDecodeError: they are no text of the character set.
+        UnicodeDecodeError: the bytes are invalid in the character set.
     """
     if charset in UNICODE:
         return raw.decode(UNICODE[charset])
@@ -105,7 +106,7 @@ def decode_text(charset: str, raw: bytes) -> str:
 
 
 def _character(charset: str, raw: bytes, at: int) -> tuple[int, str]:
-    """Bytes of the character there, and the character."""
+    """Return the number of bytes of the character at `at`, and the character."""
     known = _characters(charset)
     for size in range(1, 5):
         if raw[at : at + size] in known:

@@ -1,7 +1,7 @@
-"""Text in other character sets than UTF-8 and latin1, as quoted fields: by the tables of `codepages`.
+"""Writes text in character sets other than UTF-8 and latin1 as quoted fields, by the tables of `codepages`.
 
-Writers return the position after the closing quote, or BAD for bytes that are no text of the set. Room needed: 3 bytes
-per input byte, 2 for the Unicode sets, and 2 for the quotes.
+Writers return the position behind the closing quote, or BAD for bytes that are invalid in the character set. They need
+3 bytes of output per input byte (2 for UNICODE sets), and 2 for the quotes.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from loader.binlog.values.quoted_text import QUOTE, put_escaped
 Codes = NDArray[np.uint16]
 
 TWO, SHIFTED_THREE, FOUR = range(3)
-"""The longest sequences of a set: pairs; three bytes after 0x8f; four bytes, of gb18030."""
+"""The longest byte sequences of a character set: pairs; three bytes that start with 0x8f; four bytes (gb18030)."""
 
 UCS2, UTF16, UTF16LE, UTF32 = (list(UNICODE).index(name) for name in ("ucs2", "utf16", "utf16le", "utf32"))
 
 _SHIFT = 0x8F
-_BEYOND = 15 * 10 * 126 * 10  # sequences of gb18030 from 81308130 to 90308130, which is U+10000
+_BEYOND = 15 * 10 * 126 * 10  # gb18030 sequences from 81308130 to before 90308130, which is U+10000
 
 
 @part
 def put_code(out: Bytes, at: int, code: np.int64) -> int:
-    """A character as UTF-8, escaped; surrogates are the caller's to refuse."""
+    """Write a character as escaped UTF-8. The caller refuses surrogates."""
     if code < 0x80:
         return put_escaped(out, at, np.uint8(code))
     if code < 0x800:
@@ -49,7 +49,7 @@ def put_code(out: Bytes, at: int, code: np.int64) -> int:
 
 @part
 def put_single(out: Bytes, at: int, buf: Bytes, pos: int, end: int, tables: Codes, first: int) -> int:
-    """Text of one byte per character, by the table at `first`."""
+    """Write text with one byte per character, by the table at `first`."""
     out[at] = QUOTE
     at += 1
     for i in range(pos, end):
@@ -64,7 +64,7 @@ def put_single(out: Bytes, at: int, buf: Bytes, pos: int, end: int, tables: Code
 
 @part
 def _four(buf: Bytes, pos: int, end: int, tables: Codes, first: int) -> np.int64:
-    """The character of four bytes of gb18030; 0 for none."""
+    """Return the character of four bytes of gb18030; 0 if there is none."""
     if pos + 4 > end:
         return np.int64(0)
     a, b = np.int64(buf[pos]) - 0x81, np.int64(buf[pos + 1]) - 0x30
@@ -80,7 +80,7 @@ def _four(buf: Bytes, pos: int, end: int, tables: Codes, first: int) -> np.int64
 
 @part
 def put_multibyte(out: Bytes, at: int, buf: Bytes, pos: int, end: int, tables: Codes, first: int, longest: int) -> int:
-    """Text of one byte per character or more, by the table at `first`."""
+    """Write text with one or more bytes per character, by the table at `first`."""
     out[at] = QUOTE
     at += 1
     while pos < end:
@@ -109,7 +109,7 @@ def put_multibyte(out: Bytes, at: int, buf: Bytes, pos: int, end: int, tables: C
 
 @part
 def put_unicode(out: Bytes, at: int, buf: Bytes, pos: int, end: int, kind: int) -> int:
-    """Text of two or four bytes per unit; a surrogate without its other half is no text."""
+    """Write text with two or four bytes per unit; return BAD for a surrogate without its other half."""
     unit = 4 if kind == UTF32 else 2
     if (end - pos) % unit:
         return BAD

@@ -1,8 +1,9 @@
-"""Values of MariaDB's COMPRESSED columns, which its log holds as the table does.
+"""Values of MariaDB's COMPRESSED columns: the log has them in the table's compressed format.
 
-Format: the server's `Field_longstr::compress` and `compress_zlib` (sql/field.cc). Nothing for the empty value; else a
-byte of method: 0 and the value as it is, or 8 in its upper half for zlib, where 8 in the lower half says that the
-stream has neither zlib's head nor its checksum, and the rest how many bytes follow with the value's size, big-endian.
+Format: the server's `Field_longstr::compress` and `compress_zlib` (sql/field.cc). The empty value has no bytes. Other
+values start with a method byte. 0: the value follows uncompressed. 8 in the upper half: zlib. Then bit 3 says that the
+stream has neither zlib's header nor its checksum, and bits 0 to 2 are the number of bytes of the uncompressed size,
+which follows big-endian.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from loader.binlog.values.digits import big
 from loader.binlog.values.strings import put_string
 
 ROOM = 4
-"""Bytes of text for each byte of the value; the value itself is unpacked behind them."""
+"""Bytes of text per byte of the value. The value is decompressed behind the room for its text."""
 
-_MOST = 1032  # times that deflate can shrink
+_MOST = 1032  # the highest compression ratio of deflate
 _ADLER = 65521
 
 
 @part
 def value_size(buf: Bytes, pos: int, end: int) -> int:
-    """Bytes of the value; BAD for a head that is none."""
+    """Return the uncompressed bytes of the value; BAD for an invalid header."""
     if pos == end:
         return 0
     head = np.int64(buf[pos])
@@ -40,13 +41,13 @@ def value_size(buf: Bytes, pos: int, end: int) -> int:
 
 @part
 def room_of(buf: Bytes, pos: int, end: int) -> int:
-    """What `put_packed` needs for the value."""
+    """Return the bytes of output that `put_packed` needs for the value."""
     return (ROOM + 1) * max(0, value_size(buf, pos, end))
 
 
 @part
 def _sum_is(out: Bytes, start: int, stop: int, buf: Bytes, pos: int) -> bool:
-    """Whether zlib's checksum at `pos` is that of the bytes."""
+    """Return whether the zlib checksum at buf[pos] is that of out[start:stop]."""
     a, b = np.int64(1), np.int64(0)
     for i in range(start, stop):
         a = (a + np.int64(out[i])) % _ADLER
@@ -58,7 +59,7 @@ def _sum_is(out: Bytes, start: int, stop: int, buf: Bytes, pos: int) -> bool:
 def put_packed(
     out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes, work: Scratch
 ) -> int:
-    """The field of the unpacked value, by the operation `op` for its type; BAD for what cannot be unpacked."""
+    """Decompress a value and write its field, by the operation `op` of its type; return BAD if it is invalid."""
     size = value_size(buf, pos, end)
     if size == BAD:
         return BAD
@@ -74,7 +75,7 @@ def put_packed(
             return BAD
         pos += 2
         end -= 4
-    start = at + ROOM * size + 2  # behind the text and its quotes
+    start = at + ROOM * size + 2  # behind the room for the text and its quotes
     stop = start + size
     if inflate(buf, pos, end, out, start, stop, work) != end:
         return BAD

@@ -1,7 +1,7 @@
-"""DECIMAL and the temporal types of row images as text.
+"""Writes DECIMAL and the temporal types of row images as text.
 
-Formats: MySQL internals, "Binary log row format", and the server's `decimal.c` and `my_time.cc`. Big-endian
-throughout, with the sign stored so that bytes sort as values.
+Formats: MySQL internals, "Binary log row format", and the server's `decimal.c` and `my_time.cc`. All are big-endian,
+with the sign stored so that bytes sort like values.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _POW = np.array([1, 10, 100, 1000, 10000, 100000, 1000000], np.int64)
 
 @part
 def decimal_size(precision: int, scale: int) -> int:
-    """Bytes of a DECIMAL(precision, scale) in a row image."""
+    """Return the bytes of a DECIMAL(precision, scale) in a row image."""
     whole = precision - scale
     return whole // 9 * 4 + BYTES_OF_DIGITS[whole % 9] + scale // 9 * 4 + BYTES_OF_DIGITS[scale % 9]
 
 
 @part
 def _group(buf: Bytes, pos: int, size: int, start: int, flip: np.uint64) -> np.int64:
-    """A group of digits; `flip` is all ones for a negative number, and the first bit of all is the sign."""
+    """Return a group of digits. `flip` is 0xff for a negative number; the sign is the first bit at `start`."""
     value = np.uint64(0)
     for i in range(size):
         byte = np.uint64(buf[pos + i])
@@ -52,7 +52,7 @@ def _group(buf: Bytes, pos: int, size: int, start: int, flip: np.uint64) -> np.i
 
 @part
 def put_decimal(out: Bytes, at: int, buf: Bytes, pos: int, precision: int, scale: int) -> int:
-    """Exact text with `scale` digits after the point. Room: precision + 3."""
+    """Write exact text with `scale` digits behind the point. Needs precision + 3 bytes."""
     start = pos
     flip = np.uint64(0) if buf[pos] & 0x80 else np.uint64(0xFF)
     if flip:
@@ -92,7 +92,7 @@ def put_decimal(out: Bytes, at: int, buf: Bytes, pos: int, precision: int, scale
 
 @part
 def _micros(buf: Bytes, pos: int, digits: int) -> np.int64:
-    """Microseconds from the fraction bytes of a type with so many fractional digits."""
+    """Return the microseconds from the fraction bytes of a type with `digits` fractional digits."""
     size = (digits + 1) // 2
     if size == 0:
         return np.int64(0)
@@ -101,7 +101,7 @@ def _micros(buf: Bytes, pos: int, digits: int) -> np.int64:
 
 @part
 def put_old_date(out: Bytes, at: int, buf: Bytes, pos: int) -> int:
-    """DATE: 3 bytes, little-endian, 15 bits year, 4 month, 5 day. BAD after the year 9999."""
+    """Write a DATE: 3 bytes, little-endian, 15 bits year, 4 month, 5 day. Return BAD after the year 9999."""
     value = np.int64(little(buf, pos, 3))
     if value >> 9 > _LAST_YEAR:
         return BAD
@@ -110,9 +110,9 @@ def put_old_date(out: Bytes, at: int, buf: Bytes, pos: int) -> int:
 
 @part
 def put_datetime2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int:
-    """DATETIME(n): 40 bits: sign, 17 year*13+month, 5 day, 5 hour, 6 minute, 6 second; then the fraction.
+    """Write a DATETIME(n): 40 bits (sign, 17 year*13+month, 5 day, 5 hour, 6 minute, 6 second), then the fraction.
 
-    BAD after the year 9999, and before 0.
+    Return BAD after the year 9999, and for a negative value.
     """
     value = np.int64(big(buf, pos, 5)) - 0x8000000000
     date, clock = value >> 17, value & 0x1FFFF
@@ -127,7 +127,7 @@ def put_datetime2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int
 
 @part
 def put_timestamp2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int:
-    """TIMESTAMP(n): seconds since 1970, then the fraction; all zero is the zero timestamp."""
+    """Write a TIMESTAMP(n): seconds since 1970, then the fraction. 0 seconds are `0000-00-00 00:00:00`."""
     seconds = np.int64(big(buf, pos, 4))
     if seconds == 0:
         zero = np.int64(0)
@@ -139,9 +139,9 @@ def put_timestamp2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> in
 
 @part
 def put_time2(out: Bytes, at: int, buf: Bytes, pos: int, digits: int) -> int:
-    """TIME(n): 24 bits and the fraction are one number, stored above the offset of its highest bit.
+    """Write a TIME(n): 24 bits and the fraction are one number, plus an offset of its highest bit.
 
-    BAD beyond 838 hours.
+    Return BAD beyond 838 hours.
     """
     size = (digits + 1) // 2
     shift = np.int64(8 * size)

@@ -1,7 +1,7 @@
-"""Numbers and points in time as text, written straight into the output block.
+"""Writes numbers and points in time as text into the output block.
 
-Every writer takes the block and the position to write at, and returns the position after its text. The caller has
-made sure of room: 32 bytes are enough for each of them.
+Every writer takes the block and the position to write at, and returns the position behind its text. The caller ensures
+that there is room: 32 bytes are enough for every writer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from loader.binlog.native.buffer import BAD, Bytes
 from loader.binlog.native.compiler import part
 from loader.binlog.native.memory import load16, load32, load64, store16
 
-# Two digits as one word; as long as a power of two, so that no index need be trusted to be below 100.
+# Two digits as one word. 128 entries: masked indexes are in bounds even if they are not below 100.
 _PAIRS = np.frombuffer("".join(f"{n % 100:02d}" for n in range(128)).encode(), "<u2").astype(np.uint16)
 _HEX = np.frombuffer("".join(f"{n:02x}" for n in range(256)).encode(), np.uint8).copy()
 _POW10 = np.array([10**n for n in range(10)], np.uint64)
@@ -31,7 +31,7 @@ _SPACE = np.uint8(32)
 
 @part
 def little(buf: Bytes, pos: int, size: int) -> np.uint64:
-    """Unsigned little-endian integer of 1 to 8 bytes."""
+    """Return the unsigned little-endian integer in 1 to 8 bytes."""
     if size == 4:
         return np.uint64(load32(buf, pos))
     if size == 1:
@@ -48,7 +48,7 @@ def little(buf: Bytes, pos: int, size: int) -> np.uint64:
 
 @part
 def big(buf: Bytes, pos: int, size: int) -> np.uint64:
-    """Unsigned big-endian integer of 1 to 8 bytes."""
+    """Return the unsigned big-endian integer in 1 to 8 bytes."""
     value = np.uint64(0)
     for i in range(size):
         value = (value << np.uint64(8)) | np.uint64(buf[pos + i])
@@ -57,14 +57,14 @@ def big(buf: Bytes, pos: int, size: int) -> np.uint64:
 
 @part
 def signed(value: np.uint64, size: int) -> np.int64:
-    """The two's complement number in the low `size` bytes."""
+    """Return the two's complement integer in the low `size` bytes."""
     spare = np.uint64(64 - 8 * size)
     return np.int64(value << spare) >> np.int64(spare)
 
 
 @part
 def packed_length(buf: Bytes, pos: int, end: int) -> tuple[int, np.int64]:
-    """A length-encoded integer: the position after it (BAD when cut) and the value."""
+    """Return the position behind a length-encoded integer (BAD if truncated), and the integer."""
     if pos >= end:
         return BAD, np.int64(0)
     first = buf[pos]
@@ -78,7 +78,7 @@ def packed_length(buf: Bytes, pos: int, end: int) -> tuple[int, np.int64]:
 
 @part
 def _width(value: np.uint64) -> int:
-    """Decimal digits of a number."""
+    """Return the number of decimal digits."""
     if value < _U100:
         return 1 if value < _U10 else 2
     size = 2
@@ -91,7 +91,7 @@ def _width(value: np.uint64) -> int:
 
 @part
 def put_unsigned(out: Bytes, pos: int, value: np.uint64) -> int:
-    """Decimal digits."""
+    """Write decimal digits."""
     size = _width(value)
     at = pos + size
     while value >= _U100:
@@ -108,7 +108,7 @@ def put_unsigned(out: Bytes, pos: int, value: np.uint64) -> int:
 
 @part
 def put_signed(out: Bytes, pos: int, value: np.int64) -> int:
-    """Decimal digits after a minus sign where needed."""
+    """Write decimal digits, after a minus sign if negative."""
     if value < 0:
         out[pos] = _MINUS
         return put_unsigned(out, pos + 1, np.uint64(~value) + np.uint64(1))
@@ -117,7 +117,7 @@ def put_signed(out: Bytes, pos: int, value: np.int64) -> int:
 
 @part
 def put_padded(out: Bytes, pos: int, value: np.int64, width: int) -> int:
-    """Exactly `width` digits of a number that is not negative, with leading zeros."""
+    """Write exactly `width` digits of a non-negative number, with leading zeros."""
     left = np.uint64(value)
     at = pos + width
     while at - pos >= 2:
@@ -132,14 +132,14 @@ def put_padded(out: Bytes, pos: int, value: np.int64, width: int) -> int:
 
 @part
 def put_two(out: Bytes, pos: int, value: np.uint64) -> int:
-    """Two digits of a number below 100; of any other, some two."""
+    """Write two digits of a number below 100; two arbitrary digits for other numbers."""
     store16(out, pos, _PAIRS[value & _U127])
     return pos + 2
 
 
 @part
 def put_hex(out: Bytes, pos: int, byte: np.uint8) -> int:
-    """Two lower-case digits."""
+    """Write two lower-case hex digits."""
     out[pos] = _HEX[2 * np.int64(byte)]
     out[pos + 1] = _HEX[2 * np.int64(byte) + 1]
     return pos + 2
@@ -147,7 +147,7 @@ def put_hex(out: Bytes, pos: int, byte: np.uint8) -> int:
 
 @part
 def put_fraction(out: Bytes, pos: int, micros: np.int64, digits: int) -> int:
-    """A point and the first `digits` (0 to 6) of the microseconds; nothing for 0 digits."""
+    """Write a point and the first `digits` (0 to 6) of the microseconds; nothing for 0 digits."""
     if digits == 0:
         return pos
     out[pos] = _DOT
@@ -161,7 +161,7 @@ def put_fraction(out: Bytes, pos: int, micros: np.int64, digits: int) -> int:
 
 @part
 def put_date(out: Bytes, pos: int, year: np.int64, month: np.int64, day: np.int64) -> int:
-    """`2026-11-21`; zero parts are written as they are."""
+    """Write `2026-11-21`. Parts may be zero."""
     century = np.uint64(year) // _U100
     put_two(out, pos, century)
     put_two(out, pos + 2, np.uint64(year) - century * _U100)
@@ -173,7 +173,7 @@ def put_date(out: Bytes, pos: int, year: np.int64, month: np.int64, day: np.int6
 
 @part
 def put_clock(out: Bytes, pos: int, hour: np.int64, minute: np.int64, second: np.int64) -> int:
-    """`09:30:00`; hours up to 999."""
+    """Write `09:30:00`, with hours up to 999."""
     pos = put_padded(out, pos, hour, 3 if hour > 99 else 2)
     out[pos] = _COLON
     put_two(out, pos + 1, np.uint64(minute))
@@ -185,7 +185,7 @@ def put_clock(out: Bytes, pos: int, hour: np.int64, minute: np.int64, second: np
 def put_datetime(
     out: Bytes, pos: int, ymd_hms: tuple[np.int64, np.int64, np.int64, np.int64, np.int64, np.int64]
 ) -> int:
-    """`2026-11-21 09:30:00`."""
+    """Write `2026-11-21 09:30:00`."""
     year, month, day, hour, minute, second = ymd_hms
     pos = put_date(out, pos, year, month, day)
     out[pos] = _SPACE
@@ -194,11 +194,11 @@ def put_datetime(
 
 @part
 def put_instant(out: Bytes, pos: int, seconds: np.int64) -> int:
-    """Seconds since 1970 as UTC text, proleptic Gregorian, years 1970 to 9999."""
+    """Write seconds since 1970 as UTC text in the proleptic Gregorian calendar, years 1970 to 9999."""
     # 32 bits unsigned: a division by a constant is then one multiplication.
     days = np.uint32(np.uint64(seconds) // np.uint64(86400))
     rest = np.uint32(np.uint64(seconds) - np.uint64(days) * np.uint64(86400))
-    # Days to date by the 400-year cycle that starts on 0000-03-01.
+    # The date from the days, by the 400-year cycle that starts on 0000-03-01.
     z = np.uint64(days) + np.uint64(719468)
     era = z // np.uint64(146097)
     doe = z - era * np.uint64(146097)

@@ -1,4 +1,4 @@
-"""One value of a row as one field of a staged line, by the column's program. Used for row images of the log."""
+"""Writes one value of a row image as one field of a staged line, by the column's program."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _put_label(out: Bytes, at: int, index: int, label_ends: Program, labels: Byt
 
 @part
 def _put_enum(out: Bytes, at: int, value: np.int64, first: int, count: int, label_ends: Program, labels: Bytes) -> int:
-    """The label; index 0 is the empty string that the server stores for an invalid value."""
+    """Write the label. Index 0 is the empty string that the server stores for an invalid value."""
     if value > count:
         return BAD
     out[at] = QUOTE
@@ -69,7 +69,7 @@ def _put_enum(out: Bytes, at: int, value: np.int64, first: int, count: int, labe
 
 @part
 def _put_set(out: Bytes, at: int, value: np.uint64, first: int, count: int, label_ends: Program, labels: Bytes) -> int:
-    """The labels with commas, as `Field_set::val_str` writes them: none behind labels that are empty texts so far."""
+    """Write the labels with commas, as `Field_set::val_str` does: no comma while the text is empty (an empty label)."""
     if count < 64 and value >> np.uint64(count):
         return BAD
     out[at] = QUOTE
@@ -87,7 +87,7 @@ def _put_set(out: Bytes, at: int, value: np.uint64, first: int, count: int, labe
 
 @part
 def _put_year(out: Bytes, at: int, byte: np.uint8) -> int:
-    """0 is the year 0000; others count from 1900."""
+    """Write a YEAR. 0 is the year 0000; other values count from 1900."""
     return put_padded(out, at, np.int64(byte) + 1900 if byte else np.int64(0), 4)
 
 
@@ -108,7 +108,7 @@ def put_value(
     tables: Codes,
     stack: Program,
 ) -> int:
-    """The field of the value in buf[start:end]; BAD, or NO_ROOM for JSON, when it cannot be written."""
+    """Write the field of the value in buf[start:end]; return BAD if it is invalid, NO_ROOM for JSON beyond `limit`."""
     if op == INT:
         return put_signed(out, at, signed(little(buf, start, size), size))
     if op == UINT:

@@ -1,7 +1,7 @@
-"""FLOAT and DOUBLE as the shortest decimal text that reads back to the same bits.
+"""Writes FLOAT and DOUBLE as the shortest decimal text that reads back to the same bits.
 
-The digits come from Raffaello Giulietti's "The Schubfach way to render doubles" (2021); the layout is the server's
-own (`my_gcvt`): plain for a decimal point within 15 places, or before the last digit, else `1.5e-20`.
+The digits follow Raffaello Giulietti, "The Schubfach way to render doubles" (2021). The layout is the server's
+(`my_gcvt`): without exponent if the decimal point is within 15 places or before the last digit, else `1.5e-20`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HIGHEST = 324
 
 
 def _powers() -> NDArray[np.uint64]:
-    """10^k for each k, scaled to 128 bits and rounded up: high and low halves."""
+    """Return 10^k for each k, scaled to 128 bits and rounded up, as high and low halves."""
     rows = np.zeros((_HIGHEST - _LOWEST + 1, 2), np.uint64)
     for k in range(_LOWEST, _HIGHEST + 1):
         exponent = (k * 1741647 >> 19) - 127  # floor(log2(10^k)) - 127
@@ -55,7 +55,7 @@ def _round_to_odd(high: np.uint64, low: np.uint64, c: np.uint64) -> np.uint64:
 
 @part
 def shortest(c: np.uint64, q: np.int64, closer: bool) -> tuple[np.uint64, np.int64]:
-    """Digits and decimal exponent of c * 2^q; `closer`: the float below is only half as far away."""
+    """Return digits and decimal exponent of c * 2^q. `closer`: the next lower float is only half as far away."""
     odd = c & _U1
     k = (q * 1262611 - (524031 if closer else 0)) >> 22
     h = np.uint64(q + ((-k * 1741647) >> 19) + 1)
@@ -84,10 +84,10 @@ def _lay_out(out: Bytes, pos: int, digits: np.uint64, exponent: np.int64) -> int
     while digits % _U10 == np.uint64(0):
         digits //= _U10
         exponent += 1
-    # One place to the right, so that only the digits before the point have to move.
+    # Written one place to the right: then only the digits before the point move.
     end = put_unsigned(out, pos + 1, digits)
     size = end - pos - 1
-    point = size + exponent  # where the decimal point stands, counted from the first digit
+    point = size + exponent  # position of the decimal point, from the first digit on
     if point < -14 or (point > 15 and point >= size):
         out[pos] = out[pos + 1]
         if size > 1:
@@ -113,7 +113,7 @@ def _lay_out(out: Bytes, pos: int, digits: np.uint64, exponent: np.int64) -> int
 
 @part
 def put_double(out: Bytes, pos: int, bits: np.uint64) -> int:
-    """A finite double from its bits; the server stores no others. -0 keeps its sign."""
+    """Write a finite double from its bits (servers store no others). -0 keeps its sign."""
     if bits >> np.uint64(63):
         out[pos] = _MINUS
         pos += 1
@@ -130,7 +130,7 @@ def put_double(out: Bytes, pos: int, bits: np.uint64) -> int:
 
 @part
 def put_float(out: Bytes, pos: int, bits: np.uint64) -> int:
-    """A finite single-precision number from its 32 bits."""
+    """Write a finite single-precision number from its 32 bits."""
     if bits >> np.uint64(31):
         out[pos] = _MINUS
         pos += 1

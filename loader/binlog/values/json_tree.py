@@ -1,8 +1,8 @@
-"""The server's binary JSON as a tree that can be changed, and the diffs that partial updates log.
+"""Parses the server's binary JSON into a tree, applies the diffs of partial updates, and writes the tree back.
 
-Formats: the server's `json_binary.h`; `json_diff.cc`: an operation 1 (0 replace, 1 insert, 2 remove), the path and, but
-for a removal, the value, each behind its packed length. Scalars stay the bytes that they are. Trees are written with
-four bytes per offset, which every reader of the format takes.
+Formats: the server's `json_binary.h`, and `json_diff.cc`: an operation 1 (0 replace, 1 insert, 2 remove), the path, and
+except for a removal the value; path and value follow their length-encoded lengths. Scalars stay bytes. Trees are
+written in the large format (four bytes per offset), which every reader accepts.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _INLINE_SMALL, _INLINE_LARGE = (4, 5, 6), (4, 5, 6, 7, 8)
 _DEPTH = 100
 _REPLACE, _INSERT, _REMOVE = range(3)
 _LEG = re.compile(r"\[(?:([0-9]+)|last(?:-([0-9]+))?)\]|\.([^.\[\"]+)|\.(?=\")", re.DOTALL)
-"""A cell, by its number from the start or from the end; a member without quotes; or what is before a member in quotes.
+"""One leg of a path: an array cell by number from the start or from the end, a member, or the point before `"`.
 
-The server writes a name without quotes if it is an identifier of ECMAScript (`json_path.cc`): of letters and digits of
-all scripts, combining marks, `$`, `_` and other connectors. Cells are as in the statement, such as `[last-1]`.
+The server writes a member without quotes if it is an ECMAScript identifier (`json_path.cc`): letters and digits of all
+scripts, combining marks, `$`, `_` and other connectors. Cells are written as in the statement, such as `[last-1]`.
 """
 
 
 class Scalar(NamedTuple):
-    """A value that is no container: its type and bytes."""
+    """A value that is neither array nor object: its type and bytes."""
 
     kind: int
     data: bytes
@@ -39,10 +39,10 @@ Tree = dict[bytes, "Tree"] | list["Tree"] | Scalar
 
 
 def read_tree(document: bytes) -> Tree:
-    """The tree of a document; none is the literal null, as to the server.
+    """Parse a document. An empty one is the literal null, as on the server.
 
     Raises:
-        BinlogFormatError: not such a document.
+        BinlogFormatError: the document is damaged.
     """
     try:
         return _value(document[0], document[1:], 0, 0) if document else Scalar(_LITERAL, b"\0")
@@ -51,16 +51,16 @@ def read_tree(document: bytes) -> Tree:
 
 
 def write_tree(tree: Tree) -> bytes:
-    """The document of a tree."""
+    """Return the document of a tree."""
     kind, data = _written(tree)
     return bytes([kind]) + data
 
 
 def apply_diffs(tree: Tree, diffs: bytes) -> Tree:
-    """The tree after all the diffs, in their order; it is changed in place.
+    """Apply all diffs in order; return the tree, which is changed in place.
 
     Raises:
-        BinlogFormatError: damaged diffs, or one that does not fit the tree.
+        BinlogFormatError: the diffs are damaged, or one does not fit the tree.
     """
     cursor = Cursor(diffs)
     while cursor.remaining:
@@ -102,7 +102,7 @@ def _applied(tree: Tree, operation: int, legs: list[bytes | int], value: Tree | 
 
 
 def _place(tree: list[Tree], leg: int) -> int:
-    """The place of a cell in an array, at most its end."""
+    """Return the index of a cell in an array, limited to its start and end."""
     return min(leg, len(tree)) if leg >= 0 else max(len(tree) + leg, 0)
 
 
@@ -115,7 +115,7 @@ def _child(tree: Tree, leg: bytes | int) -> Tree | None:
 
 
 def _legs(path: str) -> list[bytes | int]:
-    """The members and cells of a path such as `$.a."b c"[3][last-1]`; a cell from the end is a number below 0."""
+    """Return the members and cells of a path such as `$.a."b c"[3][last-1]`; cells from the end are negative."""
     legs: list[bytes | int] = []
     at = 1
     while at < len(path):
@@ -137,7 +137,7 @@ def _legs(path: str) -> list[bytes | int]:
 
 
 def _value(kind: int, data: bytes, at: int, depth: int) -> Tree:
-    """The value of a type whose bytes start at data[at]."""
+    """Parse the value of type `kind` at data[at]."""
     if depth > _DEPTH:
         raise _damaged()
     if kind <= _LARGE_ARRAY:
@@ -174,7 +174,7 @@ def _container(kind: int, data: bytes, depth: int) -> Tree:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """A length in 7-bit groups and where it ends."""
+    """Return a length in 7-bit groups, and the position behind it."""
     size = 0
     for n in range(5):
         size |= (data[at + n] & 0x7F) << (7 * n)
@@ -195,7 +195,7 @@ def _written(tree: Tree) -> tuple[int, bytes]:
         return tree
     if isinstance(tree, list):
         return _LARGE_ARRAY, _packed_up([], tree)
-    # The server's order of keys: shorter ones first, then by their bytes.
+    # The server orders keys by length, then by bytes.
     names = sorted(tree, key=lambda name: (len(name), name))
     return _LARGE_OBJECT, _packed_up(names, [tree[name] for name in names])
 

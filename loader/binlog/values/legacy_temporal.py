@@ -1,9 +1,9 @@
-"""Times as servers stored them before MySQL 5.6, and as MariaDB does with mysql56_temporal_format=OFF.
+"""Writes temporal values in the old formats: MySQL before 5.6, and MariaDB with mysql56_temporal_format=OFF.
 
-Formats: the server's `Field_timestamp`, `Field_datetime` and `Field_time` without fractional digits: seconds, or the
-decimal digits of the value as one number, little-endian. With digits, MariaDB's `Field_*_hires` (sql/field.cc):
-big-endian, the time in units of the last digit; a TIMESTAMP is seconds and then the fraction. The log has nothing of
-the number of digits, and so not of the size.
+Formats without fractional digits: the server's `Field_timestamp` (seconds), `Field_datetime` and `Field_time` (the
+decimal digits of the value as one number), all little-endian. With fractional digits: MariaDB's `Field_*_hires`
+(sql/field.cc), big-endian, the time in units of the last digit; a TIMESTAMP is seconds and then the fraction. The log
+does not have the number of digits, and so not the size of a value.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from loader.binlog.values.digits import big, little, put_clock, put_datetime, pu
 
 OLD_TIMESTAMP, OLD_DATETIME, OLD_TIME = range(3)
 SIZES = {"timestamp": (4, 5, 5, 6, 6, 7, 7), "datetime": (8, 6, 6, 7, 7, 7, 8), "time": (3, 4, 4, 5, 5, 5, 6)}
-"""Bytes of a value by its fractional digits."""
+"""Bytes of a value by number of fractional digits."""
 
 _MINUS = np.uint8(45)
 _LAST_HOUR = 838
-_ZERO_TIME = (_LAST_HOUR * 60 + 59) * 60 + 60  # seconds: what TIME adds, so that none is negative
+_ZERO_TIME = (_LAST_HOUR * 60 + 59) * 60 + 60  # seconds that TIME adds so that no value is negative
 _POW = np.array([1, 10, 100, 1000, 10000, 100000, 1000000], np.int64)
 
 
@@ -28,7 +28,7 @@ _POW = np.array([1, 10, 100, 1000, 10000, 100000, 1000000], np.int64)
 def _put_moment(
     out: Bytes, at: int, date: np.int64, clock: np.int64, radix: int, fraction: np.int64, digits: int
 ) -> int:
-    """A date and a time of day whose parts are written in that radix; BAD for what is none."""
+    """Write a date and a time of day from numbers with parts in this radix (60 or 100); return BAD if invalid."""
     months = 13 if radix == 60 else 100
     days = 32 if radix == 60 else 100
     day, month, year = date % days, date // days % months, date // days // months
@@ -41,7 +41,7 @@ def _put_moment(
 
 @part
 def _put_span(out: Bytes, at: int, value: np.int64, radix: int, digits: int) -> int:
-    """A TIME whose parts are written in that radix, in units of its last digit; BAD for what is none."""
+    """Write a TIME from a number in units of its last digit, with parts in this radix; return BAD if invalid."""
     if value < 0:
         out[at] = _MINUS
         at += 1
@@ -55,7 +55,7 @@ def _put_span(out: Bytes, at: int, value: np.int64, radix: int, digits: int) -> 
 
 @part
 def _put_seconds(out: Bytes, at: int, seconds: np.int64, fraction: np.int64, digits: int) -> int:
-    """A TIMESTAMP; all zero is the zero timestamp, and BAD for a fraction of too many digits."""
+    """Write a TIMESTAMP; 0 is `0000-00-00 00:00:00`. Return BAD for a fraction with too many digits."""
     if fraction >= _POW[digits]:
         return BAD
     if seconds == 0 and fraction == 0:
@@ -68,7 +68,7 @@ def _put_seconds(out: Bytes, at: int, seconds: np.int64, fraction: np.int64, dig
 
 @part
 def put_old_time(out: Bytes, at: int, buf: Bytes, pos: int, size: int, digits: int, kind: int) -> int:
-    """The field of a value of `size` bytes with that many fractional digits; BAD for one that cannot be."""
+    """Write the field of a value of `size` bytes with `digits` fractional digits; return BAD if it is invalid."""
     none = np.int64(0)
     if digits == 0:
         value = signed(little(buf, pos, size), size)

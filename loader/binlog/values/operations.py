@@ -1,4 +1,4 @@
-"""The operations of a column's program, by which kernels write a value as staged text."""
+"""Operations of a column's program: how kernels write a value as staged text."""
 
 from __future__ import annotations
 
@@ -32,11 +32,19 @@ from __future__ import annotations
 ) = range(26)
 
 OP, PREFIX, SIZE, X, Y, MOST = range(6)
-"""Fields of a column: operation; bytes of the length before a variable value; bytes of a fixed one, the fewest that a
-variable one is written as, or the operation of what is compressed; two arguments; the longest text of a fixed one, or
-of a byte of a variable one."""
+"""Fields of a column's program.
+
+OP: operation.
+PREFIX: bytes of the length before a value; 0 for values of a fixed size.
+SIZE: bytes of a fixed value; or the bytes to which a variable value is padded; or (COMPRESSED) the operation of the
+    decompressed value.
+X, Y: two arguments of the operation.
+MOST: maximum bytes of text of a fixed value, or per byte of a variable value.
+"""
 
 PACKED = 16
+"""Added to a column's length prefix: the server compresses its values."""
 OLD_FORMAT = 32
+"""Instead of a column's length prefix: its values have an old temporal format, see legacy_temporal."""
 HEXED = 32
-"""Added to the operation of a text: bytes that are none of its character set are written as hex."""
+"""Added to the operation of a text: bytes that are invalid in its character set are written as hex."""

@@ -1,8 +1,8 @@
-r"""Strings and bytes as quoted fields of the staging dialect.
+r"""Writes strings and bytes as quoted fields of the staging CSV dialect.
 
-Inside quotes: `"` is doubled; backslash, newline, CR and NUL become `\\`, `\n`, `\r`, `\0`. Writers return the
-position after the closing quote, or BAD when the bytes are not text of the column's character set. Room needed:
-2 bytes per input byte for UTF-8 and hex, 3 for latin1, and 2 for the quotes; 2 more for bytes that are no text.
+Inside quotes, `"` is doubled; backslash, newline, CR and NUL become `\\`, `\n`, `\r`, `\0`. Writers return the position
+behind the closing quote, or BAD for bytes that are invalid in the column's character set. They need 2 bytes of output
+per input byte for UTF-8 and hex, 3 for latin1, and 2 for the quotes; `put_undecodable` needs 2 more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HIGH = 2
 
 
 def _classes() -> NDArray[np.uint8]:
-    """0: copied as it is; 2: above ASCII; else the second byte of its two-byte form."""
+    """Return the class of each byte. 0: copied as it is; 2: above ASCII; else the second byte of its escape."""
     table = np.zeros(256, np.uint8)
     table[128:] = _HIGH
     table[34] = 34
@@ -33,9 +33,9 @@ def _classes() -> NDArray[np.uint8]:
 
 
 def _latin1() -> NDArray[np.uint8]:
-    """UTF-8 of each byte of the server's latin1, which is cp1252 with its five holes kept as C1 controls.
+    """Return the UTF-8 form of each latin1 byte, as rows of length and up to three bytes.
 
-    Row: length, then up to three bytes.
+    The server's latin1 is cp1252, with the five undefined bytes as C1 control characters.
     """
     table = np.zeros((256, 4), np.uint8)
     for byte in range(256):
@@ -52,7 +52,7 @@ def _latin1() -> NDArray[np.uint8]:
 _U0 = np.uint64(0)
 _TOP = np.uint64(0x8080808080808080)
 _PAST_CONTROLS = np.uint64(0x6060606060606060)  # sets the top bit of bytes from 32 on
-_PAST_ZERO = np.uint64(0x7F7F7F7F7F7F7F7F)  # and of all but 0
+_PAST_ZERO = np.uint64(0x7F7F7F7F7F7F7F7F)  # sets the top bit of bytes other than 0
 _QUOTES = np.uint64(0x2222222222222222)
 _BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
 _CLASS = _classes()
@@ -61,7 +61,7 @@ _LATIN1 = _latin1()
 
 @part
 def _sequence(buf: Bytes, pos: int, end: int) -> int:
-    """Length of the well-formed UTF-8 sequence of a lead byte above ASCII; 0 when it is not one (RFC 3629)."""
+    """Return the length of the UTF-8 sequence at a lead byte above ASCII; 0 if it is not well-formed (RFC 3629)."""
     lead = buf[pos]
     size = 2 if 0xC2 <= lead <= 0xDF else 3 if 0xE0 <= lead <= 0xEF else 4 if 0xF0 <= lead <= 0xF4 else 0
     if size == 0 or pos + size > end:
@@ -79,7 +79,7 @@ def _sequence(buf: Bytes, pos: int, end: int) -> int:
 
 @part
 def put_escaped(out: Bytes, at: int, byte: np.uint8) -> int:
-    """One ASCII byte inside quotes."""
+    """Write one ASCII byte inside quotes."""
     kind = _CLASS[byte]
     if kind == _PLAIN:
         out[at] = byte
@@ -91,14 +91,14 @@ def put_escaped(out: Bytes, at: int, byte: np.uint8) -> int:
 
 @part
 def _is_plain(word: np.uint64) -> bool:
-    """Whether eight bytes are ASCII, printable, and neither quote nor backslash."""
+    """Return whether eight bytes are ASCII, no control characters, and neither quote nor backslash."""
     tests = (word + _PAST_CONTROLS) & ((word ^ _QUOTES) + _PAST_ZERO) & ((word ^ _BACKSLASHES) + _PAST_ZERO)
     return (word & _TOP) == _U0 and (tests & _TOP) == _TOP
 
 
 @part
 def put_utf8(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
-    """buf[pos:end] without quotes around it, checked to be UTF-8; BAD when it is not."""
+    """Write buf[pos:end] without quotes around it; return BAD if it is not UTF-8."""
     whole = end - pos >= 8
     while pos < end:
         if pos + 8 <= end:
@@ -109,7 +109,7 @@ def put_utf8(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
                 pos += 8
                 continue
         elif whole:
-            # The last word overlaps bytes that are written already: plain ones, which are the same in the output.
+            # The last word overlaps bytes that are already written. They are plain: the same bytes are in the output.
             whole = False
             word = load64(buf, end - 8)
             if _is_plain(word):
@@ -140,7 +140,7 @@ def put_utf8(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
 
 @part
 def put_text(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
-    """A quoted field of UTF-8 text."""
+    """Write a quoted field of UTF-8 text."""
     out[at] = QUOTE
     at = put_utf8(out, at + 1, buf, pos, end)
     if at == BAD:
@@ -151,7 +151,7 @@ def put_text(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
 
 @part
 def put_latin1(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
-    """A quoted field of latin1 text."""
+    """Write a quoted field of latin1 text."""
     out[at] = QUOTE
     at += 1
     for i in range(pos, end):
@@ -169,7 +169,7 @@ def put_latin1(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
 
 @part
 def put_bytes(out: Bytes, at: int, buf: Bytes, pos: int, end: int, width: int) -> int:
-    """A quoted field of hex digits, padded with zero bytes to `width` bytes (BINARY(n) is logged without them)."""
+    """Write a quoted field of hex digits, padded with zero bytes to `width` bytes (the log has no BINARY padding)."""
     out[at] = QUOTE
     at += 1
     for i in range(pos, end):
@@ -182,7 +182,7 @@ def put_bytes(out: Bytes, at: int, buf: Bytes, pos: int, end: int, width: int) -
 
 @part
 def put_undecodable(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
-    r"""A quoted field of bytes that are no text: `\x` and hex. No text starts so: its backslashes are doubled."""
+    r"""Write a quoted field of invalid bytes: `\x` and hex. No text starts like this: its backslashes are doubled."""
     out[at] = QUOTE
     out[at + 1] = BACKSLASH
     out[at + 2] = np.uint8(120)

@@ -1,4 +1,4 @@
-"""A string value of a row image as a field, by the operation for its type and character set."""
+"""Writes a string value of a row image as a field, by the operation for its type and character set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _put_decoded(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x
 
 @part
 def put_string(out: Bytes, at: int, buf: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
-    """The field of buf[pos:end]; BAD for bytes that are no text of it, unless HEXED. HEX has `x` bytes at least."""
+    """Write the field of buf[pos:end]; return BAD for invalid text, unless HEXED. HEX pads to `x` bytes."""
     hexed = op >= HEXED
     done = _put_decoded(out, at, buf, pos, end, op - HEXED if hexed else op, x, y, tables)
     return put_undecodable(out, at, buf, pos, end) if hexed and done == BAD else done

@@ -1,7 +1,7 @@
-"""VECTOR as a list of numbers: `[1,2.5]`.
+"""Writes VECTOR as a list of numbers: `[1,2.5]`.
 
-Format: the server's `Field_vector`: single-precision numbers one after another, little-endian. `STRING_TO_VECTOR` reads
-the text back to the same bits (but no denormals), which `VECTOR_TO_STRING` with its six digits does not give.
+Format: the server's `Field_vector`: consecutive single-precision numbers, little-endian. The text is exact, unlike that
+of `VECTOR_TO_STRING`, which has six digits: `STRING_TO_VECTOR` reads it back to the same bits (except denormals).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from loader.binlog.values.floats import put_float
 from loader.binlog.values.quoted_text import QUOTE
 
 VECTOR_ROOM = 7
-"""Bytes of text for each byte: `-0.00000000000000123456789,` is the longest number."""
+"""Maximum bytes of text per byte: `-0.00000000000000123456789,` is the longest number."""
 
 _COMMA = np.uint8(44)
 _OPEN, _CLOSE = np.uint8(91), np.uint8(93)
@@ -23,7 +23,7 @@ _OPEN, _CLOSE = np.uint8(91), np.uint8(93)
 
 @part
 def put_vector(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
-    """A quoted field; BAD for bytes that are no whole number of numbers, or one that is not finite. Room: 4 besides."""
+    """Write a quoted field; return BAD for incomplete or infinite numbers. Needs VECTOR_ROOM per byte, and 4 bytes."""
     if (end - pos) % 4:
         return BAD
     out[at] = QUOTE

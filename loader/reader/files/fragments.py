@@ -64,7 +64,7 @@ def _fragments(
             return
         with error_place(file, at):
             if size < HEADER + form.checksum:
-                raise BinlogFormatError("this is not an event: its length cannot be right")
+                raise BinlogFormatError("no valid event starts here: its length is impossible")
             start = group.add(read_exactly(log, at, min(size, HEAD_MOST), file).tobytes(), form.checksum)
         yield at, size, start
         at += size

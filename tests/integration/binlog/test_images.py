@@ -47,7 +47,7 @@ def test_a_row_of_defaults_only_is_refused_and_not_passed_over(source: Source, t
     assert (found.table, found.what, found.hint) == (
         f"{source.schema}.defaults",
         "a row image leaves out columns that identify its row",
-        "SET GLOBAL binlog_row_image=FULL, and in no session another",
+        "SET GLOBAL binlog_row_image=FULL, and use no other value in any session",
     )
     assert staged.files == {}
 

@@ -162,7 +162,7 @@ def test_a_partial_json_update_without_its_document_is_refused(source: Source, t
         "SET SESSION binlog_row_value_options = '', SESSION binlog_row_image = FULL",
     )
     (found,) = source.staged(tmp_path, start).manifest.left_out
-    assert "does not come with the document" in found.what
+    assert "lacks the document before the update" in found.what
     assert (found.table, found.why.partition(":")[0]) == (f"{source.schema}.j", "column j")
 
 

@@ -173,7 +173,7 @@ def test_a_schema_that_is_not_that_of_the_log_leaves_its_table_out(logged: tuple
     manifest = shop.delta()
     ((table, at, why),) = left_out(manifest)
     assert (table, why) == ("nameless.b", "column v: the log has decimal(20,1), the schema bigint unsigned")
-    assert manifest.left_out[0].what == "the schema given for a table is not that of the log"
+    assert manifest.left_out[0].what == "the schema given for a table does not match the log"
     assert records(shop, manifest, "nameless.b") == [["I", "w", "0"]]
     assert records(shop, manifest, "nameless.quiet") == [["I", "1", "1"]]
     text = run(server, "SHOW CREATE TABLE nameless.b")[0][1]

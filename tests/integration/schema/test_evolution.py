@@ -208,7 +208,7 @@ def test_what_evolve_tells_is_what_the_server_has(source: Source, tmp_path: Path
             altered_table(source, tmp_path / str(table), random, count)
         except UnsupportedError as error:
             # Such tables are refused before anything is made of their changes.
-            assert re.match("unique keys of unlimited length|labels in .* are not covered", error.what), error
+            assert re.match("unique keys of unlimited length|labels in .* are not supported", error.what), error
         table += 1
     print(count)
     assert table < 20 or count["told"] > 3 * table, count

@@ -54,13 +54,13 @@ def test_a_dump_from_the_middle_of_a_log_without_checksums_has_an_old_sum_and_no
     event[13:17] = bytes(4)
     assert read_format_event(bytes(event), FILE).checksum == 0
     event[13:17] = b"\1\0\0\0"
-    with pytest.raises(BinlogFormatError, match="checksum of the log's first event"):
+    with pytest.raises(BinlogFormatError, match="checksum of the first event of the log is wrong"):
         read_format_event(bytes(event), FILE)
 
 
 @pytest.mark.parametrize(("version", "header"), [(3, 19), (1, 13), (4, 13), (5, 19)])
 def test_other_versions_of_the_format_are_refused(version: int, header: int) -> None:
-    with pytest.raises(UnsupportedError, match=f"version {version} is not covered"):
+    with pytest.raises(UnsupportedError, match=f"version {version} is not supported"):
         read_format(old("5.0.96", 18, version, header), FILE)
 
 
@@ -68,12 +68,12 @@ def test_other_versions_of_the_format_are_refused(version: int, header: int) -> 
     ("server", "why"),
     [
         ("5.1.17-beta-log", "row events of version 0"), ("5.1.5-alpha", "row events of version 0"),
-        ("5.2.2-a_drop6p13-debug-log", "other numbers"), ("5.1-wl2325-5.0.54", "other numbers"),
-        ("5.1.15-wl2325-log", "other numbers"),
+        ("5.2.2-a_drop6p13-debug-log", "numbered its event types differently"), ("5.1-wl2325-5.0.54", "numbered its event types differently"),
+        ("5.1.15-wl2325-log", "numbered its event types differently"),
     ],
 )  # fmt: skip
 def test_releases_that_mean_other_things_are_refused_by_name(server: str, why: str) -> None:
-    with pytest.raises(UnsupportedError, match=f"log of a {server} server") as caught:
+    with pytest.raises(UnsupportedError, match=f"binary logs of MySQL {server}") as caught:
         read_format(old(server, 22), FILE)
     assert why in caught.value.why
 
@@ -95,5 +95,5 @@ def test_what_is_no_log_is_said_to_be_none(data: bytes) -> None:
 def test_a_first_event_that_is_cut_is_damage() -> None:
     log = bytes(LogBuilder().data)
     for length in range(4, len(log)):
-        with pytest.raises(BinlogFormatError, match="cut"):
+        with pytest.raises(BinlogFormatError, match="truncated"):
             read_format(log[:length], FILE)

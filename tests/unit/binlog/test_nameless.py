@@ -65,7 +65,7 @@ def test_a_schema_that_does_not_fit_is_refused_by_column(number: int, change: di
     columns = list(full().columns)
     columns[number] = replace(columns[number], **change)  # type: ignore[arg-type]
     wrong = TableSchema(full().name, tuple(columns), full().key)
-    with pytest.raises(DataError, match="not that of the log") as caught:
+    with pytest.raises(DataError, match="does not match the log") as caught:
         read(log_of(optional=b""), TableRegistry(everything, known=lambda _: wrong))
     assert caught.value.where["column"] == columns[number].name
 
@@ -82,7 +82,7 @@ def test_signs_and_character_sets_of_the_log_are_compared(number: int, change: d
     columns = list(full().columns)
     columns[number] = replace(columns[number], **change)  # type: ignore[arg-type]
     wrong = TableSchema(full().name, tuple(columns), full().key)
-    with pytest.raises(DataError, match="not that of the log") as caught:
+    with pytest.raises(DataError, match="does not match the log") as caught:
         read(log_of(optional=MINIMAL), TableRegistry(everything, known=lambda _: wrong))
     assert (caught.value.where["column"], caught.value.why) == (columns[number].name, why)
 
@@ -96,7 +96,7 @@ def test_the_log_tells_a_character_set_that_the_schema_leaves_open() -> None:
     assert (registry.programs[0].schema, line[1]) == (full(), "é")
     with pytest.raises(DataError) as caught:
         read(log_of(optional=b""), TableRegistry(everything, known=lambda _: given))
-    assert caught.value.why == "neither the log nor a statement tells its character set"
+    assert caught.value.why == "neither the log nor a statement says its character set"
 
 
 def test_rows_under_one_table_map_have_the_columns_of_their_transaction() -> None:
@@ -127,7 +127,7 @@ def test_rows_under_one_table_map_have_the_columns_of_their_transaction() -> Non
     registry = TableRegistry(everything, versions=lambda _: versions[1:])
     assert len(read(until, registry)) == 2
     unread = registry.unstaged[full().name]
-    assert (unread.seqno, unread.error.why) == (ends[0], "no statement made it before")
+    assert (unread.seqno, unread.error.why) == (ends[0], "no statement before this position created it")
 
 
 def test_rows_that_their_schema_does_not_fit_are_left_out_and_noted_where_they_begin() -> None:
@@ -139,13 +139,13 @@ def test_rows_that_their_schema_does_not_fit_are_left_out_and_noted_where_they_b
     assert (unread.seqno, unread.at, unread.error.what) == (
         end,
         "",
-        "the schema given for a table is not that of the log",
+        "the schema given for a table does not match the log",
     )
 
 
 def test_a_schema_with_another_number_of_columns_is_refused() -> None:
     wrong = TableSchema(full().name, full().columns[:-1], full().key)
-    with pytest.raises(DataError, match="not that of the log"):
+    with pytest.raises(DataError, match="does not match the log"):
         read(log_of(optional=b""), TableRegistry(everything, known=lambda _: wrong))
 
 

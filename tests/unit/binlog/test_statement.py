@@ -67,5 +67,5 @@ def test_a_load_data_statement_has_more_before_it() -> None:
 def test_a_statement_that_is_cut_inside_its_head_is_damage() -> None:
     whole = body("X", "db")
     for length in range(len(whole) - 1):
-        with pytest.raises(BinlogFormatError, match="ends before its content"):
+        with pytest.raises(BinlogFormatError, match="ends before its last field"):
             read_query(2, whole[:length])

@@ -218,7 +218,9 @@ def damaged_orders() -> dict[str, LogBuilder]:
 @pytest.mark.parametrize("name", list(damaged_orders()))
 def test_a_transaction_that_begins_or_ends_where_it_cannot_is_damage(name: str) -> None:
     log = damaged_orders()[name]
-    with pytest.raises(BinlogFormatError, match="begins or ends where it cannot") as caught:
+    with pytest.raises(
+        BinlogFormatError, match="a transaction begins inside another one, or ends without a beginning"
+    ) as caught:
         walked(bytes(log.data))
     assert caught.value.where["position"] == str(log.events[-1][0])
 
@@ -251,7 +253,7 @@ def test_a_statement_of_many_tables(monkeypatch: pytest.MonkeyPatch, maps: int) 
     log.write(B, (1,), table_id=7)
     log.xid()
     if maps > 4096:
-        with pytest.raises(BinlogFormatError, match="more table maps than a statement can"):
+        with pytest.raises(BinlogFormatError, match="more table maps than a server can write"):
             walked(bytes(log.data))
     else:
         assert len(walked(bytes(log.data)).rows) == 1
@@ -280,5 +282,5 @@ def test_a_tagged_gtid_cut_before_its_commit_time_is_damage() -> None:
             log.xid()
             assert len(transactions(log)) == 1
             continue
-        with pytest.raises(BinlogFormatError, match="length cannot be right"):
+        with pytest.raises(BinlogFormatError, match="its length is impossible"):
             walked(bytes(log.data))

@@ -72,7 +72,7 @@ def test_a_table_that_is_made_again_has_nothing_of_the_old_one() -> None:
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("ALTER TABLE t ADD x FOO", "type FOO is not known"), ("FROBNICATE", "a statement cannot be read"),
+        ("ALTER TABLE t ADD x FOO", "type FOO is not known"), ("FROBNICATE", "a statement cannot be parsed"),
         ("ALTER TABLE t DROP x", "no column x"), ("ALTER TABLE t DROP PRIMARY KEY", "a unique key may be its key now"),
     ],
 )  # fmt: skip
@@ -143,7 +143,7 @@ def test_labels_whose_bytes_are_kept_become_other_texts() -> None:
         "ALTER TABLE u CONVERT TO CHARACTER SET utf8mb4",
     )  # fmt: skip
     assert schema(made, U, 20) == schema(made, U, 10)
-    assert "makes other labels of those of column e" in unknown(made, U, 30)
+    assert "changes the labels of column e" in unknown(made, U, 30)
 
 
 def test_a_table_with_generated_columns_is_known_from_its_statement() -> None:
@@ -152,7 +152,7 @@ def test_a_table_with_generated_columns_is_known_from_its_statement() -> None:
         "CREATE TABLE w (id INT) AS SELECT 1",
     )
     assert schema(made, U, 10) == TableSchema(U, (ID, X), ("id",))
-    assert "does not tell its columns" in unknown(made, TableName("db", "w"), 20)
+    assert "does not list its columns" in unknown(made, TableName("db", "w"), 20)
 
 
 def test_names_are_compared_as_the_server_does() -> None:

@@ -67,15 +67,15 @@ WHOLE = {
     "ALTER TABLE t RENAME u": [Altered(T, ()), Renamed(T, U)],
     "ALTER TABLE t RENAME = o.p, DROP x": [Altered(T, (DropColumn("x"),)), Renamed(T, P)],
     "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u WITHOUT VALIDATION": [
-        Altered(T, (Reload("EXCHANGE PARTITION"),)), Altered(U, (Reload("EXCHANGE PARTITION brings rows in"),)),
+        Altered(T, (Reload("EXCHANGE PARTITION"),)), Altered(U, (Reload("EXCHANGE PARTITION adds rows"),)),
     ],
     "ALTER TABLE t CONVERT PARTITION p TO TABLE o.p": [
-        Altered(T, (Reload("CONVERT PARTITION"),)), Altered(P, (Reload("CONVERT PARTITION brings rows in"),)),
+        Altered(T, (Reload("CONVERT PARTITION"),)), Altered(P, (Reload("CONVERT PARTITION adds rows"),)),
     ],
     "ALTER TABLE t CONVERT TABLE u TO PARTITION p VALUES LESS THAN (1)": [
-        Altered(T, (Reload("CONVERT TABLE brings rows in"),)), Dropped(U),
+        Altered(T, (Reload("CONVERT TABLE adds rows"),)), Dropped(U),
     ],
-    "ALTER IGNORE TABLE t ADD UNIQUE (x)": [Altered(T, (Reload("ALTER IGNORE may drop rows"), ChangeIndexes()))],
+    "ALTER IGNORE TABLE t ADD UNIQUE (x)": [Altered(T, (Reload("ALTER IGNORE may delete rows"), ChangeIndexes()))],
     "SET STATEMENT lock_wait_timeout=5 FOR ALTER TABLE IF EXISTS t NOWAIT DROP x": [Altered(T, (DropColumn("x"),))],
     "CREATE UNIQUE INDEX IF NOT EXISTS i USING BTREE ON o.p (x)": [Altered(P, (ChangeIndexes(),))],
     "CREATE INDEX i ON t (x)": [], "CREATE FULLTEXT INDEX i ON t (x)": [],
@@ -294,4 +294,4 @@ def test_what_cannot_be_read_says_why_and_of_which_table(statement: str) -> None
 @pytest.mark.parametrize("mode", [1 << 9, 1 << 12])
 def test_types_of_other_dialects_are_not_guessed(mode: int) -> None:
     (found,) = read("ALTER TABLE t ADD x DATE", mode, mariadb=True)
-    assert found == Unreadable(T, "types mean something else in sql_mode ORACLE or MAXDB")
+    assert found == Unreadable(T, "types have a different meaning in sql_mode ORACLE or MAXDB")
