@@ -11,11 +11,11 @@ from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, resu
 from loader.initial_load.run import find_staged_loads
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.merge.load_notes import find_noted_loads
-from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
+from loader.materialise.merge.table_results import results_of_record
+from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
 from loader.pipeline import Job
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Published
 from loader.staging.layout import published_key
 from loader.staging.quarantine import Quarantines
 from loader.store.registry import open_store
@@ -63,29 +63,12 @@ def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
     start, record = newest
     if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
         return None
-    stopped = _stopped(record, Quarantines(store, spec.source))
-    if stopped is None:
-        return None
-    tables = [
-        TableResult(table=name, status="already", applied_seqno=table.applied, snapshot=table.snapshot)
-        for name, table in record.tables.items()
-    ]
+    quarantined = Quarantines(store, spec.source).all() if record.behind else {}
+    if any(TableName.parse(name) not in quarantined for name in record.behind):
+        return None  # a table was released, and can be merged
     return MaterialiseResult(
-        tables=tuple(sorted([*tables, *stopped], key=lambda one: one.table)),
+        tables=tuple(results_of_record(record, quarantined, "already")),
         stop=record.stop,
         stop_seqno=record.stop_seqno,
         published=published_key(spec.source, spec.generation, start),
     )
-
-
-def _stopped(record: Published, quarantines: Quarantines) -> list[TableResult] | None:
-    """The tables behind the record, when all are quarantined; None when one was released and can be brought on."""
-    if not record.behind:
-        return []
-    known = quarantines.all()
-    found = []
-    for name, seqno in record.behind.items():
-        if (stopped := known.get(TableName.parse(name))) is None:
-            return None
-        found.append(TableResult(table=name, status="quarantined", applied_seqno=seqno, error=stopped.told()))
-    return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from loader.materialise.iceberg.branch import Branch
 from loader.materialise.iceberg.table_metadata import signature
-from loader.materialise.merge.merge_planner import plan_merge
+from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work
 from loader.model.table import Column
@@ -95,7 +95,7 @@ class Base:
         """What the next merge reads."""
         lake, name = self.lake, self.schema.name
         chain = Chain(lake.staging.store, staged.SOURCE, staged.GENERATION)
-        merge = plan_merge(lake.warehouse, lake.warehouse.metadata(name), chain, name, self._seqno(), None)
+        merge = MergePlanner(lake.warehouse, chain).plan(name, lake.warehouse.metadata(name), self._seqno())
         if not isinstance(merge, Merge):
             raise SystemExit("nothing is staged")
         (work,) = merge.works

@@ -17,7 +17,8 @@ from loader.extract.spec import TransportSettings
 from loader.extract.workers import workers_of
 from loader.initial_load.run import stage_tables
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.merge.source_run import load, materialise
+from loader.materialise.merge.load_run import load
+from loader.materialise.merge.source_run import materialise
 from loader.materialise.rules import rule_of
 from loader.materialise.spec import MaterialiseResult
 from loader.model.table import TableName, TableSchema

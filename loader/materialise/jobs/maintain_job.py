@@ -12,7 +12,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.maintain.maintenance import Maintenance, Policy
 from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
 from loader.materialise.maintain.spec import MaintainResult, MaintainSpec, TableMaintained
-from loader.materialise.merge.source_run import known_tables
+from loader.materialise.merge.table_selection import known_tables
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.table import TableName
 from loader.retries import Retries

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
 from loader.materialise.iceberg.warehouse import WarehousePool
-from loader.materialise.merge.source_run import known_tables, tables_at_once
+from loader.materialise.merge.table_selection import known_tables
+from loader.materialise.merge.table_tasks import tables_at_once
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.replay.table_replay import replay_table
 from loader.materialise.spec import ReplayResult, ReplaySpec, TableReplay

@@ -6,7 +6,8 @@ import hashlib
 
 from pyspark.sql import SparkSession
 
-from loader.materialise.merge.source_run import load, materialise
+from loader.materialise.merge.load_run import load
+from loader.materialise.merge.source_run import materialise
 from loader.materialise.spec import CatalogSettings, LoadSpec, MaterialiseResult, MaterialiseSpec
 from loader.model.identity import Identity
 from loader.model.position import Position

@@ -23,7 +23,7 @@ from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner
 from loader.materialise.maintain.snapshot_retention import find_dead_branches, find_expirable
 from loader.materialise.maintain.spec import Shape, TableMaintained
-from loader.materialise.merge.merge_planner import replaced_table_error
+from loader.materialise.merge.table_results import replaced_table_error
 from loader.materialise.quoting import identifier, literal
 from loader.model.table import TableName
 

@@ -1,15 +1,16 @@
-"""Publishing an interval that changes no table: its record is that of the interval before, up to a later stop.
+"""Publishes an interval that changes no table: the snapshots of the newest record are complete up to its stop.
 
-No table is looked at, so no Spark is started. The newer record names the snapshots of the older one. They hold all
-there is up to the new stop, since the log between has neither a row nor a statement for them.
+The log between has neither rows nor statements for the tables of the record. So no table is read, and Spark does not
+start.
 """
 
 from __future__ import annotations
 
 from loader.errors import GapError
 from loader.materialise.merge.published_record import publish
+from loader.materialise.merge.table_results import results_of_record
 from loader.materialise.plan.interval_chain import Chain
-from loader.materialise.spec import MaterialiseResult, MaterialiseSpec, TableResult
+from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
 from loader.staging.quarantine import Quarantine, Quarantines
@@ -17,7 +18,7 @@ from loader.store.registry import open_store
 
 
 def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
-    """Publish what is staged up to the spec's stop, if it changes no table; None if a table has to be looked at.
+    """Publish the staged intervals up to the spec's stop, if they change no table. Otherwise return None.
 
     Raises:
         LoaderError: the store does not answer, or a document is damaged.
@@ -31,51 +32,42 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     known = {TableName.parse(name) for name in (*record.tables, *record.behind)}
     if next(chain.tables_with_load(known), None) is not None:
         return None  # loaded since the record
-    stopped = _stopped(Quarantines(store, spec.source), record)
-    if stopped.keys() != record.behind.keys():
+    quarantined = _still_quarantined(Quarantines(store, spec.source), record)
+    if set(map(str, quarantined)) != record.behind.keys():
         return None  # released or quarantined since the record
-    results = [
-        TableResult(table=name, status="quarantined", applied_seqno=seqno, error=stopped[name].told())
-        for name, seqno in record.behind.items()
-    ]
-    results += [
-        TableResult(
-            table=name,
-            status="unchanged",
-            applied_seqno=table.applied,
-            snapshot=table.snapshot,
-            complete_through=last.stop_seqno,
-        )
-        for name, table in record.tables.items()
-    ]
-    captured = [one for one in results if chain.captures(last.start_seqno, TableName.parse(one.table))]
+    results = results_of_record(record, quarantined, "unchanged", last.stop_seqno)
+    captured = [result for result in results if chain.captures(last.start_seqno, TableName.parse(result.table))]
     return MaterialiseResult(
-        tables=tuple(sorted(captured, key=lambda one: one.table)),
+        tables=tuple(captured),
         stop=last.stop,
         stop_seqno=last.stop_seqno,
         published=publish(chain, last, captured),
     )
 
 
-def _stopped(quarantines: Quarantines, record: Published) -> dict[str, Quarantine]:
-    """The tables that are quarantined where the record has them; one that has moved on since is quarantined no more."""
-    found = {str(table): one for table, one in quarantines.all().items()}
-    both = found.keys() & record.tables.keys()
-    ended = {name for name in both if not quarantines.still(found[name].name, record.tables[name].applied)}
-    return {name: one for name, one in found.items() if name not in ended}
+def _still_quarantined(quarantines: Quarantines, record: Published) -> dict[TableName, Quarantine]:
+    """Return the quarantined tables, without those that have another applied position in the record."""
+    applied = {TableName.parse(name): table.applied for name, table in record.tables.items()}
+    return {
+        table: quarantine
+        for table, quarantine in quarantines.all().items()
+        if table not in applied or quarantines.still(table, applied[table])
+    }
 
 
-def _find_quiet_interval(chain: Chain, record: Published, through: int | None) -> Manifest | None:
-    """The interval that stops at `through`, if all from the record on have nothing for a table; None otherwise.
+def _find_quiet_interval(chain: Chain, record: Published, stop: int | None) -> Manifest | None:
+    """Return the interval that stops at `stop`, if no interval after the record changes a table; None otherwise.
 
-    They have to join up, and to be of one generation. The job says which one is missing, if one is.
+    The intervals must be contiguous and of one generation. If an interval is missing, the Spark job reports it.
     """
     try:
-        last = chain.interval_ending_at(through)
-        later = last is not None and last.stop_seqno > record.stop_seqno and last.generation == record.generation
-        between = chain.covering_intervals(record.stop_seqno, last.stop_seqno) if last and later else ()
+        last = chain.interval_ending_at(stop)
+        is_later = last is not None and last.stop_seqno > record.stop_seqno and last.generation == record.generation
+        intervals = chain.covering_intervals(record.stop_seqno, last.stop_seqno) if last and is_later else ()
     except GapError:
         return None
-    changed = any(one.barriers or one.left_out or any(file.rows for file in one.files) for one in between)
-    of_one_log = all(one.generation == record.generation for one in between)
-    return last if between and of_one_log and not changed else None
+    changed = any(
+        manifest.barriers or manifest.left_out or any(file.rows for file in manifest.files) for manifest in intervals
+    )
+    of_one_log = all(manifest.generation == record.generation for manifest in intervals)
+    return last if intervals and of_one_log and not changed else None

@@ -1,4 +1,4 @@
-"""The statements that bring the changes of a table into its branch, by the table's mode."""
+"""The SQL statements that apply the changes of a table to its branch, by the table's mode."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from loader.resources import sql
 
 _MANY_ROWS = 1_000_000
 _BROADCAST_KEYS = 1_000_000
-"""Up to here the changed keys are sent to every executor; some 100 bytes of memory each."""
+"""Up to this many changed keys are broadcast to every executor. A key takes some 100 bytes of memory."""
 
 
 class Statement(NamedTuple):
-    """A statement that makes one commit, and the failpoint behind it."""
+    """A SQL statement that makes one commit, and the failpoint after it."""
 
     sql: str
     point: str
 
 
 def build_statements(session: SparkSession, changes: Changes, work: Work, branch: Branch) -> tuple[Statement, ...]:
-    """What is to be run for `changes`, in order.
+    """Return the statements that apply `changes`, in order.
 
     Raises:
-        DataError: a row of a table without a key is not there to be deleted.
+        DataError: a row to delete is not in the warehouse, in a table without a key.
     """
     mode, key = work.rule.mode, work.schema.key
     if not key and mode == "mirror":
@@ -76,10 +76,10 @@ def _insert(changes: Changes, work: Work, branch: str, kept: str) -> Statement:
 
 
 def _options(changes: Changes) -> str:
-    """How the rows are spread over tasks, each of which writes a file, and sorted before they are written.
+    """Return the write options: how rows are distributed over tasks, which write a file each, and whether to sort them.
 
-    Iceberg does both as the table says: rows that lie in order need neither. To put very many in one order over all
-    tasks takes as long as to write them, so each task sorts what it has.
+    By default, Iceberg distributes and sorts rows by the table's order. Sorted rows need neither. A global sort of many
+    rows takes as long as writing them, so each task then sorts only its own rows.
     """
     if changes.sorted:
         return "WITH ('use-table-distribution-and-ordering' = 'false')"

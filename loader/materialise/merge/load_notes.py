@@ -1,4 +1,4 @@
-"""Notes on initial loads that are in the warehouse, so that doing them once more starts no Spark."""
+"""Notes on initial loads that are in the warehouse. A repeated load then does not start Spark."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from loader.store.registry import open_store
 
 
 def note_loaded(store: Store, spec: LoadSpec, result: TableResult, manifest: str) -> None:
-    """Note that the load with this manifest key is in the warehouse, as `result` found or made it."""
+    """Note that the load with this manifest key is in the warehouse, at the position of `result`."""
     note = Loaded(source=spec.source, table=result.table, position=result.position, warehouse=spec.catalog.place)
     store.create(loaded_key(manifest), note.canonical())
 
 
 def find_noted_loads(spec: LoadSpec) -> MaterialiseResult | None:
-    """The result of loads that are all noted as being in this warehouse; None where one is not.
+    """Return the result of loads that are all noted for this warehouse; None if a note is missing.
 
-    The warehouse itself is not asked: a table that a person dropped there since is found by the next merge of it, which
-    quarantines it. A quarantined table is always loaded.
+    The warehouse itself is not read. If a person dropped a table there, its next merge fails and quarantines it. A
+    quarantined table is always loaded.
     """
     store = open_store(spec.staging_root)
     stopped = Quarantines(store, spec.source).all()
@@ -31,4 +31,4 @@ def find_noted_loads(spec: LoadSpec) -> MaterialiseResult | None:
         if note is None or note.warehouse != spec.catalog.place or TableName.parse(note.table) in stopped:
             return None
         results.append(TableResult(table=note.table, status="already", position=note.position))
-    return MaterialiseResult(tables=tuple(sorted(results, key=lambda one: one.table)))
+    return MaterialiseResult(tables=tuple(sorted(results, key=lambda result: result.table)))

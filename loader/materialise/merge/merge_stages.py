@@ -17,7 +17,7 @@ from loader.materialise.plan.merge_plan import CheckRows, CopyRows, EmptyTable, 
 from loader.materialise.quoting import identifier
 
 CompleteChanges = Callable[[Work, Changes, str], Changes]
-"""Gives changes the columns that their row images leave out, from the table of that name in SQL."""
+"""Returns changes with the columns that their row images leave out, from the table with this name in SQL."""
 
 
 def run_stages(
@@ -28,19 +28,19 @@ def run_stages(
     complete: CompleteChanges,
     signature: Mapping[str, str] | None,
 ) -> int:
-    """Run all stages; the number of commits made, of which the last one carries the signature, if there is one.
+    """Run all stages on the branch. Return the number of commits.
 
     Args:
-        warehouse: the branch's.
-        branch: to write to.
-        merge: what is to be done.
-        changes: the collapsed records by the place of their work among the stages, there are none of others; partial
-            ones are completed.
-        complete: does so.
-        signature: of the merge.
+        warehouse: the catalog of the branch.
+        branch: the branch to write to.
+        merge: the stages.
+        changes: the collapsed records, by index of their Work in the stages. Partial changes are replaced by complete
+            ones.
+        complete: completes partial changes.
+        signature: the summary properties of the last commit; None if the branch must not be signed here.
 
     Raises:
-        LoaderError: the rows are not such that they can be brought there.
+        LoaderError: a stage cannot be applied to the rows of the table.
     """
     steps, alone = 0, len(merge.stages) == 1
     for place, stage in enumerate(merge.stages):
@@ -61,7 +61,7 @@ def run_stages(
 def run_statements(
     warehouse: Warehouse, branch: Branch, todo: Sequence[Statement], signature: Mapping[str, str] | None
 ) -> int:
-    """Run statements on the branch, the last one signed; how many these were."""
+    """Run statements on the branch and sign the last commit. Return the number of statements."""
     for statement in todo:
         with branch.signed(signature if statement is todo[-1] else None):
             warehouse.session.sql(statement.sql)
@@ -83,9 +83,9 @@ def _stage_statements(
 
 
 def _empty_statements(branch: Branch, merge: Merge) -> Iterator[Statement]:
-    """A history keeps what it has, and a table that keeps deleted rows marks them."""
+    """Yield the statement that empties a table. A history keeps its rows, and soft_delete marks them."""
     if merge.rule.mode == "mirror":
-        # A DELETE of all rows would be done without the session, and so without its signature.
+        # Iceberg does a DELETE of all rows outside the session, so its commit would have no signature.
         yield Statement(f"INSERT OVERWRITE {branch.target} SELECT * FROM {branch.target} WHERE false", "stage.after")
     elif merge.rule.mode == "soft_delete":
         flag = identifier(merge.rule.deleted_column)

@@ -1,4 +1,7 @@
-"""The published record: a consistent view over all tables, and a shortcut past intervals in which a table was quiet."""
+"""The published record: a consistent view over all tables.
+
+It also spares later runs from reading intervals without records of a table.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str:
-    """Write the record of the interval `last`, which every table now has, or complete the one that is there; its key.
+    """Write the published record of the interval `last`, or complete the existing record. Return its key.
 
-    A table that is further already, because it was loaded later or an old interval is run again, is not part of it,
-    nor is one that is quarantined.
+    The record leaves out quarantined tables. It also leaves out tables after the interval's stop: they were loaded
+    later, or an old interval is run again.
 
     Raises:
-        LoaderError: a table is short of the interval's stop and not quarantined. Nothing was written.
+        LoaderError: a table is before the interval's stop and not quarantined. Nothing was written.
     """
     for result in results:
         _check_complete(result, last)
@@ -47,12 +50,12 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
 
 
 def _check_complete(result: TableResult, last: Manifest) -> None:
-    """A record says of every table in it that nothing up to its stop is missing, so a run may skip reading the log."""
+    """Verify that a table has every record up to the stop. Later runs rely on it and do not read the log before it."""
     if result.status == "quarantined" or (result.complete_through or 0) >= last.stop_seqno:
         return
     raise LoaderError(
-        "the interval cannot be published: a table is not known to hold every record up to its stop",
-        why=f"it is {result.status} and complete up to seqno {result.complete_through}, not {last.stop_seqno}",
+        "the interval cannot be published: a table may lack records up to its stop",
+        why=f"the table is {result.status} and complete up to seqno {result.complete_through}, not {last.stop_seqno}",
         hint=f"{TableName.parse(result.table).load_again}; this is a fault of the loader, please report it",
         table=result.table,
         position=last.stop,
@@ -60,11 +63,11 @@ def _check_complete(result: TableResult, last: Manifest) -> None:
 
 
 def complete_seqno(record: Published | None, table: TableName, applied: Applied) -> int:
-    """The seqno up to which a table lacks nothing.
+    """Return the seqno up to which a table has every record.
 
-    That is its applied position or, when the record is of its very newest commit, the record's stop: nothing for the
-    table lay in between. A table that was rolled back or loaded again has another newest commit, and the record does
-    not count.
+    It is the applied position. If the record holds the table's newest commit, it is the record's stop: the log had no
+    records of the table in between. A table that was rolled back or loaded again has another newest commit, so the
+    record does not count.
     """
     entry: Mapping[str, PublishedTable] = record.tables if record else {}
     found = entry.get(str(table))

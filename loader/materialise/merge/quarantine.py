@@ -1,4 +1,4 @@
-"""One table that cannot go on stops itself alone: it is quarantined, and the runs after this one leave it out."""
+"""The quarantine of tables during a run. A table that fails permanently stops only itself, until it is released."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ _LOG = logging.getLogger(__name__)
 
 
 class RunQuarantine:
-    """The quarantined tables of a source, as a run meets and makes them that brings its tables to the end of `last`."""
+    """The quarantined tables of a source during a run that merges up to the stop of `last`."""
 
     def __init__(self, warehouse: Warehouse, quarantines: Quarantines, last: Manifest) -> None:
         self._warehouse = warehouse
         self._quarantines = quarantines
         self._last = last
         self._known = quarantines.all()
-        self._stood: dict[TableName, int | None] = {}
+        self._applied_before: dict[TableName, int | None] = {}
 
     @property
     def quarantined(self) -> set[TableName]:
-        """The tables that are quarantined as the run begins."""
+        """The tables that are quarantined when the run begins."""
         return set(self._known)
 
     def find_quarantined(self, table: TableName, metadata: TableMetadata | None) -> TableResult | None:
-        """The report of a table that is not to be attempted; None for one that is."""
-        stands = known_applied(metadata)
-        self._stood[table] = stands.seqno if stands else None
+        """Return the result of a quarantined table; None if the table must be merged."""
+        applied = known_applied(metadata)
+        self._applied_before[table] = applied.seqno if applied else None
         if table not in self._known:
             return None
-        found = self._quarantines.still(table, self._stood[table])
-        return _quarantined_result(found) if found else None
+        quarantine = self._quarantines.still(table, self._applied_before[table])
+        return _quarantined_result(quarantine) if quarantine else None
 
     def quarantine_failures(self, results: Sequence[TableResult]) -> list[TableResult]:
-        """The results of all tables: of those that failed, and that no retry can help, their quarantine.
+        """Quarantine the tables that failed permanently. Return the results of all tables.
 
-        One that has moved since the run looked at it was overtaken by another run, and so is only failed: the files
-        it missed may have been purged because the other one had done with them. One that waits for a quarantined table,
-        whose rows it is to take, waits as long as that. The quarantine of one that got over it ends.
+        A table that moved during the run is not quarantined: another run has overtaken this one, and may have purged
+        the files that were missing here. A table that waits for the rows of a quarantined table is quarantined too. The
+        quarantine of a table ends once it reaches the stop.
         """
         for result in results:
-            over = self._known.get(TableName.parse(result.table))
-            if over and not result.error and (result.complete_through or 0) >= self._last.stop_seqno:
-                self._quarantines.end(over)
+            ended = self._known.get(TableName.parse(result.table))
+            if ended and not result.error and (result.complete_through or 0) >= self._last.stop_seqno:
+                self._quarantines.end(ended)
         first = [self._quarantined(one) if is_permanent_failure(one) else one for one in results]
         stopped = {one.table for one in first if one.status == "quarantined"}
         return [
@@ -61,34 +61,34 @@ class RunQuarantine:
 
     def _quarantined(self, result: TableResult) -> TableResult:
         table = TableName.parse(result.table)
-        stands = self._stands(table)
-        if self._stood.get(table) != (stands.seqno if stands else None):
+        applied = self._read_applied(table)
+        if self._applied_before.get(table) != (applied.seqno if applied else None):
             return result
         failpoint("quarantine.before")
-        made = self._quarantines.begin(
+        quarantine = self._quarantines.begin(
             table,
             cast("dict[str, object]", result.error),
-            (stands.position, stands.seqno) if stands else None,
+            (applied.position, applied.seqno) if applied else None,
             (self._last.stop, self._last.stop_seqno),
         )
         failpoint("quarantine.after")
         _LOG.error("%s is quarantined", table)
-        return _quarantined_result(made)
+        return _quarantined_result(quarantine)
 
-    def _stands(self, table: TableName) -> Applied | None:
+    def _read_applied(self, table: TableName) -> Applied | None:
         try:
             return known_applied(self._warehouse.metadata(table))
         except DataError:
-            return None  # the warehouse can have no table of that name
+            return None  # the warehouse cannot have a table of this name
 
 
 def is_permanent_failure(result: TableResult) -> bool:
-    """Whether a table failed for what is in the data: anything else may be better the next time."""
+    """Return whether a table failed because of its data. Any other failure may be over at the next try."""
     return result.status == "failed" and result.error is not None and result.error["exit_code"] == DataError.exit_code
 
 
 def _blocked_by_quarantine(result: TableResult, stopped: set[str]) -> TableResult | None:
-    """A table that failed because of one of those that are stopped, with that as its error."""
+    """Return the result of a table that waits for a quarantined table, with an error that says so; else None."""
     other = result.error["where"].get("table", result.table) if result.error else result.table
     if result.status != "failed" or result.error is None or other == result.table or other not in stopped:
         return None
@@ -103,7 +103,7 @@ def _blocked_by_quarantine(result: TableResult, stopped: set[str]) -> TableResul
 
 
 def known_applied(metadata: TableMetadata | None) -> Applied | None:
-    """The applied position of a table; None also where it is not known any more."""
+    """Return the applied position of a table; None if it has none or if its snapshot has expired."""
     try:
         return metadata.applied if metadata else None
     except DataError:

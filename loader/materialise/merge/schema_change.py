@@ -1,8 +1,8 @@
-"""Changing the columns of an Iceberg table around a merge.
+"""Changes the columns of an Iceberg table before and after a merge.
 
-Before it, columns come under names of their own and types become wider, which changes nothing that a reader has. The
-transaction that publishes the merge then gives the new columns their names, takes away those that went, and puts all in
-the order of the source: readers see rows and columns change at once.
+Before the merge, new columns are added under aliases and types become wider. Readers notice neither. The transaction
+that publishes the merge renames the new columns, drops old columns, and restores the source's column order. So readers
+see rows and columns change at once.
 """
 
 from __future__ import annotations
@@ -24,18 +24,24 @@ from loader.model.table import TableName
 from loader.typemap import widened_type
 
 ColumnTypes = Mapping[str, str]
-"""Spark types by name in the table."""
+"""By name of a column in the table, its Spark type."""
 
 
 def prepare_columns(
     warehouse: Warehouse, table: TableName, before: Layout, layouts: Sequence[Layout]
 ) -> FinishTransaction | None:
-    """Get a table ready to be written in these layouts, and what the commit is to do so that it has the last of them.
+    """Prepare a table for writes in these layouts. Return what the publishing transaction must change afterwards.
 
-    None when its columns are and stay those of `before`.
+    Return None if the columns do not change.
+
+    Args:
+        warehouse: the catalog.
+        table: the table.
+        before: the layout of the table now.
+        layouts: the layouts of the stages in order. The table gets the last one.
 
     Raises:
-        UnsupportedError: columns or types that the warehouse cannot hold.
+        UnsupportedError: the warehouse cannot hold a column or a type.
     """
     if all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts):
         return None
@@ -48,7 +54,7 @@ def prepare_columns(
 
 
 def _required_types(layouts: Sequence[Layout], table: TableName) -> dict[str, str]:
-    """The type that each column must have, by its name in the table."""
+    """Return the type that each column needs, by its name in the table."""
     found: dict[str, str] = {}
     for column in (column for layout in layouts for column in layout.columns):
         found[column.name] = _wider_type(found.get(column.name, column.type), column.type, table, column.name)
@@ -58,52 +64,51 @@ def _required_types(layouts: Sequence[Layout], table: TableName) -> dict[str, st
 def _finish_columns(warehouse: Warehouse, table: TableName, before: Layout, after: Layout, change: JavaObject) -> None:
     final = Layout(after.schema, after.rule)
     names = {now.name: then.name for now, then in zip(after.columns, final.columns, strict=True)}
-    there = list(_columns_of(warehouse, table))
+    present = list(_columns_of(warehouse, table))
     kept = [column.name for column in before.image] if after.rule.on_drop == "keep" else []
-    gone = {name for name in there if name not in names and name.startswith(ALIAS_PREFIX)}
+    gone = {name for name in present if name not in names and name.startswith(ALIAS_PREFIX)}
     gone |= {column.name for column in before.columns} - {*names, *kept}
-    _change_columns(change, there, gone, names)
+    _change_columns(change, present, gone, names)
     change.updateProperties().set(*schema_property(after.schema)).commit()
 
 
 def _add_and_widen(warehouse: Warehouse, table: TableName, needed: ColumnTypes) -> None:
-    """Give the table all columns that are needed, each of a type that holds what it is needed for.
+    """Add the missing columns and widen types.
 
     Raises:
-        UnsupportedError: a column whose type would have to become one that Iceberg cannot widen it to.
+        UnsupportedError: Iceberg cannot widen a column to the needed type.
     """
     name = warehouse.name(table)
-    there = _columns_of(warehouse, table)
-    wider = {
-        column: _wider_type(there[column], kind, table, column) for column, kind in needed.items() if column in there
-    }
+    present = _columns_of(warehouse, table)
+    common = {column: kind for column, kind in needed.items() if column in present}
+    wider = {column: _wider_type(present[column], kind, table, column) for column, kind in common.items()}
     for column, kind in wider.items():
-        if kind != there[column]:
+        if kind != present[column]:
             warehouse.session.sql(f"ALTER TABLE {name} ALTER COLUMN {identifier(column)} TYPE {kind}")
-    missing = [f"{identifier(column)} {kind}" for column, kind in needed.items() if column not in there]
+    missing = [f"{identifier(column)} {kind}" for column, kind in needed.items() if column not in present]
     if missing:
         warehouse.session.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(missing)})")
 
 
 def _columns_of(warehouse: Warehouse, table: TableName) -> dict[str, str]:
-    """Spark types of the table's columns as it is now, in their order."""
+    """Return the Spark types of the table's current columns, in table order."""
     return dict(warehouse.session.table(warehouse.name(table)).dtypes)
 
 
-def _change_columns(change: JavaObject, there: Sequence[str], gone: Container[str], after: Mapping[str, str]) -> None:
-    """Add to a transaction of Iceberg what the table's columns need to be those of the source again.
+def _change_columns(change: JavaObject, present: Sequence[str], gone: Container[str], after: Mapping[str, str]) -> None:
+    """Drop, rename and reorder columns in an Iceberg transaction.
 
     Args:
         change: the transaction.
-        there: names of all columns of the table, in their order.
-        gone: names of those that are to go.
-        after: by name during the merge the name of each column of the loader, in their order.
+        present: names of all columns of the table, in table order.
+        gone: names of the columns to drop.
+        after: by name during the merge, the final name of each column, in final order.
     """
-    left = [name for name in there if name not in gone]
+    left = [name for name in present if name not in gone]
     others = [name for name in left if name not in after]
     order = [*after, *others]
     update = change.updateSchema()
-    for name in there:
+    for name in present:
         if name in gone:
             update.deleteColumn(name)
     for name, final in (dict(after) | _rename_dropped(others, after.values())).items():
@@ -117,7 +122,7 @@ def _change_columns(change: JavaObject, there: Sequence[str], gone: Container[st
 
 
 def _rename_dropped(others: Sequence[str], finals: Iterable[str]) -> dict[str, str]:
-    """New names for columns that the source has no more, where one that it has now needs the name."""
+    """Return new names for kept columns that the source dropped, if a current column needs their name."""
     taken = {name.lower() for name in (*others, *finals)}
     needed = {name.lower() for name in finals}
     found: dict[str, str] = {}
@@ -129,7 +134,7 @@ def _rename_dropped(others: Sequence[str], finals: Iterable[str]) -> dict[str, s
 
 
 def _reorder(warehouse: Warehouse, table: TableName, key: Sequence[str]) -> None:
-    """Have rows that are written from now on sorted by these columns."""
+    """Set the table's write order to these columns."""
     order = f"ORDERED BY {identifiers(tuple(key))}" if key else "UNORDERED"
     warehouse.session.sql(f"ALTER TABLE {warehouse.name(table)} WRITE {order}")
 

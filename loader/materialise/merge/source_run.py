@@ -1,56 +1,45 @@
-"""One run over all tables of a source: how far each stands, two merged at a time, one record at the end."""
+"""One run over all tables of a source: survey them, merge them, and publish one record."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
 from loader.errors import LoaderError, UnsupportedError
 from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
-from loader.materialise.merge.load_notes import note_loaded
-from loader.materialise.merge.merge_planner import (
-    WaitingForTable,
-    no_progress_error,
-    plan_merge,
-    rows_unavailable_error,
-)
+from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.published_record import publish
-from loader.materialise.merge.quarantine import RunQuarantine, is_permanent_failure, known_applied
-from loader.materialise.merge.table_load import load_table, load_work
+from loader.materialise.merge.quarantine import RunQuarantine, known_applied
 from loader.materialise.merge.table_merge import merge_table
-from loader.materialise.plan.interval_chain import Chain, read_load_manifest
+from loader.materialise.merge.table_results import WaitingForTable, no_progress_error, rows_unavailable_error
+from loader.materialise.merge.table_selection import changed_tables, known_tables, mentioned_tables, merge_steps
+from loader.materialise.merge.table_tasks import run_all, run_guarded, tables_at_once
+from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.lifetimes import find_new_life
 from loader.materialise.plan.merge_plan import Merge
-from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec, TableResult
+from loader.materialise.spec import MaterialiseResult, MaterialiseSpec, TableResult
 from loader.model.table import TableName
 from loader.retries import Retries
-from loader.spark.job import failure, on_one_machine
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Published
+from loader.staging.documents import Manifest
 from loader.staging.quarantine import Quarantines
-from loader.staging.refusals import note_refusal
 from loader.store.registry import open_store
 
-Result = TypeVar("Result")
-
 _LOG = logging.getLogger(__name__)
-_ON_ONE_MACHINE = 2  # tables at once: while one plans and commits, the driver's work alone, another one computes
-_ON_A_CLUSTER = (4, 16)  # the fewest and the most tables at once
 
 
 def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult:
-    """Bring every table of the source to the spec's stop. A table that fails is reported and stops no other.
+    """Bring every table of the source to the spec's stop. A table that fails is reported and stops no other table.
 
-    One that fails in a way that a retry cannot help is quarantined.
+    A table is quarantined if it fails and a retry cannot help.
 
     Raises:
-        Superseded: another server is followed since, from before the newest interval of this generation on.
-        LoaderError: nothing could be begun.
+        Superseded: a newer generation counts from before the end of this generation's newest interval.
+        LoaderError: no table could be begun.
     """
     retries = Retries()
     warehouse = retries.call(lambda: Warehouse(spark, spec.catalog, spec.rules))
@@ -59,305 +48,217 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
     if last is None:
         return MaterialiseResult(tables=())
     PlanChain(chain.store, spec.source).check_not_superseded(last.generation, last.stop_seqno)
-    record = chain.newest_published()
-    stop = last.stop_seqno
-    isolation = RunQuarantine(warehouse, Quarantines(chain.store, spec.source), last)
-    changed = _changed(chain, record, stop)
+    pool = WarehousePool(spark, spec.catalog, spec.rules)
+    return SourceRun(warehouse, pool, chain, last, retries, tables_at_once(spark)).run()
 
-    warehouses = WarehousePool(spark, spec.catalog, spec.rules)
 
-    passed: dict[TableName, LoaderError] = {}
+class SourceRun:
+    """One run over all tables of a source.
 
-    def bring(table: TableName, target: int, *, last: bool = False) -> TableResult:
-        with warehouses.borrow() as mine:
-            merge = partial(merge_table, mine, chain, table, target, record, settle=target != stop)
+    Args:
+        warehouse: for the driver's main thread.
+        pool: warehouses for the threads that merge tables.
+        chain: the intervals of the source.
+        last: the interval at whose stop the tables must arrive.
+        retries: shared by all tables.
+        concurrency: how many tables to merge at once.
+    """
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        pool: WarehousePool,
+        chain: Chain,
+        last: Manifest,
+        retries: Retries,
+        concurrency: int,
+    ) -> None:
+        self._warehouse = warehouse
+        self._pool = pool
+        self._chain = chain
+        self._last = last
+        self._stop = last.stop_seqno
+        self._retries = retries
+        self._concurrency = concurrency
+        self._record = chain.newest_published()
+        self._planner = MergePlanner(warehouse, chain, self._record)
+        self._quarantine = RunQuarantine(warehouse, Quarantines(chain.store, chain.source), last)
+        # By table that was merged from a later life on, the error of its earlier lives.
+        self._skipped: dict[TableName, LoaderError] = {}
+
+    def run(self) -> MaterialiseResult:
+        """Merge all tables and publish the record, unless a table failed that is not quarantined."""
+        changed = changed_tables(self._chain, self._record, self._stop)
+        earlier, failed = self._merge_stepwise()
+        results, todo = self._survey_all(changed | failed)
+        results += run_all(todo, partial(self._merge, target=self._stop), self._concurrency)
+        results = self._merge_waiting(results)
+        results = [
+            earlier[result.table].followed_by(result) if result.table in earlier else result for result in results
+        ]
+        results = sorted(self._quarantine.quarantine_failures(results), key=lambda result: result.table)
+        incomplete = any(result.status == "failed" for result in results)
+        return MaterialiseResult(
+            tables=tuple(results),
+            stop=self._last.stop,
+            stop_seqno=self._stop,
+            published="" if incomplete else publish(self._chain, self._last, results),
+        )
+
+    def _merge(self, table: TableName, target: int, *, may_wait: bool = True) -> TableResult:
+        """Merge a table up to `target`. If its changes cannot be applied, continue with its last life.
+
+        Only a missing statement or value in the log is skipped like this: a lost file can be restored, and a rule can
+        be changed back. With `may_wait`, a table that waits for another one is not skipped either.
+        """
+        with self._pool.borrow() as warehouse:
+            planner = replace(self._planner, warehouse=warehouse)
+            merge = partial(merge_table, planner, table, target, commit_position=target != self._stop)
             try:
-                return retries.call(merge)
-            except (
-                UnsupportedError,
-                WaitingForTable,
-            ) as error:  # files that are lost can be restored, and rules changed
-                may_come = isinstance(error, WaitingForTable) and not last
-                since = None if may_come else _later_life(mine, chain, record, table, target)
-                if since is None:
+                return self._retries.call(merge)
+            except (UnsupportedError, WaitingForTable) as error:
+                waits = isinstance(error, WaitingForTable) and may_wait
+                life = None if waits else self._find_later_life(warehouse, table, target)
+                if life is None:
                     raise
-                _LOG.warning("%s: %s; the table was dropped, renamed or made again since", table, error.what)
-                passed[table] = error
-                return retries.call(partial(merge, since=since))
+                _LOG.warning("%s: %s; the table was dropped, renamed or created again since", table, error.what)
+                self._skipped[table] = error
+                return self._retries.call(partial(merge, life_start=life))
 
-    before, failed = _stepwise(warehouse, chain, isolation, record, stop, bring)
-    changed |= failed
-    done: list[TableResult] = []
-    todo: list[tuple[int, TableName]] = []
-    for table in sorted(changed | known_tables(chain, record) | _named(chain, record, stop) | isolation.quarantined):
-        if not chain.captures(last.start_seqno, table):
-            _LOG.warning("%s is not captured any more; it stays as it is", table)
-            continue
-        survey = partial(_survey, warehouse, chain, isolation, table, stop, record, table in changed)
-        found = _guarded(table, partial(retries.call, survey))
-        if isinstance(found, Merge):
-            todo.append((sum(file.bytes for file in found.files), table))
-        elif found is not None:
-            done.append(found)
-    biggest_first = [table for _, table in sorted(todo, reverse=True)]
-    count = tables_at_once(spark)
-    done += _all(biggest_first, lambda table: bring(table, stop), count)
-    done = _waited(done, lambda table, last: bring(table, stop, last=last), stop, count, passed)
-    earlier = {str(table): result for table, result in before.items()}
-    done = [earlier[one.table].followed_by(one) if one.table in earlier else one for one in done]
-    done = sorted(isolation.quarantine_failures(done), key=lambda result: result.table)
-    incomplete = any(result.status == "failed" for result in done)
-    return MaterialiseResult(
-        tables=tuple(done),
-        stop=last.stop,
-        stop_seqno=stop,
-        published="" if incomplete else publish(chain, last, done),
-    )
+    def _find_later_life(self, warehouse: Warehouse, table: TableName, target: int) -> int | None:
+        """Return the seqno where the last life of a mirror begins after its applied position: see `find_new_life`."""
+        if warehouse.rule(table).mode != "mirror":
+            return None
+        applied = known_applied(warehouse.metadata(table))
+        low = applied.seqno if applied else self._record.stop_seqno if self._record else 0
+        return find_new_life(table, self._chain.intervals_between(low, target), low, target)
 
+    def _survey_all(self, changed: set[TableName]) -> tuple[list[TableResult], list[TableName]]:
+        """Return the results of the tables that need no merge, and the tables to merge, biggest first."""
+        done: list[TableResult] = []
+        todo: list[tuple[int, TableName]] = []
+        selected = changed | known_tables(self._chain, self._record) | self._quarantine.quarantined
+        for table in sorted(selected | mentioned_tables(self._chain, self._record, self._stop)):
+            if not self._chain.captures(self._last.start_seqno, table):
+                _LOG.warning("%s is no longer captured; it stays unchanged", table)
+                continue
+            survey = partial(self._retries.call, partial(self._survey, table, changed=table in changed))
+            found = run_guarded(table, survey)
+            if isinstance(found, Merge):
+                todo.append((sum(file.bytes for file in found.files), table))
+            elif found is not None:
+                done.append(found)
+        return done, [table for _, table in sorted(todo, reverse=True)]
 
-def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
-    """Materialise initial loads, each of one table. One that fails is reported and stops no other.
+    def _survey(self, table: TableName, *, changed: bool) -> Merge | TableResult | None:
+        """Return the merge of a table, its result if it needs none, or None if it is neither loaded nor changed."""
+        metadata = self._warehouse.metadata(table)
+        quarantined = self._quarantine.find_quarantined(table, metadata)
+        if quarantined:
+            low = self._record.stop_seqno if self._record else 0
+            intervals = self._chain.intervals_between(low, self._stop)
+            # If the table was dropped since, the error no longer matters. The table could not be loaded again either.
+            if find_new_life(table, intervals, low, self._stop) is None:
+                return quarantined
+        if not changed and not quarantined and (metadata is None or metadata.applied is None):
+            return None
+        return self._planner.plan(table, metadata, self._stop)
 
-    Raises:
-        LoaderError: a manifest cannot be read.
-    """
-    retries = Retries()
-    warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
-    store = open_store(spec.staging_root)
-    lineage = [one.name for one in PlanChain(store, spec.source).lineage(spec.generation)]
-    read = [(read_load_manifest(store, key, spec.source, lineage), key) for key in spec.manifests]
-    read.sort(key=lambda one: one[0].start_seqno)
-    # Of several loads of one table only the newest one matters.
-    manifests = {load_work(one).name: one for one, _ in read}
-    keys = {str(load_work(one).name): key for one, key in read}
-    biggest_first = sorted(manifests, key=lambda table: -sum(file.bytes for file in manifests[table].files))
+    def _merge_stepwise(self) -> tuple[dict[str, TableResult], set[TableName]]:
+        """Merge tables to the positions of `merge_steps`. Return the results by table, and the tables that failed.
 
-    def load_one(table: TableName) -> TableResult:
-        with warehouses.borrow() as mine:
-            return retries.call(lambda: load_table(mine, store, manifests[table], lineage))
+        A table that fails here is merged again later. It then fails again and is reported.
+        """
+        done: dict[str, TableResult] = {}
+        failed: set[TableName] = set()
+        for target, named in merge_steps(self._chain, self._common_seqno(), self._stop):
+            found = {table: run_guarded(table, partial(self._is_mergeable, table, target)) for table in named}
+            failed |= {table for table, answer in found.items() if isinstance(answer, TableResult)}
+            tables = [table for table, answer in found.items() if answer is True]
+            for result in run_all(tables, partial(self._merge, target=target), self._concurrency):
+                if result.status == "applied":
+                    done[result.table] = done[result.table].followed_by(result) if result.table in done else result
+                elif result.status == "failed":
+                    failed.add(TableName.parse(result.table))
+        return done, failed
 
-    done = _all(biggest_first, load_one, tables_at_once(spark))
-    quarantines = Quarantines(store, spec.source)
-    for one in done:
-        if one.applied_seqno is not None:  # a table that stands elsewhere than where it failed is released
-            quarantines.still(TableName.parse(one.table), one.applied_seqno)
-            note_loaded(store, spec, one, keys[one.table])
-        elif one.error and is_permanent_failure(one):
-            note_refusal(store, spec.source, TableName.parse(one.table), one.error)
-    return MaterialiseResult(tables=tuple(sorted(done, key=lambda result: result.table)))
-
-
-def _survey(
-    warehouse: Warehouse,
-    chain: Chain,
-    isolation: RunQuarantine,
-    table: TableName,
-    stop: int,
-    record: Published | None,
-    changed: bool,
-) -> Merge | TableResult | None:
-    """What a table needs, how it stands when it needs nothing, or None while it is neither loaded nor changed."""
-    metadata = warehouse.metadata(table)
-    stopped = isolation.find_quarantined(table, metadata)
-    if stopped:
-        low = record.stop_seqno if record else 0
-        # What it stopped at is of no more account once the table was dropped; it could not be loaded again then.
-        if find_new_life(table, chain.intervals_between(low, stop), low, stop) is None:
-            return stopped
-    if not changed and not stopped and (metadata is None or metadata.applied is None):
-        return None
-    return plan_merge(warehouse, metadata, chain, table, stop, record)
-
-
-def _stepwise(
-    warehouse: Warehouse,
-    chain: Chain,
-    isolation: RunQuarantine,
-    record: Published | None,
-    stop: int,
-    bring: Callable[[TableName, int], TableResult],
-) -> tuple[dict[TableName, TableResult], set[TableName]]:
-    """Bring tables to where they have to be before they go further; what was done to them, and those that failed.
-
-    A table that fails here fails again, and is reported, when it is brought further.
-    """
-    done: dict[TableName, TableResult] = {}
-    failed: set[TableName] = set()
-    for target, named in _steps(chain, _known(chain, warehouse, isolation, record, stop), stop):
-        there = partial(_is_there, warehouse, chain, isolation, target)
-        found = {table: _guarded(table, partial(there, table)) for table in named}
-        failed |= {table for table, one in found.items() if isinstance(one, TableResult)}
-        tables = [table for table, one in found.items() if one is True]
-        for result in _all(tables, partial(_to, bring, target), tables_at_once(warehouse.session)):
-            table = TableName.parse(result.table)
-            if result.status == "applied":
-                done[table] = done[table].followed_by(result) if table in done else result
-            elif result.status == "failed":
-                failed.add(table)
-    return done, failed
-
-
-def _is_there(warehouse: Warehouse, chain: Chain, isolation: RunQuarantine, target: int, table: TableName) -> bool:
-    """Return whether a table is in the warehouse, or was made in the log up to `target`, and is not quarantined."""
-    metadata = warehouse.metadata(table)
-    if isolation.find_quarantined(table, metadata):
-        return False
-    return metadata is not None or chain.find_origin(table, target).seqno is not None
-
-
-def _later_life(
-    warehouse: Warehouse, chain: Chain, record: Published | None, table: TableName, target: int
-) -> int | None:
-    """Return the seqno up to which nothing of a table counts that failed; None if all of it does."""
-    if warehouse.rule(table).mode != "mirror":
-        return None
-    applied = known_applied(warehouse.metadata(table))
-    low = applied.seqno if applied else record.stop_seqno if record else 0
-    return find_new_life(table, chain.intervals_between(low, target), low, target)
-
-
-def _waited(
-    done: Sequence[TableResult],
-    bring: Callable[[TableName, bool], TableResult],
-    stop: int,
-    count: int,
-    passed: Mapping[TableName, LoaderError],
-) -> list[TableResult]:
-    """Bring the tables that waited for another one to the stop, now that the others are there.
-
-    One that was dropped since goes on behind that, also where the other one has stopped, but not where a retry may
-    bring the other one: another table may have to take the rows that it had until then.
-    A table that waits again, for one that did not fail, makes no progress: another run would not help it either. Unless
-    the other one is among those that `passed` over what they could not apply: its rows are not known then.
-    """
-    first = {one.table: one for one in done}
-    second = {
-        one.table: one
-        for one in _all(_waiting(done), lambda table: bring(table, not _may_come(str(table), first)), count)
-    }
-    found = [second.get(one.table, one) for one in done]
-    failed = {one.table for one in found if one.error}
-    stalled = {str(table) for table in _waiting(found) if _awaited(second[str(table)]) not in failed}
-    return [_stalled(one, stop, passed) if one.table in stalled else one for one in found]
-
-
-def _may_come(table: str, results: Mapping[str, TableResult]) -> bool:
-    """Return whether a table waits, at last, for one that failed in a way that a retry can help."""
-    seen: set[str] = set()
-    while (found := results.get(table)) and found.error and found.error["error"] == WaitingForTable.__name__:
-        if table in seen:
+    def _is_mergeable(self, table: TableName, target: int) -> bool:
+        """Return whether a table is in the warehouse or was created in the log up to `target`, and not quarantined."""
+        metadata = self._warehouse.metadata(table)
+        if self._quarantine.find_quarantined(table, metadata):
             return False
-        seen.add(table)
-        table = _awaited(found)
-    return bool(found and found.error and found.error["retryable"])
+        return metadata is not None or self._chain.find_origin(table, target).seqno is not None
+
+    def _common_seqno(self) -> int:
+        """Return the seqno up to which every table has the log, without the quarantined tables.
+
+        A table that was released from quarantine may be behind the newest record.
+        """
+        common = self._record.stop_seqno if self._record else 0
+        for name, seqno in self._record.behind.items() if self._record else ():
+            table = TableName.parse(name)
+            found = run_guarded(table, partial(self._reached_seqno, table))
+            common = min(common, seqno if isinstance(found, TableResult) else found)
+        return common
+
+    def _reached_seqno(self, table: TableName) -> int:
+        """Return the seqno up to which a table has the log; the stop for a table that is not merged."""
+        metadata = self._warehouse.metadata(table)
+        if self._quarantine.find_quarantined(table, metadata):
+            return self._stop
+        applied = known_applied(metadata)
+        start = applied.seqno if applied else self._chain.find_origin(table, self._stop).seqno
+        return self._stop if start is None else start
+
+    def _merge_waiting(self, results: Sequence[TableResult]) -> list[TableResult]:
+        """Merge the tables that waited for another table, now that the others are merged. Return all results.
+
+        A table that was dropped since continues with its last life, even if the other table failed. It does not if a
+        retry may help the other table: a third table may have to take the rows that the waiting table had before.
+        """
+        first = {result.table: result for result in results}
+        again = run_all(
+            _waiting_tables(results),
+            lambda table: self._merge(table, self._stop, may_wait=_may_help_later(str(table), first)),
+            self._concurrency,
+        )
+        second = {result.table: result for result in again}
+        merged = [second.get(result.table, result) for result in results]
+        failed = {result.table for result in merged if result.error}
+        stalled = {str(table) for table in _waiting_tables(merged) if _awaited_table(second[str(table)]) not in failed}
+        return [self._stalled_result(result) if result.table in stalled else result for result in merged]
+
+    def _stalled_result(self, result: TableResult) -> TableResult:
+        """Return the result of a table that waits again for a table that did not fail. Another run would not help.
+
+        If the other table skipped changes that it could not apply, its rows before them are unknown.
+        """
+        table, other = TableName.parse(result.table), TableName.parse(_awaited_table(result))
+        why = str(result.error["what"]) if result.error else ""
+        error = no_progress_error(table, self._stop, why)
+        if other in self._skipped:
+            error = rows_unavailable_error(other, table, self._skipped[other])
+        return result.model_copy(update={"error": error.as_dict()})
 
 
-def _waiting(results: Sequence[TableResult]) -> list[TableName]:
-    return [
-        TableName.parse(one.table) for one in results if one.error and one.error["error"] == WaitingForTable.__name__
-    ]
+def _waiting_tables(results: Sequence[TableResult]) -> list[TableName]:
+    return [TableName.parse(result.table) for result in results if _is_waiting(result)]
 
 
-def _awaited(result: TableResult) -> str:
+def _is_waiting(result: TableResult) -> bool:
+    return result.error is not None and result.error["error"] == WaitingForTable.__name__
+
+
+def _awaited_table(result: TableResult) -> str:
     return str(result.error["where"].get("table", "")) if result.error else ""
 
 
-def _stalled(result: TableResult, stop: int, passed: Mapping[TableName, LoaderError]) -> TableResult:
-    table, other = TableName.parse(result.table), TableName.parse(_awaited(result))
-    why = str(result.error["what"]) if result.error else ""
-    error = (
-        rows_unavailable_error(other, table, passed[other]) if other in passed else no_progress_error(table, stop, why)
-    )
-    return result.model_copy(update={"error": error.as_dict()})
-
-
-def _steps(chain: Chain, known: int, stop: int) -> Iterator[tuple[int, tuple[TableName, ...]]]:
-    """Positions and the tables that are brought there.
-
-    All tables of a statement that gives one the name of another go to right before it, then over it: so each finds the
-    other one as it was. A table with rows that are not staged goes to right before the first, where it then stops;
-    so does one with rows that a statement changed.
-    """
-    for seqno, named in chain.rename_statements(known, stop):
-        yield seqno - 1, named
-        yield seqno, named
-    for seqno, named in chain.unlogged_statements(known, stop):
-        yield seqno - 1, named
-    for seqno, table in chain.incomplete_tables(known, stop):
-        yield seqno - 1, (table,)
-
-
-def _known(chain: Chain, warehouse: Warehouse, isolation: RunQuarantine, record: Published | None, stop: int) -> int:
-    """The seqno up to which every table that can be brought on has the log.
-
-    A table that is quarantined is not brought on. One that was released may not have come as far as the record.
-    """
-    known = record.stop_seqno if record else 0
-    for name, seqno in record.behind.items() if record else ():
-        table = TableName.parse(name)
-        found = _guarded(table, partial(_reached, chain, warehouse, isolation, table, stop))
-        known = min(known, seqno if isinstance(found, TableResult) else found)
-    return known
-
-
-def _reached(chain: Chain, warehouse: Warehouse, isolation: RunQuarantine, table: TableName, stop: int) -> int:
-    """The seqno up to which a table has the log; `stop` for a table that is not brought on."""
-    metadata = warehouse.metadata(table)
-    if isolation.find_quarantined(table, metadata):
-        return stop
-    applied = known_applied(metadata)
-    born = applied.seqno if applied else chain.find_origin(table, stop).seqno
-    return stop if born is None else born
-
-
-def _to(bring: Callable[[TableName, int], TableResult], target: int, table: TableName) -> TableResult:
-    return bring(table, target)
-
-
-def _changed(chain: Chain, record: Published | None, stop: int) -> set[TableName]:
-    """Tables with records, staged or left out, that no published record has: also those not in the warehouse."""
-    low = record.stop_seqno if record else 0
-    behind = map(TableName.parse, record.behind) if record else ()
-    staged = {file.name for manifest in chain.intervals_between(low, stop) for file in manifest.files if file.rows}
-    return staged | {table for _, table in chain.incomplete_tables(low, stop)} | set(behind)
-
-
-def _named(chain: Chain, record: Published | None, stop: int) -> set[TableName]:
-    """Tables that statements are about that no published record has: one without records is found by them alone."""
-    low = record.stop_seqno if record else 0
-    named = {
-        name for manifest in chain.intervals_between(low, stop) for one in manifest.barriers for name in one.tables
-    }
-    return set(map(TableName.parse, named))
-
-
-def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
-    """Tables that the warehouse has, or will have once their initial load is materialised."""
-    known = set(map(TableName.parse, record.tables)) if record else set()
-    return known | set(chain.tables_with_load(known))
-
-
-def tables_at_once(spark: SparkSession) -> int:
-    """Return how many tables are worked on at once: on a cluster more with more cores."""
-    if on_one_machine(spark):
-        return _ON_ONE_MACHINE
-    fewest, most = _ON_A_CLUSTER
-    return max(fewest, min(most, spark.sparkContext.defaultParallelism // 2))
-
-
-def _all(tables: Sequence[TableName], work: Callable[[TableName], TableResult], count: int) -> list[TableResult]:
-    """Do the work for every table, `count` at once, begun in the order given."""
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(lambda table: _guarded(table, partial(work, table)), tables))
-
-
-def _guarded(table: TableName, work: Callable[[], Result]) -> Result | TableResult:
-    """What the work returns, or the report of its failure: one table's failure is not another one's."""
-    try:
-        result = work()
-    except Exception as error:
-        _LOG.error("table %s failed", table, exc_info=error)
-        return TableResult(table=str(table), status="failed", error=failure(error))
-    if isinstance(result, TableResult):
-        _LOG.info("%s: %s, at %s", table, result.status, result.position)
-    return result
+def _may_help_later(table: str, results: Mapping[str, TableResult]) -> bool:
+    """Return whether the table at the end of a chain of waiting tables failed in a way that a retry may fix."""
+    seen: set[str] = set()
+    while (result := results.get(table)) and _is_waiting(result):
+        if table in seen:
+            return False
+        seen.add(table)
+        table = _awaited_table(result)
+    return bool(result and result.error and result.error["retryable"])

@@ -1,10 +1,10 @@
-"""Makes a table from an initial load, or replaces its rows by a newer one: all rows and the position at once."""
+"""Applies an initial load: creates a table or replaces its rows, with the applied position in the same commit."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -33,8 +33,8 @@ from loader.materialise.iceberg.table_metadata import (
     signature,
 )
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
-from loader.materialise.merge.merge_planner import idle_result
 from loader.materialise.merge.schema_change import prepare_columns
+from loader.materialise.merge.table_results import idle_result
 from loader.materialise.plan.column_aliases import assign_reload_aliases
 from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work, log_origin
 from loader.materialise.plan.table_layout import Layout
@@ -50,20 +50,45 @@ _ATTEMPTS = 5
 _MISFIT = "loader-misfit"
 
 
-def load_table(warehouse: Warehouse, store: Store, manifest: Manifest, generations: Sequence[str]) -> TableResult:
-    """Bring a table, which may stand in any of these generations, to an initial load's position, unless it is further.
+@dataclass(frozen=True)
+class StagedLoad:
+    """A staged initial load of one table.
+
+    Attributes:
+        key: of the manifest in the store.
+        manifest: the manifest.
+        work: see `load_work`.
+    """
+
+    key: str
+    manifest: Manifest
+    work: Work
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.bytes for file in self.manifest.files)
+
+
+def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations: Sequence[str]) -> TableResult:
+    """Apply an initial load, unless the table's applied position is at or after the load's position.
+
+    Args:
+        warehouse: the catalog.
+        store: of the load's files.
+        load: the initial load.
+        generations: names of the generations that the table's applied position may belong to.
 
     Raises:
-        LoaderError: the table cannot be loaded; its rows are as they were.
+        LoaderError: the table cannot be loaded; its rows are unchanged.
     """
     began = time.monotonic()
-    work = load_work(manifest)
-    work = replace(work, rule=warehouse.rule(work.name))
+    work = replace(load.work, rule=warehouse.rule(load.work.name))
     failpoint("table.before")
     with table_lock(warehouse.catalog, work.name):
         for _ in range(_ATTEMPTS):
             try:
-                result = _attempt(warehouse, store, manifest, work, generations)
+                result = _attempt(warehouse, store, load.manifest, work, generations)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -73,15 +98,15 @@ def load_table(warehouse: Warehouse, store: Store, manifest: Manifest, generatio
 
 
 def load_work(manifest: Manifest) -> Work:
-    """The one table of a load manifest, in the form of a merge's work.
+    """Return the records of a load manifest as the work of a merge, with the default rule.
 
     Raises:
-        StagedDataError: the manifest is not one of an initial load of one table.
+        StagedDataError: the manifest is not that of an initial load of one table.
     """
     schemas = [TableSchema.from_dict(data) for data in manifest.schemas.values()]
     inserts_only = all(file.inserts == file.rows for file in manifest.files)
     if len(schemas) != 1 or manifest.start != manifest.stop or not inserts_only:
-        raise StagedDataError("this is no manifest of an initial load of one table", position=manifest.start)
+        raise StagedDataError("the manifest is not that of an initial load of one table", position=manifest.start)
     schema, files = schemas[0], tuple(file for file in manifest.files if file.rows)
     as_they_are = {column.name: ColumnOrigin(column.name) for column in schema.columns}
     source = FileGroup(schema, files, (RecordRange(0, manifest.start_seqno, as_they_are),))
@@ -116,7 +141,7 @@ def _attempt(
         added = branch.commits()[0].count("added-records")
         if added != work.rows:
             raise StagedDataError(
-                "the staged files do not hold the rows that their manifest counts",
+                "the staged files do not hold the number of rows in their manifest",
                 why=f"{work.rows} in the manifest, {added} in the files",
                 hint="load the table again",
                 table=work.name,
@@ -138,7 +163,7 @@ def _attempt(
 
 
 def _create_table(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableMetadata:
-    """The table, made now if there was none; whose it is has still to be checked."""
+    """Create the table unless it exists. Return its metadata, whose owner is not checked yet."""
     warehouse.create(work.schema, manifest.source, manifest.generation)
     metadata = warehouse.metadata(work.name)
     if metadata is None:
@@ -151,7 +176,7 @@ def _create_table(warehouse: Warehouse, manifest: Manifest, work: Work) -> Table
 def _insert_rows(
     warehouse: Warehouse, store: Store, branch: Branch, work: Work, signed: dict[str, str] | None
 ) -> dict[str, int]:
-    """Insert the rows on the branch; how many values did not fit, by column."""
+    """Insert the rows on the branch. Return the number of misfits by column."""
     records = select_ungrouped(read_records(warehouse.session, store, work), work)
     _checked_rows(records, work).createOrReplaceTempView("loader_rows")
     insert = sql("materialise/load_rows").format(
@@ -173,13 +198,13 @@ def _insert_rows(
 
 
 def _checked_rows(records: DataFrame, work: Work) -> DataFrame:
-    """The rows; a value that does not fit stops the insert, which spares a pass over the files to look for one."""
+    """Return the rows. A misfit that the rule refuses stops the insert, so no other pass over the files is needed."""
     fits = sf.when(has_misfit(work), sf.raise_error(sf.lit(_MISFIT)).cast("boolean")).otherwise(sf.lit(True))
     return add_typed_columns(records, work).where(fits).select(*row_columns(work))
 
 
 def _count_misfits(records: DataFrame, work: Work) -> dict[str, int]:
-    """A pass over the files for it: counters of the insert count what Spark does twice as twice."""
+    """Count the misfits by column, in a pass over the files. Counters in the insert count repeated tasks twice."""
     counts = [sf.count_if(value).alias(name) for name, value in lost_values(work).items()]
     found = add_typed_columns(records, work).agg(*counts).first() if counts else None
     return {name: count for name, count in found.asDict().items() if count} if found else {}

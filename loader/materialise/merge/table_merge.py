@@ -1,6 +1,6 @@
-"""Merges all pending changes of one table, mostly: delete the changed keys, insert each key's last version; publish.
+"""Merges all pending changes of one table: deletes the changed keys, inserts the last version of each key, publishes.
 
-All steps happen on a private branch; main takes them, and the new applied position, by one fast-forward.
+All commits happen on a private branch. One fast-forward of main publishes them together with the new applied position.
 """
 
 from __future__ import annotations
@@ -19,57 +19,50 @@ from loader.materialise.collapse.partial_images import MergeBase
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.iceberg.branch import Branch, drop_superseded, is_conflict
 from loader.materialise.iceberg.commit_lock import table_lock
-from loader.materialise.iceberg.table_metadata import APPLIED, Applied, TableMetadata, signature
+from loader.materialise.iceberg.table_metadata import APPLIED, Applied, Snapshot, TableMetadata, signature
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema, recorded_unlogged
-from loader.materialise.merge.merge_planner import idle_result, no_progress_error, plan_merge
+from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.merge_stages import run_stages
 from loader.materialise.merge.schema_change import prepare_columns
+from loader.materialise.merge.table_results import idle_result, no_progress_error
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.staging.documents import Published
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
 
 
 def merge_table(
-    warehouse: Warehouse,
-    chain: Chain,
-    table: TableName,
-    target: int,
-    record: Published | None = None,
-    *,
-    settle: bool = False,
-    since: int = 0,
+    planner: MergePlanner, table: TableName, target: int, *, commit_position: bool = False, life_start: int = 0
 ) -> TableResult:
-    """Bring a table to `target`: the stop of an extracted interval or, with `settle`, a position before it.
+    """Bring a table to `target`: the stop of an interval or, with `commit_position`, a position before it.
 
-    The newest published record may spare reading intervals in which the table was quiet. For `settle` and `since` see
-    plan_merge.
+    Each attempt plans from the metadata that it commits on, since a conflict means that the table has moved. For
+    `commit_position` and `life_start` see `MergePlanner.plan`.
 
     Raises:
-        LoaderError: the table cannot be brought there; it is as it was.
+        LoaderError: the table cannot be merged; it is unchanged, or advanced to a place before `target`.
     """
     began = time.monotonic()
     failpoint("table.before")
-    with table_lock(warehouse.catalog, table):
+    with table_lock(planner.warehouse.catalog, table):
         total: TableResult | None = None
-        lost = 0
-        while lost < _ATTEMPTS:
+        conflicts = 0
+        while conflicts < _ATTEMPTS:
             try:
-                result = _attempt(warehouse, chain, table, target, record, settle=settle, since=since)
+                result = _attempt(planner, table, target, commit_position=commit_position, life_start=life_start)
             except Exception as error:
                 if not is_conflict(error):
                     raise
                 _LOG.info("%s: starting over: %s", table, error)
-                lost += 1
+                conflicts += 1
                 continue
             _check_progress(table, total, result, target)
             total = total.followed_by(result) if total else result
-            # A table may have to be brought to right before a statement first: see `unfold`.
+            # A merge can end right before a statement, see `build_timeline`. The next attempt continues there.
             if result.complete_through is not None and result.complete_through >= target:
                 return total.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
     raise RetryableError(
@@ -80,25 +73,19 @@ def merge_table(
 
 
 def _check_progress(table: TableName, before: TableResult | None, after: TableResult, target: int) -> None:
-    """Raise an error unless an attempt either brought the table further or found it complete."""
+    """Raise an error unless an attempt advanced the table or found it complete."""
     complete = after.complete_through or 0
-    further = after.status == "applied" and complete > (before.complete_through or 0 if before else 0)
-    if complete < target and not further:
+    has_advanced = after.status == "applied" and complete > (before.complete_through or 0 if before else 0)
+    if complete < target and not has_advanced:
         raise no_progress_error(table, target, f"an attempt left it complete up to seqno {complete}")
 
 
 def _attempt(
-    warehouse: Warehouse,
-    chain: Chain,
-    table: TableName,
-    target: int,
-    record: Published | None,
-    *,
-    settle: bool = False,
-    since: int = 0,
+    planner: MergePlanner, table: TableName, target: int, *, commit_position: bool = False, life_start: int = 0
 ) -> TableResult:
+    warehouse, chain = planner.warehouse, planner.chain
     metadata = warehouse.metadata(table)
-    merge = plan_merge(warehouse, metadata, chain, table, target, record, settle=settle, since=since)
+    merge = planner.plan(table, metadata, target, commit_position=commit_position, life_start=life_start)
     if isinstance(merge, TableResult):
         return merge
     verify_files(warehouse.session, chain.store, merge.files)
@@ -108,35 +95,34 @@ def _attempt(
             if isinstance(stage, Work):
                 changes[place] = collapse(warehouse.session, chain.store, stage)
         applied = metadata.applied if metadata else None
-        if (
-            metadata
-            and applied
-            and not settle
-            and merge.target == target
-            and _is_noop(merge, changes, metadata, applied)
-        ):
+        may_skip = not commit_position and merge.target == target
+        if metadata and applied and may_skip and _is_noop(merge, changes, metadata, applied):
             return idle_result(table, applied, "unchanged", target)
         return _merge(warehouse, chain, merge, changes, metadata)
     finally:
-        for found in changes.values():
-            found.release()
+        for collapsed in changes.values():
+            collapsed.release()
 
 
 def _is_noop(merge: Merge, changes: Mapping[int, Changes], metadata: TableMetadata, applied: Applied) -> bool:
-    """Whether the records come to no change, and nothing else is to be done."""
+    """Return whether the records give no change, and the merge has no other stage."""
     schema = recorded_schema(metadata, merge.name)
     same = merge.keeps_columns and (merge.schema, merge.state) == (schema, applied.state)
-    return same and len(changes) == len(merge.stages) and not any(found.keys for found in changes.values())
+    return same and len(changes) == len(merge.stages) and not any(collapsed.keys for collapsed in changes.values())
 
 
 def _merge(
-    warehouse: Warehouse, chain: Chain, merge: Merge, changes: MutableMapping[int, Changes], known: TableMetadata | None
+    warehouse: Warehouse,
+    chain: Chain,
+    merge: Merge,
+    changes: MutableMapping[int, Changes],
+    known: TableMetadata | None,
 ) -> TableResult:
     metadata = known or _create_table(warehouse, chain, merge)
     before = Layout(recorded_schema(metadata, merge.name), merge.rule)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
     finish = prepare_columns(warehouse, merge.name, before, layouts)
-    completing = partial(_complete, warehouse, chain, metadata)
+    complete = partial(_complete, warehouse, chain, metadata)
     with Branch(warehouse, merge.name, metadata.head) as branch:
         signed = signature(
             seqno=merge.target,
@@ -146,18 +132,22 @@ def _merge(
             schema_id=(merge.schema or before.schema).schema_id,
             state=merge.state,
         )
-        steps = run_stages(warehouse, branch, merge, changes, completing, None if finish else signed)
+        steps = run_stages(warehouse, branch, merge, changes, complete, None if finish else signed)
         commits = branch.publish(steps, finish, signed if finish else None)
     drop_superseded(warehouse, merge.name)
-    collapsed = changes.values()
+    return _applied_result(merge, list(changes.values()), commits)
+
+
+def _applied_result(merge: Merge, changes: list[Changes], commits: list[Snapshot]) -> TableResult:
+    """Return the result of a published merge, whose commits are given newest first."""
     committed = int(commits[0].summary[APPLIED])
     return TableResult(
         table=str(merge.name),
         status="applied",
-        inserts=sum(found.inserts for found in collapsed),
-        updates=sum(found.updates for found in collapsed),
-        deletes=sum(found.deletes for found in collapsed),
-        # Iceberg writes the deletions that a file has had already again, beside the new ones.
+        inserts=sum(collapsed.inserts for collapsed in changes),
+        updates=sum(collapsed.updates for collapsed in changes),
+        deletes=sum(collapsed.deletes for collapsed in changes),
+        # Iceberg rewrites the deletions that a data file already had together with the new ones.
         rows_deleted=sum(c.count("added-position-deletes") - c.count("removed-position-deletes") for c in commits)
         + sum(commit.count("deleted-records") for commit in commits),
         rows_inserted=sum(commit.count("added-records") for commit in commits),
@@ -165,22 +155,23 @@ def _merge(
         position=merge.position,
         snapshot=commits[0].id,
         complete_through=committed,
-        misfits=sum((Counter(found.misfits) for found in collapsed), Counter()),
+        misfits=sum((Counter(collapsed.misfits) for collapsed in changes), Counter()),
     )
 
 
 def _complete(
     warehouse: Warehouse, chain: Chain, metadata: TableMetadata, work: Work, changes: Changes, relation: str
 ) -> Changes:
+    """Return the changes with the columns that their row images leave out."""
     unlogged = () if chain.identity.kind == "mysql" else recorded_unlogged(metadata, work.schema)
     base = MergeBase(relation, metadata.exact_at, unlogged)
     return complete_changes(warehouse.session, chain.store, work, changes, base)
 
 
 def _create_table(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableMetadata:
-    """The table, which was made on the server by a statement of the log, and is made here now."""
+    """Create the table that a statement in the log created on the server."""
     if merge.schema is None:
-        raise AssertionError(f"nothing is known of table {merge.name}, and it is to be merged")
+        raise AssertionError(f"table {merge.name} is to be merged without a schema")
     warehouse.create(merge.schema, chain.source, chain.generation)
     metadata = warehouse.metadata(merge.name)
     if metadata is None:

@@ -1,4 +1,4 @@
-"""Rows that no record tells: those of a table whose name another one got, and the values of columns that were added."""
+"""Rows and values that are not in records: rows of renamed tables, and constants of added columns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from loader.resources import sql
 from loader.typemap import Form, form, spark_type
 
 _LOST = {("error", "null"), ("error", "text"), ("text", "null")}
-"""Values of on_misfit, here and of the table whose rows are taken, by which NULL there may be a date that is none."""
+"""Pairs of on_misfit, of this table and of the other one, in which a NULL of the other may hide an invalid date."""
 
 
 def copy_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: CopyRows) -> Statement:
-    """The rows of the other table, with the texts beside their dates.
+    """Return the statement that copies the rows of another table, including its text columns for misfits.
 
     Raises:
-        UnsupportedError: by its rule the other table has not what this one's asks for.
+        UnsupportedError: the other table's rule does not keep what this table's rule needs.
     """
     other = stage.schema.name
     theirs = warehouse.rule(other)
@@ -32,9 +32,8 @@ def copy_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Co
         raise _rename_rule_error(merge, other, "which only a mirror of a mirror can follow")
     here, there = Layout(stage.schema, merge.rule, stage.aliases), Layout(stage.schema, theirs)
     if there.lenient_columns and (merge.rule.on_misfit, theirs.on_misfit) in _LOST:
-        raise _rename_rule_error(
-            merge, other, f"whose rule has on_misfit = {theirs.on_misfit!r}, and this one's has not"
-        )
+        why = f"whose rule has on_misfit = {theirs.on_misfit!r}, not {merge.rule.on_misfit!r}"
+        raise _rename_rule_error(merge, other, why)
     meta = {name: theirs.meta.get(field) for field, name in merge.rule.meta.items() if name}
     columns = {here.name(column.name): identifier(column.name) for column in stage.schema.columns}
     columns |= {
@@ -61,10 +60,10 @@ def _rename_rule_error(merge: Merge, other: TableName, why: str) -> UnsupportedE
 
 
 def fill_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: FillColumns) -> Statement:
-    """The constants of new columns, in every row; of one that does not fit what the rule says.
+    """Return the statement that sets new columns to their constants in all rows. Misfits follow the rule.
 
     Raises:
-        UnsupportedError: one does not fit, and has to.
+        UnsupportedError: a constant does not fit its column, and the rule refuses misfits.
     """
     layout = Layout(stage.schema, merge.rule, stage.aliases)
     values: dict[str, str] = {}
@@ -89,7 +88,7 @@ def fill_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Fi
 
 
 def _constant(warehouse: Warehouse, merge: Merge, column: Column, text: str) -> tuple[str, bool]:
-    """A constant as SQL, and whether its type can hold it; NULL otherwise."""
+    """Return a constant as SQL, and whether its type can hold it. A misfit evaluates to NULL."""
     kind = spark_type(column, merge.name)
     if form(column) is Form.HEX:
         return f"X'{text}'", True

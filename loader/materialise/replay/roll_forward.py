@@ -13,7 +13,7 @@ from itertools import takewhile
 from loader.errors import UnsupportedError
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema
-from loader.materialise.merge.merge_planner import find_copy_source
+from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.plan.ddl_events import TableAltered, TableCreated, TableEmptied, TableEvent, collect_events
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, plan_stages
@@ -58,7 +58,8 @@ def plan_forward(
     if not _keeps_table(events, rule):
         raise _inexact_error(table, "the table was made, dropped, renamed or emptied since", after)
     then = TableState(recorded_schema(metadata, table, root.schema_id), root.seqno)
-    copies = partial(find_copy_source, warehouse, chain, chain.newest_published(), table)
+    planner = MergePlanner(warehouse, chain, chain.newest_published())
+    copies = partial(planner.find_copy_source, table)
     timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, partial(has_records, chain.store))
     passed = rule.on_drop == "keep" and events  # columns that came and went are kept, and would not be again
     if root.state or passed or not _keeps_schema(timeline, schema):

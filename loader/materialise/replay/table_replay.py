@@ -25,7 +25,7 @@ from loader.materialise.iceberg.commit_lock import table_lock
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
 from loader.materialise.merge.dml import build_statements
-from loader.materialise.merge.merge_planner import find_copy_source
+from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.merge_stages import run_statements
 from loader.materialise.plan.ddl_events import collect_events
 from loader.materialise.plan.interval_chain import Chain
@@ -103,7 +103,8 @@ def _plan_work(
     check_rows_staged(table, manifests, since, applied.seqno)
     # What the columns were then is told by the first records; what they are now, by all.
     then = TableState(schema, since, "fresh")
-    copies = partial(find_copy_source, warehouse, chain, chain.newest_published(), table)
+    planner = MergePlanner(warehouse, chain, chain.newest_published())
+    copies = partial(planner.find_copy_source, table)
     holds = partial(has_records, chain.store)
     timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, holds, pass_renames=True)
     if timeline.first_epoch and rule.mode == "soft_delete":

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.maintain.spec import MaintainSpec
-from loader.materialise.merge.source_run import load, materialise
+from loader.materialise.merge.load_run import load
+from loader.materialise.merge.source_run import materialise
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 
 _KINDS = {"load": (load, LoadSpec), "merge": (materialise, MaterialiseSpec), "maintain": (maintain, MaintainSpec)}

@@ -18,6 +18,7 @@ from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs import materialise_job
 from loader.materialise.merge import table_merge
+from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.plan.interval_chain import published_key
 from loader.model.table import Column
 from loader.spark.submit import SparkSettings, command, environment
@@ -153,7 +154,7 @@ def test_a_faster_run_in_between_leaves_nothing_to_do(ready: Lake, monkeypatch: 
             done.append(True)
             chain, target = arguments[1], number(1, 2000)
             faster = Warehouse(ready.spark, ready.catalog)
-            done.append(table_merge._attempt(faster, chain, NUMBERED.name, target, None))
+            done.append(table_merge._attempt(MergePlanner(faster, chain), NUMBERED.name, target))
         return original(*arguments)
 
     monkeypatch.setattr(table_merge, "_merge", build)

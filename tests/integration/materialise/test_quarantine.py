@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -157,8 +158,8 @@ def test_a_newer_initial_load_and_a_rollback_release_it(both: Lake) -> None:
 
 
 def test_a_table_that_a_faster_run_brought_on_is_not_quarantined(both: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def overtaken(warehouse, chain, name, *more, **options):
-        done = merge_table(Warehouse(both.spark, both.catalog), chain, name, *more, **options)
+    def overtaken(planner, name, *more, **options):
+        done = merge_table(replace(planner, warehouse=Warehouse(both.spark, both.catalog)), name, *more, **options)
         if name == ORDERS.name:
             raise StagedDataError("a staged file was purged")
         return done
@@ -249,7 +250,7 @@ def test_one_whose_load_was_refused_says_why(lake: Lake) -> None:
     assert stopped.error is not None
     assert (stopped.status, stopped.error["what"]) == (
         "quarantined",
-        "changes of table shop.items are staged, and its initial load was refused",
+        "changes of table shop.items are staged, but its initial load was refused",
     )
     assert refused.error["what"] in stopped.error["why"]
     assert refused.error["hint"] in stopped.error["hint"]

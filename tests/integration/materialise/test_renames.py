@@ -136,5 +136,8 @@ def test_a_table_from_outside_stops_the_one_whose_name_it_gets(lake: Lake) -> No
     items, orders = lake.merged().tables
     assert (items.status, orders.status) == ("applied", "quarantined")
     assert orders.error is not None
-    assert orders.error["what"] == "table tmp.new got the name of a captured table, and is not in the warehouse itself"
+    assert (
+        orders.error["what"]
+        == "table tmp.new was renamed to the name of a captured table, but it is not in the warehouse"
+    )
     assert rows(lake, "orders")[1] == [(1, "one")]

@@ -15,6 +15,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.maintain.maintenance import Maintenance, Policy
 from loader.materialise.merge import table_merge
+from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import TableReplay
@@ -299,7 +300,7 @@ def test_a_merge_meanwhile_makes_the_replay_start_over(
             target = left.pop()
             other = Warehouse(ready.spark, ready.catalog, ready.rules)
             chain = Chain(ready.staging.store, SOURCE, GENERATION)
-            assert table_merge._attempt(other, chain, BAGS.name, target, None).status == "applied"
+            assert table_merge._attempt(MergePlanner(other, chain), BAGS.name, target).status == "applied"
         return found or original(*arguments)
 
     monkeypatch.setattr(TableMetadata, moment, meanwhile)

@@ -13,8 +13,8 @@ from loader.errors import RetryableError
 from loader.materialise.iceberg.table_metadata import GENERATION, SCHEMA_ID, SOURCE, Applied
 from loader.materialise.iceberg.warehouse import recorded_schema, schema_property
 from loader.materialise.merge import table_merge as merging
-from loader.materialise.merge.merge_planner import idle_result, plan_merge
-from loader.materialise.plan.interval_chain import Chain
+from loader.materialise.merge.merge_planner import MergePlanner
+from loader.materialise.merge.table_results import idle_result
 from loader.materialise.plan.merge_plan import CopyRows, EmptyTable, FillColumns, Merge, Work
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings, TableResult
@@ -97,10 +97,10 @@ class PlainWarehouse:
             rows = {(0, key): row | {OP: "I"} for key, row in rows.items()}
         self._commit(schema.name, schema, "", seqno, position, rows, loaded=True)
 
-    def attempt(self, chain: Chain, table: TableName, target: int, record: Any, **how: Any) -> TableResult:
+    def attempt(self, planner: MergePlanner, table: TableName, target: int, **how: Any) -> TableResult:
         """As `loader.materialise.merge.table_merge._attempt`; a commit may fail, or its reply be lost."""
         metadata = self.metadata(table)
-        merge = plan_merge(self, metadata, chain, table, target, record, **how)  # type: ignore[arg-type]
+        merge = planner.plan(table, metadata, target, **how)
         if isinstance(merge, TableResult):
             return merge
         rows = {key: dict(row) for key, row in metadata.rows.items()} if metadata else {}
@@ -108,8 +108,13 @@ class PlainWarehouse:
         for place, stage in enumerate(merge.stages):
             rows = self._done(table, stage, rows, touched, place)
         applied = metadata.applied if metadata else None
-        settle = bool(how.get("settle"))
-        if applied and not settle and merge.target == target and merging._is_noop(merge, touched, metadata, applied):
+        commit_position = bool(how.get("commit_position"))
+        if (
+            applied
+            and not commit_position
+            and merge.target == target
+            and merging._is_noop(merge, touched, metadata, applied)
+        ):
             return idle_result(table, applied, "unchanged", target)
         self._may_fail()
         commit = self._merged(merge, rows, metadata)

@@ -169,7 +169,9 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(source_run, "Warehouse", lambda *_: shop.warehouse)
     monkeypatch.setattr(source_run, "WarehousePool", lambda *_: shop.warehouse)
     monkeypatch.setattr(source_run, "tables_at_once", lambda _: 1)
-    monkeypatch.setattr(table_merge, "_attempt", lambda warehouse, *rest, **how: warehouse.attempt(*rest, **how))
+    monkeypatch.setattr(
+        table_merge, "_attempt", lambda planner, *rest, **how: planner.warehouse.attempt(planner, *rest, **how)
+    )
     shop.server.renames = "modes" not in request.node.name
     if not shop.server.renames:
         shop.warehouse.modes = {name: shop.dice.choice(("mirror", "soft_delete", "history")) for name in NAMES}

@@ -17,7 +17,7 @@ from loader.airflow.finished_work import done_before
 from loader.doctor import page
 from loader.materialise.maintain.snapshot_retention import find_viewed_snapshots
 from loader.materialise.merge.published_record import publish
-from loader.materialise.merge.source_run import _changed, _steps, known_tables
+from loader.materialise.merge.table_selection import changed_tables, known_tables, merge_steps
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
@@ -122,8 +122,8 @@ def materialise(settings: SourceSettings, store: ForgedStore) -> None:
     record = chain.newest_published()
     assert record is not None and record.stop_seqno == last.start_seqno
     table = TableName.parse(TABLE)
-    assert table in _changed(chain, record, last.stop_seqno)
-    assert list(_steps(chain, record.stop_seqno, last.stop_seqno)) == []
+    assert table in changed_tables(chain, record, last.stop_seqno)
+    assert list(merge_steps(chain, record.stop_seqno, last.stop_seqno)) == []
     assert table in known_tables(chain, record)
     assert chain.captures(last.start_seqno, table)
     assert chain.covering_intervals(record.stop_seqno, last.stop_seqno) == (last,)

@@ -1,0 +1,120 @@
+"""Results of tables that a run does not merge, and errors of tables that cannot be merged. Imports no pyspark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from loader.errors import DataError, LoaderError, RetryableError, UnsupportedError
+from loader.materialise.spec import TableResult
+from loader.model.table import TableName
+from loader.staging.documents import Published
+from loader.staging.quarantine import Quarantine
+
+if TYPE_CHECKING:
+    from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark
+
+
+class WaitingForTable(RetryableError):
+    """A table takes the rows of another table, named by `where["table"]`, which must be merged further first."""
+
+
+def idle_result(
+    table: TableName, applied: Applied | None, status: Literal["already", "unchanged"], complete: int
+) -> TableResult:
+    """Return the result of a table that needs no merge, with every record up to the seqno `complete`."""
+    if applied is None:
+        return TableResult(table=str(table), status=status, complete_through=complete)
+    return TableResult(
+        table=str(table),
+        status=status,
+        applied_seqno=applied.seqno,
+        position=applied.position,
+        snapshot=applied.snapshot,
+        complete_through=complete,
+    )
+
+
+def results_of_record(
+    record: Published,
+    quarantined: Mapping[TableName, Quarantine],
+    status: Literal["already", "unchanged"],
+    complete: int | None = None,
+) -> list[TableResult]:
+    """Return the results of all tables of a published record, sorted by table.
+
+    Args:
+        record: the published record.
+        quarantined: the quarantines of all tables behind the record.
+        status: of the tables in the record.
+        complete: the seqno up to which the tables in the record have every record, if that is established.
+    """
+    behind = [
+        TableResult(
+            table=name, status="quarantined", applied_seqno=seqno, error=quarantined[TableName.parse(name)].told()
+        )
+        for name, seqno in record.behind.items()
+    ]
+    published = [
+        TableResult(
+            table=name,
+            status=status,
+            applied_seqno=table.applied,
+            snapshot=table.snapshot,
+            complete_through=complete,
+        )
+        for name, table in record.tables.items()
+    ]
+    return sorted([*behind, *published], key=lambda result: result.table)
+
+
+def no_progress_error(table: TableName, target: int, why: str) -> LoaderError:
+    """Return the error of a table that stays before the seqno `target` without a cause. No retry can help."""
+    return LoaderError(
+        "the table does not advance to its target, and another run would not change that",
+        why=why,
+        hint=f"{table.load_again}; this is a fault of the loader, please report it",
+        table=table,
+        seqno=target,
+    )
+
+
+def replaced_table_error(table: TableName) -> DataError:
+    """Return the error of a loader table with rows but without an applied position."""
+    return DataError(
+        "the table was replaced in the warehouse",
+        why="no ancestor of its newest snapshot is a commit of the loader",
+        hint=table.load_again,
+        table=table,
+    )
+
+
+def never_loaded_error(table: TableName, taker: TableName) -> UnsupportedError:
+    """Return the error of a table, `taker`, that takes the rows of a table that the warehouse does not have."""
+    return UnsupportedError(
+        f"table {table} was renamed to the name of a captured table, but it is not in the warehouse",
+        why="its rows were never loaded, so the rows that it brought are unknown",
+        hint=taker.load_again,
+        table=table,
+    )
+
+
+def no_snapshot_error(table: TableName, taker: TableName) -> UnsupportedError:
+    """Return the error of a table that has no snapshot with the rows that `taker` takes."""
+    return UnsupportedError(
+        f"table {table} has no snapshot from right before it was renamed to {taker}",
+        why="it was loaded again, or merged past the rename, before its earlier changes were applied",
+        hint=taker.load_again,
+        table=table,
+    )
+
+
+def rows_unavailable_error(table: TableName, taker: TableName, error: LoaderError) -> UnsupportedError:
+    """Return the error of `taker`, which takes the rows of a table that stops before the rename because of `error`."""
+    return UnsupportedError(
+        f"table {table} cannot be merged up to the rename by which table {taker} takes its rows",
+        why=f"{error.what}: {error.why}" if error.why else error.what,
+        hint=taker.load_again,
+        table=taker,
+        position=error.where.get("position"),
+    )
