@@ -1,4 +1,8 @@
-"""The chain of plans of a source: each starts where the one before stopped, because a plan's key is its start."""
+"""The chain of plans of a source.
+
+The key of a plan is the start of its interval, and each interval starts where the previous one stops. So gaps, overlaps
+and forks cannot be written.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +45,11 @@ _Read = Callable[[str, int], _Document | None]
 
 
 class RunRecord(Document):
-    """Which intervals an orchestrator's run was given, so that a repeated run gets the same ones.
+    """The intervals that a run of an orchestrator was given, so that a repeated run gets the same ones.
 
     Attributes:
-        through_seqno: the stop of the last one; 0: the run was given only the interval that starts at `start_seqno`.
+        start_seqno: start of the first interval.
+        through_seqno: stop of the last interval; 0: the run was given only the interval that starts at `start_seqno`.
     """
 
     LATER: ClassVar[tuple[str, ...]] = ("through_seqno",)
@@ -55,7 +60,7 @@ class RunRecord(Document):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How the log stood where an interval starts: see Manifest, whose stop it is, and Generation."""
+    """The state of the log at the start of an interval: see Manifest, whose stop it is, and Generation."""
 
     position: Position
     gtids: str
@@ -66,15 +71,15 @@ class Checkpoint:
 
 
 class NotLoaded(LoaderError):
-    """The source has no chain yet: nothing was loaded from it."""
+    """The source has no chain yet, because no initial load was started."""
 
 
 class Superseded(DataError):
-    """A newer generation of the log goes on before the interval."""
+    """The interval lies after the position from which a newer generation continues."""
 
 
 class PlanChain:
-    """Reads and extends the chain of one source in a store. Everything written is create-if-absent, but for hints."""
+    """Reads and extends the plan chain of one source. Every object is created only if absent, except hints."""
 
     def __init__(self, store: Store, source: str) -> None:
         self.store = store
@@ -82,7 +87,7 @@ class PlanChain:
         self._hints = Hints(store, source)
 
     def generation(self) -> Generation | None:
-        """The newest generation, or None before the first load."""
+        """Return the newest generation, or None before the first load."""
         for name in reversed(self.store.folders(f"{encode(self.source)}/")):
             found = self._generation(name)
             if found:
@@ -90,32 +95,32 @@ class PlanChain:
         return None
 
     def valid_until(self, generation: Generation) -> int:
-        """The seqno up to which a generation's log counts: from there a newer one goes on; else there is no end."""
+        """Return the seqno from which a newer generation continues instead of this one; ENDLESS for the newest."""
         following = [one.follows for one in self.generations() if one.follows and one.follows.name == generation.name]
         return following[0].stop_seqno if following else ENDLESS
 
     def check_not_superseded(self, generation: str, seqno: int) -> None:
-        """Raise Superseded when the log of a generation does not count any more at a seqno.
+        """Check that a generation is still valid at a seqno.
 
         Raises:
-            Superseded: a newer generation goes on before it.
+            Superseded: a newer generation continues from an earlier seqno.
         """
         counts = self.valid_until(self.require_generation(generation))
         if seqno > counts:
             raise Superseded(
-                "the log is followed on another server since, from before this interval on",
-                why=f"generation {generation} of the log counts up to seqno {counts}",
-                hint="loader run; in Airflow clear the whole run of the DAG, not one task",
+                "the interval is superseded: the log now continues on another server from an earlier position",
+                why=f"generation {generation} of the log is valid up to seqno {counts}",
+                hint="loader run; in Airflow, clear the whole DAG run instead of one task",
                 source=self.source,
                 generation=generation,
                 seqno=seqno,
             )
 
     def generation_of_interval(self, start_seqno: int) -> Generation:
-        """The generation in which an interval starts there.
+        """Return the newest generation in which an interval starts at that seqno.
 
         Raises:
-            DataError: none does.
+            DataError: no generation has such an interval.
         """
         for generation in reversed(self.generations()):
             if self.plan(generation.name, start_seqno):
@@ -123,25 +128,23 @@ class PlanChain:
         raise no_interval_error(self.source, start_seqno)
 
     def generations(self) -> list[Generation]:
-        """All generations, in order."""
+        """Return all generations, oldest first."""
         names = self.store.folders(f"{encode(self.source)}/")
         return [found for name in names if (found := self._generation(name))]
 
     def require_generation(self, name: str = "") -> Generation:
-        """The generation of that name, or the newest one.
+        """Return the generation with that name, or the newest one if the name is empty.
 
         Raises:
-            NotLoaded: there is none.
+            NotLoaded: there is no such generation.
         """
         found = self._generation(name) if name else self.generation()
         if not found:
-            raise NotLoaded(
-                "nothing was loaded from this source yet", hint="run: loader initial-load", source=self.source
-            )
+            raise NotLoaded("nothing was loaded from this source yet", hint="loader initial-load", source=self.source)
         return found
 
     def begin(self, generation: Generation) -> Generation:
-        """Start the first generation, or take the one that another process started first."""
+        """Create a generation if it is absent, and return the stored one: another process may have created it first."""
         failpoint("plan.before")
         key = f"{chain_folder(self.source, generation.name)}/generation.json"
         self.store.create(key, generation.canonical())
@@ -150,28 +153,28 @@ class PlanChain:
 
     @staticmethod
     def name_after(generation: Generation | None) -> str:
-        """Name of the generation that follows on this one, or of a source's first."""
+        """Return the name of the next generation, or of the first one for None."""
         return f"{int(generation.name) + 1 if generation else 1:04d}"
 
     def lineage(self, name: str) -> tuple[Generation, ...]:
-        """The generation of that name behind those that it follows on, oldest first.
+        """Return the named generation after all generations that it continues, oldest first.
 
         Raises:
-            NotLoaded: one of them is not there.
+            NotLoaded: one of them is missing.
         """
         found = self.require_generation(name)
         older = self.lineage(found.follows.name) if found.follows else ()
         return (*older, found)
 
     def plan(self, generation: str, start_seqno: int) -> Plan | None:
-        """The plan of the interval that starts there."""
+        """Return the plan of the interval that starts at that seqno, or None."""
         return Plan.find(self.store, f"{self.folder(generation, start_seqno)}/plan.json")
 
     def require_plan(self, generation: str, start_seqno: int) -> Plan:
-        """The plan of the interval that starts there.
+        """Return the plan of the interval that starts at that seqno.
 
         Raises:
-            DataError: no interval starts there.
+            DataError: there is no such interval.
         """
         found = self.plan(generation, start_seqno)
         if not found:
@@ -179,15 +182,21 @@ class PlanChain:
         return found
 
     def newest_plan(self, generation: str) -> Plan | None:
-        """The newest plan; None when the generation has none yet."""
+        """Return the newest plan, or None if the generation has none."""
         return self._newest(generation, "planned", self.plan)
 
     def newest_manifest(self, generation: str) -> Manifest | None:
-        """The newest manifest: intervals are staged in order, so all before it have one. None when there is none."""
+        """Return the newest manifest, or None.
+
+        Intervals are staged in order, so all intervals before it have a manifest.
+        """
         return self._newest(generation, "staged", self.manifest)
 
     def newest_published(self, generation: str) -> tuple[int, Published] | None:
-        """The start of the latest interval that has a published record, and the record: not every interval gets one."""
+        """Return the start of the latest interval that has a published record, and the record.
+
+        Not every interval gets a published record.
+        """
         hinted = self._hints.get(generation, "recorded")
         record = self.published(generation, hinted) if hinted is not None else None
         found = (hinted, record) if hinted is not None and record else None
@@ -202,33 +211,39 @@ class PlanChain:
         return found
 
     def note_published(self, generation: str, start_seqno: int) -> None:
-        """Note the interval of the newest published record: see `loader.staging.hints`."""
+        """Store the hint that this interval has the newest published record: see `loader.staging.hints`."""
         self._hints.put(generation, "recorded", start_seqno)
 
     def manifests_from(self, generation: str, start_seqno: int) -> Iterator[Manifest]:
-        """The manifests of the intervals from one on, as far as they are staged."""
+        """Yield the manifests of consecutive intervals from a start seqno on, until one is not staged."""
         return self._forward(self.manifest, generation, start_seqno)
 
     def unfinished(self, generation: str) -> list[Plan]:
-        """The plans that are not staged yet, in order: the last ones, since intervals are staged in order."""
+        """Return the plans that are not staged, in order.
+
+        They are the last plans of the chain, because intervals are staged in order.
+        """
         staged = self.newest_manifest(generation)
         start = staged.stop_seqno if staged else next(self.ascending_starts(generation), None)
         return [] if start is None else list(self._forward(self.plan, generation, start))
 
     def starts(self, generation: str) -> list[int]:
-        """Start seqno of every interval, rising."""
+        """Return the start seqno of every interval, ascending."""
         return list(self.ascending_starts(generation))
 
     def ascending_starts(self, generation: str, after: int = -1) -> Iterator[int]:
-        """Start seqnos of intervals that are greater than one, rising; listed page by page."""
+        """Yield start seqnos greater than `after`, listed page by page."""
         return IntervalStarts(self.store, self.source, generation).ascending(after)
 
     def descending_starts(self, generation: str, below: int = ENDLESS) -> Iterator[int]:
-        """Start seqnos of intervals that are less than one, falling; listed page by page."""
+        """Yield start seqnos less than `below`, the largest first, listed page by page."""
         return IntervalStarts(self.store, self.source, generation).descending(below)
 
     def _newest(self, generation: str, kind: Kind, read: _Read[_Chained]) -> _Chained | None:
-        """The last document of its kind: from the one that the hint names on, or else from the last that is listed."""
+        """Return the newest document of a kind.
+
+        The search starts at the interval of the hint. Without a usable hint it starts at the newest listed document.
+        """
         hinted = self._hints.get(generation, kind)
         found = read(generation, hinted) if hinted is not None else None
         if found is None:
@@ -253,21 +268,23 @@ class PlanChain:
                 yield start_seqno, found
 
     def _end(self, generation: str) -> int:
-        """A seqno at or behind the start of the newest interval that is planned."""
+        """Return a seqno that is not less than the start of the newest planned interval."""
         head = self.newest_plan(generation)
         return head.stop_seqno if head else ENDLESS
 
     def start_at_or_before(self, generation: str, seqno: int) -> int | None:
-        """The start of the last interval that begins at or before a seqno."""
+        """Return the start of the last interval that starts at or before a seqno, or None."""
         return seqno if self.plan(generation, seqno) else next(self.descending_starts(generation, seqno + 1), None)
 
     def plans(self, generation: Generation, starts: Sequence[int] | None = None) -> list[Plan]:
-        """All plans in order, or those with these starts, proved to be one unbroken chain.
+        """Return plans in order, checked to be one unbroken chain.
 
-        All of them must begin at the generation's start.
+        Args:
+            generation: of the plans. Without `starts`, the first plan must start where the generation starts.
+            starts: start seqnos of the plans; None for all plans.
 
         Raises:
-            StagedDataError: a plan is missing or does not start where the one before stopped.
+            StagedDataError: a plan is missing, or does not start where the previous one stops.
         """
         wanted = self.starts(generation.name) if starts is None else starts
         found = [plan for seqno in wanted if (plan := self.plan(generation.name, seqno))]
@@ -279,7 +296,7 @@ class PlanChain:
         return found
 
     def extend(self, plan: Plan) -> Plan:
-        """Add a plan, or take the one that another process put there first."""
+        """Create a plan if it is absent, and return the stored one: another process may have created it first."""
         failpoint("plan.before")
         key = f"{self.folder(plan.generation, plan.start_seqno)}/plan.json"
         created = self.store.create(key, plan.canonical())
@@ -289,37 +306,40 @@ class PlanChain:
         return Plan.read(self.store.get(key), key)
 
     def manifest(self, generation: str, start_seqno: int) -> Manifest | None:
-        """The manifest of the interval that starts there, with what was filled since; None while it is not staged."""
+        """Return the manifest of the interval, including its backfills; None while the interval is not staged."""
         found = self.extracted_manifest(generation, start_seqno)
         return found.completed(self.backfilled_manifests(found)) if found and found.left_out else found
 
     def extracted_manifest(self, generation: str, start_seqno: int) -> Manifest | None:
-        """The manifest of the interval that starts there, as it was published; None while it is not staged."""
+        """Return the manifest as it was published first, without backfills; None while not staged."""
         return Manifest.find(self.store, f"{self.folder(generation, start_seqno)}/manifest.json")
 
     def backfilled_manifests(self, extracted: Manifest) -> dict[TableName, Manifest]:
-        """Of tables that an interval left out, and that were staged later, the manifests: each has all of its table."""
+        """Return the backfill manifests of an interval by table.
+
+        Each holds all staged records of its table in the interval.
+        """
         names = (one.name for one in extracted.left_out)
         keys = {name: filled_key(self.source, extracted.generation, extracted.start_seqno, name) for name in names}
         return {name: found for name, key in keys.items() if (found := Manifest.find(self.store, key))}
 
     def files(self, generation: str, start_seqno: int) -> tuple[StagedFile, ...]:
-        """Every file of the interval that any manifest names."""
+        """Return every file that one of the interval's manifests names."""
         found = self.extracted_manifest(generation, start_seqno)
         manifests = (found, *self.backfilled_manifests(found).values()) if found else ()
         return tuple(file for manifest in manifests for file in manifest.files)
 
     def publish_backfill(self, table: TableName, manifest: Manifest) -> None:
-        """Make the records of a table visible that its interval had left out; what was there first stands."""
+        """Publish the manifest of a table that the interval had left out. An existing backfill is kept."""
         key = filled_key(self.source, manifest.generation, manifest.start_seqno, table)
         self.store.create(key, manifest.canonical())
 
     def checkpoint(self, generation: Generation, start: Position) -> Checkpoint:
-        """How the log stood where an interval starts, whether or not it is planned yet.
+        """Return the state of the log at the start of an interval, which need not be planned yet.
 
         Raises:
-            UsageError: the interval before is not staged yet.
-            StagedDataError: it does not stop there.
+            UsageError: the previous interval is not staged yet.
+            StagedDataError: the previous interval does not stop at `start`.
         """
         if generation.start == str(start):
             return Checkpoint(generation.start_position, generation.gtids, generation.mark, schemas=generation.schemas)
@@ -331,15 +351,15 @@ class PlanChain:
         if previous is None or previous.stop != str(start):
             raise _broken(self.source, str(start), previous.stop if previous else generation.start)
         raise UsageError(
-            "the interval before is not staged yet",
-            why="each interval goes on from the GTIDs and the open XA transactions of the one before",
-            hint=f"first: loader extract --interval {previous.start_seqno}",
+            "the previous interval is not staged yet",
+            why="an extraction needs the GTIDs and the open XA transactions of the previous interval",
+            hint=f"loader extract --interval {previous.start_seqno}",
             source=self.source,
             interval=seqno,
         )
 
     def manifest_stopping_at(self, generation: str, seqno: int) -> Manifest | None:
-        """The manifest of the interval that stops there; None where there is none."""
+        """Return the manifest of the interval that stops at a seqno, or None."""
         hinted = self._hints.get(generation, "staged")
         if hinted is not None and hinted < seqno:
             for manifest in self.manifests_from(generation, hinted):
@@ -349,12 +369,12 @@ class PlanChain:
         return found if found and found.stop_seqno == seqno else None
 
     def newest_checkpoint(self, generation: Generation) -> Checkpoint:
-        """How the log stood at the end of all that is staged."""
+        """Return the state of the log at the end of everything that is staged."""
         newest = self.newest_manifest(generation.name)
         return _after(newest) if newest else self.checkpoint(generation, generation.start_position)
 
     def newest_seqno(self, generation: Generation) -> int:
-        """The largest seqno that a plan or an initial load of the generation can have led to."""
+        """Return the largest seqno that a plan or an initial load of the generation can have produced."""
         head = self.newest_plan(generation.name)
         found = [head.stop_seqno if head else generation.start_position.seqno(generation.shift)]
         root = f"{chain_folder(self.source, generation.name)}/load/"
@@ -366,19 +386,19 @@ class PlanChain:
         return max(found)
 
     def published(self, generation: str, start_seqno: int) -> Published | None:
-        """The record that every table has the interval that starts there; None while one is behind."""
+        """Return the published record of the interval that starts at that seqno, or None."""
         return Published.find(self.store, published_key(self.source, generation, start_seqno))
 
     def purged(self, generation: str, start_seqno: int) -> Purged | None:
-        """The note that the interval's files were purged; None while they are there."""
+        """Return the note that the files of the interval were purged, or None."""
         return Purged.find(self.store, purged_key(self.folder(generation, start_seqno)))
 
     def note_purged(self, note: Purged) -> None:
-        """Say so before the first file is removed; the first note stands."""
+        """Store a purge note before the first file is removed. An existing note is kept."""
         self.store.create(purged_key(self.folder(note.generation, note.start_seqno)), note.canonical())
 
     def publish(self, manifest: Manifest) -> Manifest:
-        """Make an extraction visible, or adopt the one that was published first."""
+        """Publish the manifest of an extraction, or return the manifest that another attempt published first."""
         failpoint("manifest.before")
         key = f"{self.folder(manifest.generation, manifest.start_seqno)}/manifest.json"
         created = self.store.create(key, manifest.canonical())
@@ -388,7 +408,7 @@ class PlanChain:
         return Manifest.read(self.store.get(key), key)
 
     def exact_seqno(self, generation: str, table: TableName) -> int:
-        """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
+        """Return the seqno from which the newest initial load of a table is exact; 0 if the table has no load."""
         folder = load_folder(self.source, generation, table)
         for name in reversed(self.store.folders(folder + "/")):
             found = Manifest.find(self.store, f"{folder}/{name}/manifest.json")
@@ -397,7 +417,7 @@ class PlanChain:
         return 0
 
     def find_run(self, generation: str, run: str) -> tuple[Plan, int] | None:
-        """The first plan that a run was given before, and the stop of its last one."""
+        """Return the first plan that a run was given and the stop seqno of its last one; None for an unknown run."""
         record = RunRecord.find(self.store, self._run_key(generation, run))
         if record is None:
             return None
@@ -405,12 +425,12 @@ class PlanChain:
         return first, record.through_seqno or first.stop_seqno
 
     def note_run(self, first: Plan, through_seqno: int, run: str) -> None:
-        """Remember the first interval that a run was given, and the stop of its last one; the first note stands."""
+        """Store which intervals a run was given. An existing note is kept."""
         record = RunRecord(start_seqno=first.start_seqno, through_seqno=through_seqno)
         self.store.create(self._run_key(first.generation, run), record.canonical())
 
     def folder(self, generation: str, start_seqno: int) -> str:
-        """Folder of the interval."""
+        """Return the folder of the interval."""
         return interval_folder(self.source, generation, start_seqno)
 
     def _generation(self, name: str) -> Generation | None:
@@ -421,7 +441,7 @@ class PlanChain:
 
 
 def _after(manifest: Manifest) -> Checkpoint:
-    """How the log stood at the stop of an interval."""
+    """Return the state of the log at the stop of an interval."""
     return Checkpoint(
         Position.parse(manifest.stop),
         manifest.gtids,
@@ -433,16 +453,16 @@ def _after(manifest: Manifest) -> Checkpoint:
 
 
 def no_interval_error(source: str, start_seqno: int) -> DataError:
-    """The error of a start seqno that no interval has."""
+    """Return the error for a start seqno that no interval has."""
     return DataError(
-        "no interval starts there", hint="list them with: loader intervals", source=source, interval=start_seqno
+        "no interval starts there", hint="list the intervals: loader intervals", source=source, interval=start_seqno
     )
 
 
 def _broken(source: str, start: str, expected: str) -> StagedDataError:
     return StagedDataError(
         "the chain of intervals is broken",
-        why=f"an interval starts at {start}, the one before stopped at {expected}",
-        hint="restore the missing plan.json; nothing can be applied over a gap",
+        why=f"an interval starts at {start}, but the previous one stops at {expected}",
+        hint="restore the missing plan.json; intervals after a gap cannot be applied",
         source=source,
     )

@@ -1,4 +1,4 @@
-"""What every durable document in the store has in common: one canonical text, and a format that is checked."""
+"""The base class of all durable documents: a canonical text, and a format that is checked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Document(BaseModel):
     """A document with one canonical text: sorted keys, no spaces, UTF-8.
 
     Attributes:
-        LATER: fields that came later: they are left out where they are empty, so that the text is what it always was.
+        LATER: fields that later versions added. Empty values of these fields are omitted, so the text of older
+            documents does not change.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -27,7 +28,7 @@ class Document(BaseModel):
     format: Literal[1] = 1
 
     def canonical(self) -> bytes:
-        """The bytes that are stored."""
+        """Return the bytes that are stored."""
         data = self.model_dump(mode="json")
         for name in self.LATER:
             if not data[name]:
@@ -39,17 +40,17 @@ class Document(BaseModel):
         """Parse stored bytes.
 
         Raises:
-            StagedDataError: not such a document, of a format this version does not know, or what `check` refuses.
+            StagedDataError: the bytes are not such a document, have an unknown format, or `check` refuses them.
         """
         try:
             found = cls.model_validate_json(data, strict=True)
         except ValidationError as error:
             raise StagedDataError(
-                f"this is no {cls.__name__.lower()} of staging format {FORMAT}",
+                f"the object is not a {cls.__name__.lower()} document of staging format {FORMAT}",
                 why="it is signed" if MARK in data else str(error),
-                hint="set the staging.signing_key that it was signed with"
+                hint="set staging.signing_key to the key that signed it"
                 if MARK in data
-                else "read it with the loader version that wrote it, or restore the object",
+                else "restore the object, or read it with the loader version that wrote it",
                 key=key,
             ) from error
         found.check(key)
@@ -57,7 +58,7 @@ class Document(BaseModel):
 
     @classmethod
     def find(cls, store: Store, key: str) -> Self | None:
-        """Read the document with that key; None when there is none.
+        """Read the document with that key, or return None if it is absent.
 
         Raises:
             StagedDataError: see `read`.
@@ -68,8 +69,8 @@ class Document(BaseModel):
             return None
 
     def check(self, key: str) -> None:
-        """Refuse what the loader would not have written under that key.
+        """Refuse a document that the loader would not have written under this key.
 
         Raises:
-            StagedDataError: naming the field.
+            StagedDataError: names the wrong field.
         """

@@ -1,7 +1,7 @@
-"""What a document in the store must be before it is used: whoever writes to the store could have written it.
+"""Checks of documents before they are used, since anybody with access to the store could have written them.
 
-A manifest names files only in its own interval's folder, by the key that the loader gives them. So no other object is
-read, archived or deleted by it, and no character of a pattern reaches Spark.
+A manifest may name only files in the folder of its own interval, under keys that the loader would give them. So a
+manifest can neither read, archive nor delete another object, and no glob character reaches Spark.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _PART = re.compile(r"part-[A-Za-z0-9_-]+\.csv")
 
 
 def check_schemas(schemas: Mapping[str, Any], key: str) -> dict[str, TableName]:
-    """Return the table of each schema by its id, and refuse schemas that are not of their ids.
+    """Return the table of each schema id, and refuse schemas whose content has another id.
 
     Raises:
-        StagedDataError: also what TableSchema.from_dict refuses.
+        StagedDataError: an id does not match, or TableSchema.from_dict refuses a schema.
     """
     names = {}
     for schema_id, data in schemas.items():
@@ -37,16 +37,17 @@ def check_schemas(schemas: Mapping[str, Any], key: str) -> dict[str, TableName]:
 
 
 def check_files(files: Iterable[StagedFile], schemas: Mapping[str, TableName], folder: str, key: str) -> None:
-    """Refuse files that are not in the folder, by their names.
+    """Refuse files whose keys the loader would not have written for this folder.
 
     Args:
         files: to check.
-        schemas: the table of each schema by its id, as far as the document has them.
+        schemas: the table of each schema id that the document holds.
         folder: of the interval or the load.
         key: of the document.
 
     Raises:
-        StagedDataError: one that is elsewhere, of another table than its folder or its schema says, or named twice.
+        StagedDataError: a file is in another folder, belongs to another table than its folder or schema says, or is
+            named twice.
     """
     seen: set[str] = set()
     for file in files:
@@ -55,7 +56,7 @@ def check_files(files: Iterable[StagedFile], schemas: Mapping[str, TableName], f
         place, _, part = rest.rpartition("/")
         own = f"{encode(file.schema_name)}/{encode(file.table)}/{file.schema_id}"
         if prefix or not slash or place != own or not _SEGMENT.fullmatch(attempt) or not _PART.fullmatch(part):
-            raise _refused(f"{file.key!r} is not the key of a file of {file.name} in {folder}", key)
+            raise _refused(f"{file.key!r} is not a file of table {file.name} in {folder}", key)
         if schemas.get(file.schema_id, file.name) != file.name:
             raise _refused(f"{file.key} has the schema of {schemas[file.schema_id]}", key)
         if file.key in seen:
@@ -65,8 +66,8 @@ def check_files(files: Iterable[StagedFile], schemas: Mapping[str, TableName], f
 
 def _refused(why: str, key: str) -> StagedDataError:
     return StagedDataError(
-        "a document of staging is not one that the loader wrote",
+        "the loader did not write this staging document",
         why=why,
-        hint="restore the object from a version that the loader wrote, and see who else can write to the store",
+        hint="restore the object from a backup, and check who else can write to the store",
         key=key,
     )

@@ -1,6 +1,6 @@
-"""The durable documents of staging: generation, plan, manifest, published record. Canonical JSON.
+"""The durable documents of staging: generation, plan, manifest, published record. All are canonical JSON.
 
-None is ever changed, but for a published record that a quarantined table is missing from: it is completed.
+Documents never change, with one exception: a published record that lacks a quarantined table is completed later.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Mark(BaseModel):
-    """By what a log file is known again at a position in it, though another one has its name.
+    """Identifies a log file and a position in it, even if another file later gets the same name.
 
     Attributes:
-        log: digest of what of the file's first event stays the same.
-        last: where the last transaction before the position begins, 0 when none is known in the file.
-        event: digest of the event there.
+        log: digest of the constant part of the file's first event.
+        last: where the last transaction before the position begins; 0 if none is known in the file.
+        event: digest of the event at `last`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,7 +45,7 @@ class Mark(BaseModel):
 
 
 class Followed(BaseModel):
-    """The generation that another one goes on from, and the seqno up to which it counts."""
+    """The older generation that a generation continues, and the seqno up to which the older one is valid."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,18 +54,18 @@ class Followed(BaseModel):
 
 
 class Generation(Document):
-    """A run of log numbering on one server identity, and where its chain of plans begins.
+    """A run of log numbering on one server identity, with the start of its chain of plans.
 
     Attributes:
-        shift: added to the lognum in seqnos, so that they rise over all generations.
-        gtids: the GTID set of everything before the start; empty where the server logs no GTIDs.
+        shift: added to the lognum in seqnos, so that seqnos rise over all generations.
+        gtids: the GTID set of everything before the start; empty if the server logs no GTIDs.
         mark: of the start.
-        follows: None for the first.
+        follows: the generation that this one continues; None for the first generation.
         schemas: the SHA-256 of the document of all tables at the start, see loader.staging.schemas; empty without one.
-        accepted: transactions of the new server that an operator lets be passed over; part of `gtids`.
-        known_until: the position up to which the log has transactions of `gtids`; empty where it has none.
-        gap: why the log between the generation before and this one was not read, and all tables were to be loaded
-            again; empty where nothing lies between.
+        accepted: transactions of the new server that an operator allowed to be skipped; they are part of `gtids`.
+        known_until: the position up to which the log contains transactions of `gtids`; empty if it contains none.
+        gap: why the log between the older generation and this one was not read, so that all tables must be loaded
+            again; empty if nothing lies between.
     """
 
     LATER = ("schemas", "accepted", "known_until", "gap")
@@ -85,12 +85,12 @@ class Generation(Document):
 
     @property
     def start_position(self) -> Position:
-        """First position of the chain."""
+        """The first position of the chain."""
         return Position.parse(self.start)
 
 
 class TableFilter(BaseModel):
-    """Which tables are captured: shell patterns over `schema.table`, exclusions last."""
+    """The captured tables: shell patterns over `schema.table`. Exclusions override inclusions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -106,11 +106,11 @@ def _table(value: str) -> str:
 
 
 class Skip(BaseModel):
-    """Which transactions are skipped whole.
+    """The transactions that are skipped as a whole.
 
     Attributes:
-        server_ids: those that come from these servers, by the server id of their events.
-        marker_tables: those with a row event of one of these tables (`schema.table`, no patterns), wherever in them.
+        server_ids: skips transactions whose events have one of these server ids.
+        marker_tables: skips transactions that contain a row event of one of these tables (`schema.table`, no patterns).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -119,7 +119,7 @@ class Skip(BaseModel):
     marker_tables: tuple[Annotated[str, AfterValidator(_table)], ...] = ()
 
     def markers(self) -> frozenset[TableName]:
-        """The names of the marker tables."""
+        """Return the names of the marker tables."""
         return frozenset(map(TableName.parse, self.marker_tables))
 
 
@@ -159,9 +159,9 @@ class Shaping(BaseModel):
 
 
 class HeldGroup(BaseModel):
-    """A prepared XA transaction without an outcome yet: its identifier, and its bytes in a log file.
+    """A prepared XA transaction without an outcome: its identifier, and its bytes in a log file.
 
-    `skipped`: by the plan in whose interval it was prepared. It stays so, whatever its outcome.
+    `skipped`: the plan of the interval in which it was prepared skipped it. It stays skipped, whatever its outcome.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -174,23 +174,25 @@ class HeldGroup(BaseModel):
 
 
 class Plan(Document, Shaping):
-    """The decision of an interval's stop, and all that shapes the bytes of its files.
+    """The decision where an interval stops, with everything that shapes the bytes of its files.
 
     Attributes:
-        untold: `TableSchema.as_dict()` of captured tables of which the log does not tell all; see read_untold. They are
-            read before the end of the log is. So a table that is altered meanwhile has a barrier in the interval, or in
-            one of several that are planned at once: rows before it get the types of `loader.extract.interval_schemas`.
-            A merge takes only rows of exactly the schema that the table has.
-        schemas: the SHA-256 of the document of captured tables that nothing before the interval tells of, read like
-            those of `untold`; empty without one. They count where no statement of the interval is about them.
-        schemas_at: the end of the log then, up to which these are known to be so.
-        side_effects: names of tables that change others when they are changed; see loader.source.side_effects.
-        read_before: the GTID set of transactions that are skipped, as they were read from the server of the generation
-            before; empty where the interval has none.
-        folds: the server stores names of tables in lower case, however a statement has them (lower_case_table_names).
-        side_effects_at: the end of the log after they were read; empty where the user may not see all of them. It is
-            the stop of the last one of several intervals that are planned at once: of earlier ones, later statements
-            could have dropped a trigger.
+        untold: `TableSchema.as_dict()` of captured tables whose column types the log does not tell completely; see
+            read_ambiguous_tables. They are read before the end of the log is. So a table that is altered meanwhile has
+            a barrier in this interval, or in another interval of the same backlog. Rows before that barrier get the
+            types of `loader.extract.interval_schemas`. A merge accepts only rows of exactly the schema that the table
+            has.
+        schemas: the SHA-256 of the document of captured tables that are unknown at the interval's start, read at the
+            same time as `untold`; empty without one. A definition counts if no statement of the interval concerns its
+            table.
+        schemas_at: the end of the log at that time. The definitions of `schemas` are valid up to there.
+        side_effects: names of tables whose changes also change other tables; see loader.source.side_effects.
+        read_before: the GTID set of transactions that are skipped because they were read from the server of the older
+            generation; empty if the interval contains none.
+        folds: the server stores table names in lower case, however a statement writes them (lower_case_table_names).
+        side_effects_at: the end of the log after `side_effects` were read; empty if the user may not see all of them.
+            It equals the stop of the last interval of a backlog only. For earlier intervals, a later statement could
+            have dropped a trigger.
     """
 
     LATER = ("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before", "folds")
@@ -210,11 +212,11 @@ class Plan(Document, Shaping):
     folds: bool = False
 
     def check(self, key: str) -> None:
-        """See Document: what the log does not tell of tables can be so."""
+        """Check that the definitions in `untold` are valid: see Document."""
         self.known()
 
     def known(self) -> dict[TableName, TableSchema]:
-        """The tables of `untold` by name."""
+        """Return the tables of `untold` by name."""
         schemas = map(TableSchema.from_dict, self.untold)
         return {schema.name: schema for schema in schemas}
 
@@ -225,17 +227,17 @@ class Plan(Document, Shaping):
 
     @property
     def start_seqno(self) -> int:
-        """The interval's name."""
+        """The seqno of the start, which names the interval."""
         return self.interval.start.seqno(self.shift)
 
     @property
     def stop_seqno(self) -> int:
-        """The seqno that a table has applied once this interval is in it."""
+        """The seqno of the stop: the applied position of a table that has this interval."""
         return self.interval.stop.seqno(self.shift)
 
 
 class StagedFile(BaseModel):
-    """One CSV part. `key` is relative to the staging root; `bytes` and `sha256` are of the file as stored."""
+    """One CSV part. `key` is relative to the staging root; `bytes` and `sha256` describe the file as it is stored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -253,20 +255,20 @@ class StagedFile(BaseModel):
 
     @property
     def name(self) -> TableName:
-        """The table whose records the file holds."""
+        """The table whose staged records the file holds."""
         return TableName(self.schema_name, self.table)
 
     @property
     def rows(self) -> int:
-        """Records in the file."""
+        """The number of staged records in the file."""
         return self.inserts + self.updates + self.deletes
 
 
 class Balance(BaseModel):
-    """Every event and row of the interval, accounted for: read = staged + held + skipped under a reason.
+    """Accounts for every event and row event of an interval: read = staged + held + skipped for a named reason.
 
-    `row_events_held` are those of XA transactions that were prepared in the interval; `row_events_released` were held
-    in it or before, and are staged since their XA COMMIT is in it.
+    `row_events_held`: of XA transactions prepared in the interval. `row_events_released`: of XA transactions prepared
+    in this interval or earlier, and staged because the interval contains their XA COMMIT.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -282,7 +284,7 @@ class Balance(BaseModel):
 
 
 class _Entry(BaseModel):
-    """A part of a document; `LATER` as in Document."""
+    """A part of a document. `LATER` works as in Document."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     LATER: ClassVar[tuple[str, ...]] = ()
@@ -294,11 +296,11 @@ class _Entry(BaseModel):
 
 
 class Barrier(_Entry):
-    """A statement that changed captured tables as a whole, in its order among the records (empty `tables`: unknown).
+    """A statement that concerns captured tables as a whole, in its order among the staged records.
 
-    It can also be one that changed rows which the log does not have, or a ROLLBACK of rows that it does have.
-
-    `database`, `sql_mode`, `mariadb` and `folds` say how it was read: see `schema.statement_reader.table_changes`.
+    It can also be a statement that changed rows without row events in the log, or a ROLLBACK of rows that are in the
+    log. Empty `tables` mean that the affected tables are unknown. `database`, `sql_mode`, `mariadb` and `folds` define
+    how the statement is read: see `schema.statement_reader.table_changes`.
     """
 
     LATER = ("folds",)
@@ -314,13 +316,13 @@ class Barrier(_Entry):
 
 
 class IncompleteTable(_Entry):
-    """A captured table of which rows of the interval are not staged: they cannot be read there.
+    """A captured table some of whose rows in the interval are not staged, because they cannot be read.
 
     Attributes:
-        seqno, position: of the transaction and the place of the first such row.
-        at: from where on its columns are not known, and are to be said.
-        what, why: as an error says it, with the statement that does not tell the columns.
-        hint: what to do before the table is loaded again; empty where it helps to say its columns.
+        seqno, position: transaction and place of the first missing row.
+        at: the position from which the columns are unknown and must be described.
+        what, why: in the words of an error, including the statement that left the columns unknown.
+        hint: what to do before the table is loaded again; empty if describing its columns helps.
     """
 
     LATER = ("hint",)
@@ -335,21 +337,26 @@ class IncompleteTable(_Entry):
 
     @property
     def name(self) -> TableName:
-        """The table."""
+        """The name of the table."""
         return TableName.parse(self.table)
 
 
 class Manifest(Document):
     """The commit point of an extraction or of an initial load: the list of its files.
 
-    `held`: XA transactions without an outcome at the stop: should one commit in the next interval, its rows are read
-    from where it was prepared. `gtids`: the set of everything before the stop. `mark`: of the stop. `committed_at`: the
-    newest time of commit of a transaction in the interval, as staged lines have it; empty when there is none. An
-    initial load has `start == stop == ` its position P0, `exact_at` the log position after its last read, and
-    `unlogged`, columns that the log leaves out of updates though they change (None: it is not known of which).
-    `schemas_after`: the SHA-256 of the document of all tables at the stop; empty without one. `nameless`: the log has
-    captured tables without names of columns. `given`: keys of the schemas that a person gave for it. `left_out`: of
-    these tables rows are missing, which stops them there, in the order of their names.
+    Attributes:
+        held: XA transactions without an outcome at the stop. If one commits in a later interval, its rows are read from
+            where it was prepared.
+        gtids: the GTID set of everything before the stop.
+        mark: of the stop.
+        committed_at: the newest commit time in the interval, as staged lines write it; empty if there is none.
+        exact_at: of an initial load, the log position after its last read. An initial load has `start == stop`, its
+            position P0.
+        unlogged: of an initial load, columns that the log omits from updates although they change; None if unknown.
+        schemas_after: the SHA-256 of the document of all tables at the stop; empty without one.
+        nameless: the log has captured tables without column names.
+        given: keys of the definitions that an operator gave for the interval.
+        left_out: the incomplete tables, by name. A merge stops each of them before its first missing row.
     """
 
     LATER = ("schemas_after", "nameless", "given", "left_out")
@@ -379,18 +386,18 @@ class Manifest(Document):
     loader_version: str
 
     def check(self, key: str) -> None:
-        """See Document: schemas are of their ids, and files lie in the folder of the interval or load."""
+        """Check that schemas match their ids and files lie in the folder of the interval or load: see Document."""
         folder, _, name = key.rpartition("/")
-        if name != "manifest.json":  # of a table that was staged later, whose files lie beside those of the others
+        if name != "manifest.json":  # a backfill, whose files lie in the interval's folder
             folder = interval_folder(self.source, self.generation, self.start_seqno)
         check_files(self.files, check_schemas(self.schemas, key), folder, key)
 
     def schema_of(self, schema_id: str) -> TableSchema:
-        """The table schema that files of this id were staged with."""
+        """Return the table schema that files with this schema id were staged with."""
         return TableSchema.from_dict(self.schemas[schema_id])
 
     def completed(self, filled: Mapping[TableName, Manifest]) -> Manifest:
-        """This manifest with all of the tables that it left out and that were staged later."""
+        """Return this manifest with the backfills of tables that it had left out."""
         files = [file for file in self.files if file.name not in filled]
         return self.model_copy(
             update={
@@ -401,12 +408,12 @@ class Manifest(Document):
         )
 
     def of_table(self, name: TableName) -> tuple[StagedFile, ...]:
-        """Files of one table, in log order."""
+        """Return the files of one table, in log order."""
         return tuple(file for file in self.files if file.name == name)
 
 
 class Loaded(Document):
-    """A note that an initial load is in a warehouse: it was seen there, or committed.
+    """A note that an initial load is in a warehouse: the loader saw it there, or committed it.
 
     Attributes:
         warehouse: see `CatalogSettings.place`.
@@ -419,7 +426,7 @@ class Loaded(Document):
 
 
 class PublishedTable(BaseModel):
-    """A table as it stood when an interval was published."""
+    """The state of a table when an interval was published: its Iceberg snapshot and its applied seqno."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -428,7 +435,11 @@ class PublishedTable(BaseModel):
 
 
 class Purged(Document):
-    """A note that the files of an interval were removed, or are being; `archive`: the prefix they were copied to."""
+    """A note that the files of an interval were removed, or are being removed.
+
+    Attributes:
+        archive: the prefix that the files were copied to; empty without an archive.
+    """
 
     source: str
     generation: str
@@ -437,15 +448,14 @@ class Purged(Document):
 
 
 class Published(Document):
-    """A consistent view: the snapshot of each table once every table had the interval ending at `stop_seqno`.
+    """A consistent view: the Iceberg snapshot of each table once every table has the interval up to `stop_seqno`.
 
     Attributes:
-        behind: tables that are quarantined and so not part of it, with the seqno up to which each has the log (0: that
-            is not known).
-        made: tables that a statement in the log made, with the seqno right before it, and those that one took away,
-            with 0; None in records of versions that did not note it.
-        committed_at: the newest time of commit of a transaction up to `stop`, as staged lines have it; empty where
-            there is none, and in records of versions that did not note it.
+        behind: quarantined tables, which are not in the view, each with its applied seqno (0: unknown).
+        made: tables that a statement in the log created, with the seqno right before it; and tables that a statement
+            dropped, with 0. None in records of versions that did not store it.
+        committed_at: the newest commit time up to `stop`, as staged lines write it; empty if there is none, and in
+            records of versions that did not store it.
     """
 
     source: str
@@ -458,19 +468,19 @@ class Published(Document):
     committed_at: str = ""
 
     def canonical(self) -> bytes:
-        """See Document; `made` is left out where it is not known, and not where it is empty."""
+        """Return the bytes that are stored. `made` is omitted if it is unknown, but not if it is empty."""
         unknown = {"made"} if self.made is None else set()
         data = self.model_dump(mode="json", exclude=unknown | (set() if self.committed_at else {"committed_at"}))
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
     def completed(self, later: Published) -> Published:
-        """This record with those of its tables behind that a later record of the same interval has."""
+        """Return this record with the tables that were behind and that a later record of the same interval has."""
         caught_up = {name: table for name, table in later.tables.items() if name in self.behind}
         behind = {name: seqno for name, seqno in self.behind.items() if name not in caught_up}
         return self.model_copy(update={"tables": self.tables | caught_up, "behind": behind})
 
     def lacking(self, manifest: Manifest) -> set[str]:
-        """The tables behind that still need an interval: files of it, or rows that were left out of them."""
+        """Return the tables behind that still need an interval, for its files or for its missing rows."""
         needs = [(str(file.name), file.max_seqno) for file in manifest.files if file.rows]
         needs += [(one.table, one.seqno) for one in manifest.left_out]
         return {name for name, seqno in needs if seqno > self.behind.get(name, seqno)}

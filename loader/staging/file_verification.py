@@ -1,4 +1,4 @@
-"""Staged files are what their manifest says: there, and of its size and SHA-256."""
+"""Verification of staged files: each must exist with the size and the SHA-256 of its manifest."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _AT_ONCE = 4  # hashing releases the interpreter's lock
 
 
 def find_faults(store: Store, files: Sequence[StagedFile]) -> Iterator[StagedDataError]:
-    """Read every file once and compare it with its entry; an error for each that is lost or changed, in their order."""
+    """Read every file once, and yield an error for each lost or changed file, in the order of `files`."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         yield from (found for found in pool.map(lambda file: find_fault(store, file), files) if found)
 
 
 def find_fault(store: Store, file: StagedFile) -> StagedDataError | None:
-    """What is wrong with a file; None when it is as its entry says."""
+    """Return the error of a lost or changed file, or None if the file matches its manifest."""
     try:
         size, sha256 = _digest(store, file.key)
     except ObjectNotFound:
@@ -34,7 +34,7 @@ def find_fault(store: Store, file: StagedFile) -> StagedDataError | None:
 
 
 def _digest(store: Store, key: str) -> tuple[int, str]:
-    """Size and SHA-256 of the stored bytes, in blocks: a part of a huge transaction need not fit into memory."""
+    """Return size and SHA-256 of an object, read in blocks: a part with a huge transaction may exceed memory."""
     sha256, size = hashlib.sha256(), 0
     with store.reading(key) as stream:
         while block := stream.read(BLOCK_BYTES):
@@ -50,26 +50,26 @@ def _purged(store: Store, file: StagedFile) -> StagedDataError | None:
         return None
     return StagedDataError(
         "a staged file was purged",
-        why="all tables had its interval, and it was older than the files are kept",
-        hint=f"put it back from the archive if there is one, or {_restoring(file)}; else: {file.name.load_again}",
+        why="every table has its interval, and the file was older than the retention period",
+        hint=f"restore it from the archive, or {_restoring(file)}; otherwise: {file.name.load_again}",
         table=file.name,
         file=file.key,
     )
 
 
 def _restoring(file: StagedFile) -> str:
-    """How the loader can put a file back: one of an interval, by its key, or of an initial load."""
+    """Return how to restore a file. Its key tells whether it belongs to an interval or to an initial load."""
     interval = file.key.split("/")[2]
     if interval.isdigit():
-        return f"while the log is there: loader staged restore {int(interval)}"
-    return f"read the table anew: {file.name.load_again}"
+        return f"while the server keeps the log: loader staged restore {int(interval)}"
+    return f"load the table again: {file.name.load_again}"
 
 
 def _wrong(what: str, file: StagedFile, why: str = "") -> StagedDataError:
     return StagedDataError(
         what,
         why=why,
-        hint=f"put back the file that was there, or {_restoring(file)}",
+        hint=f"restore the original file, or {_restoring(file)}",
         table=file.name,
         file=file.key,
     )

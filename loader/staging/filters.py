@@ -1,4 +1,4 @@
-"""Which tables an interval captures."""
+"""The filter of captured tables."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ _SYSTEM = frozenset({"mysql", "information_schema", "performance_schema", "sys"}
 
 
 def matches(table: TableName, patterns: Iterable[str]) -> bool:
-    """Return whether a table has one of these names, or one of these patterns over `schema.table` matches it.
+    """Return whether a table has one of these names, or matches one of these patterns over `schema.table`.
 
-    A name with characters that mean something in a pattern is also matched by itself.
+    A name that contains pattern characters also matches itself.
     """
     name = str(table)
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def matches_schema(schema: str, patterns: Iterable[str]) -> bool:
-    """Return whether one of these patterns over `schema.table` may match a table of this schema."""
+    """Return whether one of these patterns over `schema.table` can match a table of this schema."""
     beginning = str(TableName(schema, ""))
     return any(fnmatchcase(beginning, pattern[:end]) for pattern in patterns for end in range(1, len(pattern) + 1))
 
 
 class CapturedTables:
-    """Whether a table is captured: one of the inclusions matches it, and no exclusion."""
+    """Decides whether a table is captured: an inclusion matches it, and no exclusion does."""
 
     def __init__(self, tables: TableFilter) -> None:
         self._tables = tables
 
     def __call__(self, name: TableName) -> bool:
-        """Whether this table is."""
+        """Return whether this table is captured. Tables of the server's own schemas never are."""
         if name.schema in _SYSTEM:
             return False
         return matches(name, self._tables.include) and not matches(name, self._tables.exclude)

@@ -1,8 +1,8 @@
-"""Hints that name the newest known interval of a generation, so that nobody lists those before it.
+"""Hints that name the newest known interval of a generation, so that readers need not list older intervals.
 
-A hint is never trusted: whoever reads one reads the document that it names, and goes on from there by the stop of each
-interval, which is the start of the next. So it may be stale, lost or wrong: that costs requests, and nothing else. Who
-writes the document writes the hint; who only reads writes nothing.
+A hint is never trusted. A reader reads the document that it names and walks forward from there: each interval's stop is
+the next one's start. A stale, lost or wrong hint costs requests and nothing else. The process that writes a document
+also writes its hint. Readers write no hints.
 
 <source>/<generation>/newest/planned.json, staged.json, recorded.json, swept.json, purged.json
 """
@@ -20,8 +20,10 @@ from loader.store.base import Store
 _LOG = logging.getLogger(__name__)
 
 Kind = Literal["planned", "staged", "recorded", "swept", "purged"]
-"""What the newest interval has: a plan, a manifest, or a published record. Or what all intervals before one have lost:
-attempts that were not published, or their files."""
+"""`planned`, `staged`, `recorded`: the newest interval with a plan, a manifest or a published record.
+
+`swept`, `purged`: all intervals before this one have lost their unpublished attempts, or their files.
+"""
 
 
 class Hint(Document):
@@ -38,16 +40,16 @@ class Hints:
         self._source = source
 
     def get(self, generation: str, kind: Kind) -> int | None:
-        """Return the start seqno that was noted last; None where there is none, or none that can be read."""
+        """Return the start seqno of a hint, or None if the hint is absent or unreadable."""
         try:
             found = Hint.find(self._store, self._key(generation, kind))
         except StagedDataError as error:
-            _LOG.warning("the intervals are listed, since a hint cannot be read: %s", error)
+            _LOG.warning("a hint cannot be read, so the intervals are listed instead: %s", error)
             return None
         return found.start_seqno if found else None
 
     def put(self, generation: str, kind: Kind, start_seqno: int) -> None:
-        """Note an interval. Of two processes that do so at once either may be the last."""
+        """Write a hint. If two processes write at the same time, either hint may remain."""
         with self._store.writing(self._key(generation, kind)) as sink:
             sink.write(Hint(start_seqno=start_seqno).canonical())
 

@@ -1,4 +1,4 @@
-"""The intervals of a generation by the names of their folders, found page by page without listing all of them."""
+"""The start seqnos of a generation's intervals, read from folder names page by page instead of a full listing."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from loader.staging.layout import chain_folder
 from loader.store.base import Store
 
 ENDLESS = 1 << 62
-"""Behind every seqno."""
-_SPAN = 10**9  # of seqnos, in bytes of log: where a search back begins
+"""Greater than every seqno."""
+_SPAN = 10**9  # seqnos, in bytes of log: the first step of a backward search
 _GROWTH = 64
 
 
 class IntervalStarts:
-    """Start seqnos of a generation's intervals, whether or not they have a plan.
+    """Start seqnos of a generation's intervals, with or without a plan.
 
-    The number of requests of a search depends on the distance between seqnos by its logarithm, and not on how many
-    intervals there are.
+    The number of requests of a search grows with the logarithm of the distance between seqnos, not with the number of
+    intervals.
     """
 
     def __init__(self, store: Store, source: str, generation: str) -> None:
@@ -25,7 +25,7 @@ class IntervalStarts:
         self._prefix = f"{chain_folder(source, generation)}/"
 
     def ascending(self, after: int = -1) -> Iterator[int]:
-        """All that are greater than a seqno."""
+        """Yield start seqnos greater than `after`."""
         while True:
             page, more = self._page(after)
             yield from page
@@ -34,14 +34,14 @@ class IntervalStarts:
             after = page[-1]
 
     def descending(self, below: int = ENDLESS) -> Iterator[int]:
-        """All that are less than a seqno, the largest one first."""
+        """Yield start seqnos less than `below`, the largest first."""
         while page := self._page_below(below):
             yield from reversed(page)
             below = page[0]
 
     def _page_below(self, below: int) -> tuple[int, ...]:
-        """The last ones below a seqno, none of them left out; empty where there is none."""
-        last: tuple[int, ...] = ()  # the furthest page that was full; none is in [high, below)
+        """Return the last start seqnos below a seqno, without gaps; empty if there are none."""
+        last: tuple[int, ...] = ()  # the furthest full page; no start is in [high, below)
         high, span, halved = below, _SPAN, True
         probe = max(-1, high - span)
         while True:
@@ -56,7 +56,7 @@ class IntervalStarts:
             if last:
                 if high <= last[-1] + 1:
                     return last
-                # After a full page the next one, and if that is full too, the middle of what is left.
+                # After a full page, read the next page. If that is full as well, bisect the rest.
                 halved = not (found and halved)
                 probe = (last[-1] + high - 1) // 2 if halved else last[-1]
             elif probe < 0:
@@ -68,4 +68,4 @@ class IntervalStarts:
     def _page(self, after: int) -> tuple[tuple[int, ...], bool]:
         names, more = self._store.folders_after(self._prefix, f"{after:020d}" if after >= 0 else "")
         starts = tuple(int(name) for name in names if name.isdigit())
-        return starts, more and len(starts) == len(names)  # names that are no number come behind all that are
+        return starts, more and len(starts) == len(names)  # names that are not numbers sort after all numbers

@@ -1,4 +1,4 @@
-"""What a store holds of intervals, by listings: for checks and purges, never for reading."""
+"""Listings of the objects of intervals, for checks and purges. Readers of intervals never use them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class StoredInterval:
     """The objects in the folder of one interval.
 
     Attributes:
-        documents: by name (`plan.json`).
-        attempts: those in the folder of each attempt, by its name.
+        documents: by file name (`plan.json`).
+        attempts: objects of each attempt, by the name of the attempt.
     """
 
     documents: dict[str, ObjectInfo] = field(default_factory=dict)
     attempts: dict[str, list[ObjectInfo]] = field(default_factory=dict)
 
     def add(self, name: str, info: ObjectInfo) -> None:
-        """Add an object by its name in the folder."""
+        """Add an object by its name relative to the folder."""
         attempt, inside, _ = name.partition("/")
         if inside:
             self.attempts.setdefault(attempt, []).append(info)
@@ -30,18 +30,18 @@ class StoredInterval:
 
 
 def list_intervals(store: Store, source: str, generation: str) -> dict[int, StoredInterval]:
-    """The intervals of a generation by their start seqno, in order."""
+    """Return the intervals of a generation by start seqno, ascending."""
     root = f"{chain_folder(source, generation)}/"
     found: dict[int, StoredInterval] = {}
     for info in store.list(root):
         interval, _, rest = info.key.removeprefix(root).partition("/")
-        if interval.isdigit():  # else an initial load, or a note
+        if interval.isdigit():  # other folders hold initial loads and notes
             found.setdefault(int(interval), StoredInterval()).add(rest, info)
     return found
 
 
 def list_interval(store: Store, source: str, generation: str, start_seqno: int) -> StoredInterval:
-    """What the store holds of one interval."""
+    """Return the objects of one interval."""
     root = f"{interval_folder(source, generation, start_seqno)}/"
     found = StoredInterval()
     for info in store.list(root):
@@ -50,5 +50,5 @@ def list_interval(store: Store, source: str, generation: str, start_seqno: int) 
 
 
 def attempt_name(key: str) -> str:
-    """Name of the attempt that staged a file of an interval."""
+    """Return the name of the attempt that staged a file of an interval."""
     return key.split("/")[3]

@@ -21,14 +21,14 @@ import string
 from loader.model.table import TableName
 
 _PLAIN = frozenset((string.ascii_letters + string.digits + "_-").encode())
-_LONGEST = 120  # characters of an encoded name; file systems stop at 255 bytes
+_LONGEST = 120  # characters of an encoded name; file systems allow 255 bytes
 
 
 def encode(name: str) -> str:
-    """Any name as one path segment; two names never give the same one.
+    """Return any name as one path segment. Different names never get the same segment.
 
-    Bytes other than letters, digits, `_` and `-` become `!` and two hex digits. A long name keeps its beginning and
-    ends in `!~` and its SHA-256, which no encoded byte looks like.
+    Bytes other than ASCII letters, digits, `_` and `-` become `!` and two hex digits. A long name keeps its first 40
+    characters, followed by `!~` and its SHA-256. No encoded byte looks like `!~`.
     """
     raw = name.encode("utf-8", "surrogatepass")
     text = "".join(chr(byte) if byte in _PLAIN else f"!{byte:02x}" for byte in raw)
@@ -38,61 +38,61 @@ def encode(name: str) -> str:
 
 
 def chain_folder(source: str, generation: str) -> str:
-    """Folder of all intervals of a generation."""
+    """Return the folder of all intervals of a generation."""
     return f"{encode(source)}/{encode(generation)}"
 
 
 def interval_folder(source: str, generation: str, start_seqno: int) -> str:
-    """Folder of one interval."""
+    """Return the folder of one interval."""
     return f"{chain_folder(source, generation)}/{start_seqno:020d}"
 
 
 def filled_key(source: str, generation: str, start_seqno: int, table: TableName) -> str:
-    """Key of the manifest of a table that an interval had left out, and that was staged later."""
+    """Return the key of a backfill: the manifest of a table that the interval had left out."""
     folder = f"{chain_folder(source, generation)}/filled/{start_seqno:020d}"
     return f"{folder}/{encode(table.schema)}/{encode(table.table)}.json"
 
 
 def published_key(source: str, generation: str, start_seqno: int) -> str:
-    """Key of the published record of an interval."""
+    """Return the key of the published record of an interval."""
     return f"{interval_folder(source, generation, start_seqno)}/published.json"
 
 
 def purged_key(folder: str) -> str:
-    """Key of the note that the files of the interval in that folder were purged."""
+    """Return the key of the note that the files of the interval in that folder were purged."""
     return f"{folder}/purged.json"
 
 
 def load_folder(source: str, generation: str, table: TableName) -> str:
-    """Folder of all initial loads of one table."""
+    """Return the folder of all initial loads of one table."""
     return f"{chain_folder(source, generation)}/load/{encode(table.schema)}/{encode(table.table)}"
 
 
 def loaded_key(manifest: str) -> str:
-    """Key of the note that an initial load is in the warehouse, by the key of its manifest."""
+    """Return the key of the note that an initial load is in the warehouse, from the key of its manifest."""
     return f"{manifest.rpartition('/')[0]}/loaded.json"
 
 
 def quarantine_folder(source: str) -> str:
-    """Folder of the notes on tables that are stopped; no generation has such a name."""
+    """Return the folder of quarantined tables. No generation has this name."""
     return f"{encode(source)}/quarantine"
 
 
 def quarantine_key(source: str, table: TableName) -> str:
-    """Key of the note that a table is stopped."""
+    """Return the key of the quarantine of a table."""
     return f"{quarantine_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
 
 
 def refusal_key(source: str, table: TableName) -> str:
-    """Key of the note why a table could not be loaded; no generation has the name of its folder."""
+    """Return the key of the note why a table could not be loaded. No generation has the name of its folder."""
     return f"{encode(source)}/refused/{encode(table.schema)}/{encode(table.table)}.json"
 
 
 def schemas_folder(source: str) -> str:
-    """Folder of the documents of tables at a position; no generation has such a name."""
+    """Return the folder of table definitions at a position. No generation has this name."""
     return f"{encode(source)}/schemas"
 
 
 def part_key(folder: str, attempt: str, table: TableName, schema_id: str, part: str) -> str:
-    """Key of one CSV part; `part` says which (`000054-0003`)."""
+    """Return the key of one CSV part, such as `000054-0003`."""
     return f"{folder}/{attempt}/{encode(table.schema)}/{encode(table.table)}/{schema_id}/part-{part}.csv"

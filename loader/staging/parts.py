@@ -1,4 +1,4 @@
-"""Writing the CSV parts of a range: one file per table, schema and part, hashed as it is written."""
+"""Writing the CSV parts of a range: one file per table, schema and part, hashed while it is written."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class _Open:
 
 
 class PartWriter:
-    """The files of one part. Use as a context: they appear together at its end, or not at all.
+    """Writes the files of one part. Use it as a context manager: the files appear together at its end, or not at all.
 
-    Without `hashed` the sha256 of files that go into no manifest is not made, which takes a quarter of the time.
+    Without `hashed`, no SHA-256 is computed, which saves a quarter of the time. Use this only for files that no
+    manifest names.
     """
 
     def __init__(self, store: Store, folder: str, attempt: str, part: str, *, hashed: bool = True) -> None:
@@ -44,7 +45,7 @@ class PartWriter:
         failpoint("part.after")
 
     def write(self, schema: TableSchema, lines: memoryview) -> None:
-        """Append whole lines to the table's file."""
+        """Append whole lines to the file of a table."""
         if schema not in self._open:
             key = part_key(*self._place, schema.name, schema.schema_id, self._part)
             self._open[schema] = _Open(key, self._stack.enter_context(self._store.writing(key)))
@@ -55,7 +56,13 @@ class PartWriter:
         file.bytes += len(lines)
 
     def staged(self, schema: TableSchema, operations: tuple[int, int, int], seqnos: tuple[int, int]) -> StagedFile:
-        """The manifest's entry for the table's file: inserts, updates, deletes; lowest and highest seqno."""
+        """Return the manifest entry of a table's file.
+
+        Args:
+            schema: of the table.
+            operations: numbers of inserts, updates and deletes.
+            seqnos: lowest and highest seqno.
+        """
         file = self._open[schema]
         inserts, updates, deletes = operations
         return StagedFile(

@@ -1,7 +1,8 @@
-"""Tables that are stopped until somebody has looked at them, and why.
+"""Quarantined tables: tables that are stopped until somebody has looked at them, and why.
 
-A document per table, in the source's folder and outside its generations: it stands until the table is released, or has
-moved on by itself. It decides whether a table is attempted, never what is in it.
+Each table has one document, in the folder of the source and outside its generations. It remains until the table is
+released or its applied position changes. A quarantine decides whether a table is attempted. It never decides what is in
+the table.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from loader.store.base import Store
 
 
 class Quarantine(Document):
-    """Why a table is stopped, and where it stood.
+    """Why a table is stopped, and its applied position at that time.
 
     Attributes:
         error: in the form of `LoaderError.as_dict()`.
-        applied, applied_seqno: the table's applied position; None where it has none, or none that is known.
-        stop, stop_seqno: of the interval that it was to be brought to.
-        since: when it failed first, in UTC.
+        applied, applied_seqno: the applied position of the table; None if it has none or it is unknown.
+        stop, stop_seqno: of the interval that the merge had to reach.
+        since: UTC time of the first failure.
     """
 
     source: str
@@ -37,13 +38,13 @@ class Quarantine(Document):
 
     @property
     def name(self) -> TableName:
-        """The table."""
+        """The name of the table."""
         return TableName.parse(self.table)
 
     def told(self) -> dict[str, Any]:
-        """The error for whoever runs the loader now: with the way out of the quarantine."""
+        """Return the error to report now. Its hint also says how to release the table."""
         command = f"loader release {self.name.argument}"
-        release = f"unless it was loaded again: {command} (quarantined since {self.since:%F %T})"
+        release = f"unless the table was loaded again: {command} (quarantined since {self.since:%F %T} UTC)"
         return {**self.error, "hint": "; then, ".join(filter(None, (self.error["hint"], release)))}
 
 
@@ -55,7 +56,7 @@ class Quarantines:
         self._source = source
 
     def all(self) -> dict[TableName, Quarantine]:
-        """All that stand, by table."""
+        """Return all quarantines by table."""
         keys = [info.key for info in self._store.list(f"{quarantine_folder(self._source)}/")]
         found = [one for key in keys if (one := Quarantine.find(self._store, key))]
         return {one.name: one for one in sorted(found, key=lambda one: one.table)}
@@ -63,7 +64,7 @@ class Quarantines:
     def begin(
         self, table: TableName, error: dict[str, Any], applied: tuple[str, int] | None, stop: tuple[str, int]
     ) -> Quarantine:
-        """Stop a table; of two that do, the first one's reason stands."""
+        """Quarantine a table. If two processes do so, the first reason is kept."""
         made = Quarantine(
             source=self._source,
             table=str(table),
@@ -79,9 +80,10 @@ class Quarantines:
         return Quarantine.find(self._store, key) or made
 
     def still(self, table: TableName, applied_seqno: int | None) -> Quarantine | None:
-        """The quarantine of a table that stands at this position now; None where there is none.
+        """Return the quarantine of a table whose applied position is `applied_seqno`, or None.
 
-        It ends by itself once the table stands elsewhere than when it failed: it was loaded again, or rolled back.
+        If the applied position has changed since the failure, the quarantine ends: the table was loaded again or rolled
+        back.
         """
         found = Quarantine.find(self._store, quarantine_key(self._source, table))
         if found and found.applied_seqno != applied_seqno:
@@ -90,22 +92,22 @@ class Quarantines:
         return found
 
     def end(self, found: Quarantine) -> None:
-        """Let the next run attempt the table again."""
+        """End a quarantine, so that the next run attempts the table again."""
         self._store.delete(quarantine_key(self._source, found.name))
 
     def require(self, table: TableName) -> Quarantine:
-        """The quarantine of a table.
+        """Return the quarantine of a table.
 
         Raises:
-            UsageError: it is not quarantined.
+            UsageError: the table is not quarantined.
         """
         standing = self.all()
         if table in standing:
             return standing[table]
         raise UsageError(
             f"table {table} is not quarantined",
-            why=f"quarantined are {', '.join(map(str, standing))}" if standing else "no table of the source is",
-            hint="see: loader status",
+            why=f"quarantined tables: {', '.join(map(str, standing)) or 'none'}",
+            hint="loader status",
             source=self._source,
             table=table,
         )

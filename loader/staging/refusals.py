@@ -1,4 +1,4 @@
-"""Why tables could not be loaded, for whoever asks later: a table without its initial load cannot follow the log."""
+"""Notes why tables could not be loaded. A table without an initial load cannot follow the log."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Refusal(Document):
 
 
 def note_refusal(store: Store, source: str, table: TableName, error: dict[str, Any]) -> None:
-    """Note why a table cannot be loaded; the last reason stands."""
+    """Note why a table cannot be loaded. A newer note replaces an older one."""
     with store.writing(refusal_key(source, table)) as sink:
         sink.write(Refusal(source=source, table=str(table), error=error).canonical())
 
 
 def find_refusal(store: Store, source: str, table: TableName) -> Refusal | None:
-    """Why the last initial load of a table failed; None if none did."""
+    """Return why the last initial load of a table failed, or None."""
     return Refusal.find(store, refusal_key(source, table))

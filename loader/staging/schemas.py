@@ -1,7 +1,7 @@
-"""Documents of tables as they are at a position of the log, for logs whose table maps have no names of columns.
+"""Documents of table definitions at a position of the log, for logs whose table maps have no column names.
 
 <source>/schemas/<SHA-256>.json                                      all tables at a position; the name is its digest
-<source>/schemas/given/<generation>/<seqno, 20 digits>/<schema>/<table>.json    a table as a person says that it is
+<source>/schemas/given/<generation>/<seqno, 20 digits>/<schema>/<table>.json    a table as an operator described it
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from loader.store.base import ObjectNotFound, Store
 
 
 class TableDocument(BaseModel):
-    """A table at a position; see KnownTable.
+    """The definition of a table at a position; see KnownTable.
 
     Attributes:
         table: its name, as `schema.table`.
-        definition: as TableSchema.as_dict(); None where `why` says what is not known of it.
-        primary: its key is a primary key, not a unique one.
-        others: it may have unique keys beside a primary one.
+        definition: as TableSchema.as_dict(); None if the columns are unknown, and `why` says why.
+        primary: the key is a primary key, not a unique key.
+        others: the table may have unique keys besides its primary key.
         sure: the key is known.
-        charset: of columns that get none of their own.
+        charset: character set of columns that declare none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,7 +45,7 @@ class TableDocument(BaseModel):
 
     @classmethod
     def of(cls, name: TableName, known: KnownTable) -> Self:
-        """What is known of a table."""
+        """Return the document of a known table."""
         return cls(
             table=str(name),
             definition=known.schema.as_dict() if known.schema else None,
@@ -58,11 +58,11 @@ class TableDocument(BaseModel):
 
     @property
     def name(self) -> TableName:
-        """The table."""
+        """The name of the table."""
         return TableName.parse(self.table)
 
     def known(self) -> KnownTable:
-        """The inverse of `of`."""
+        """Return the known table; the inverse of `of`."""
         schema = TableSchema.from_dict(self.definition) if self.definition else None
         key = Key(schema.key if schema else (), sure=self.sure, primary=self.primary, others=self.others)
         return KnownTable(schema, key, self.charset, self.why)
@@ -73,8 +73,8 @@ class Schemas(Document):
 
     Attributes:
         tables: in the order of their names.
-        charsets: of each database, that of tables that are made in it.
-        folds: the server does not tell names apart by case.
+        charsets: the default character set of each database.
+        folds: the server compares table names without case.
     """
 
     tables: tuple[TableDocument, ...] = ()
@@ -83,17 +83,17 @@ class Schemas(Document):
 
     @classmethod
     def of(cls, tables: Mapping[TableName, KnownTable], charsets: Mapping[str, str], *, folds: bool) -> Self:
-        """The document of these tables."""
+        """Return the document of these tables."""
         found = tuple(TableDocument.of(name, tables[name]) for name in sorted(tables))
         return cls(tables=found, charsets=dict(charsets), folds=folds)
 
     @property
     def digest(self) -> str:
-        """Its name."""
+        """The SHA-256 of the document, which is its name."""
         return hashlib.sha256(self.canonical()).hexdigest()
 
     def history(self, seqno: int, at: str) -> SchemaHistory:
-        """A history that begins with these tables, at the position `at` with that seqno."""
+        """Return a history that begins with these tables at the position `at`, whose seqno is `seqno`."""
         history = SchemaHistory(dict(self.charsets), self.folds)
         for table in self.tables:
             history.set_table(seqno, at, table.name, table.known())
@@ -101,7 +101,7 @@ class Schemas(Document):
 
 
 class GivenSchema(Document):
-    """A table as a person says that it is, from the position `at` on, whose seqno is `seqno`."""
+    """A table as an operator described it, from the position `at` on, whose seqno is `seqno`."""
 
     source: str
     generation: str
@@ -111,7 +111,7 @@ class GivenSchema(Document):
 
 
 class SchemaStore:
-    """The documents of a source. Each is written once."""
+    """The schema documents of a source. Each is written once."""
 
     def __init__(self, store: Store, source: str) -> None:
         self._store = store
@@ -119,15 +119,15 @@ class SchemaStore:
         self._root = schemas_folder(source)
 
     def put(self, schemas: Schemas) -> str:
-        """Keep a document; its digest."""
+        """Store a document and return its digest."""
         self._store.create(self._key(schemas.digest), schemas.canonical())
         return schemas.digest
 
     def get(self, digest: str) -> Schemas:
-        """The document of that digest; nothing is known where it is empty.
+        """Return the document with that digest; an empty digest means that no table is known.
 
         Raises:
-            StagedDataError: it is lost or changed.
+            StagedDataError: the document is lost or changed.
         """
         if not digest:
             return Schemas()
@@ -138,21 +138,21 @@ class SchemaStore:
             data = b""
         if hashlib.sha256(data).hexdigest() != digest:
             raise StagedDataError(
-                "the document of the tables' schemas is lost or changed", hint="restore the object", key=key
+                "the document of table definitions is lost or changed", hint="restore the object from a backup", key=key
             )
         return Schemas.read(data, key)
 
     def give(self, given: GivenSchema) -> str:
-        """Keep what a person says of a table; the key.
+        """Store a table that an operator described, and return its key.
 
         Raises:
-            UsageError: another one was given for the same place.
+            UsageError: another definition was given for the same position.
         """
         name, key = given.table.name, self.keep(given)
         if self._store.get(key) != given.canonical():
             raise UsageError(
-                "another schema was given for the table at this position",
-                hint="nothing was staged by it yet: remove the object if it was wrong, and set it again",
+                "another definition was given for the table at this position",
+                hint="if it is wrong, remove the object and run the command again; no interval used it yet",
                 table=name,
                 position=given.at,
                 key=key,
@@ -160,7 +160,7 @@ class SchemaStore:
         return key
 
     def keep(self, given: GivenSchema) -> str:
-        """Keep what is known of a table, unless something was given for the same place; the key."""
+        """Store the definition of a table unless one was given for the same position; return the key."""
         name = given.table.name
         place = f"{self._given(given.generation)}{given.seqno:020d}"
         key = f"{place}/{encode(name.schema)}/{encode(name.table)}.json"
@@ -168,13 +168,13 @@ class SchemaStore:
         return key
 
     def given_keys(self, generation: str, start: int, stop: int) -> tuple[str, ...]:
-        """Keys of what was given for positions from the seqno `start` to before `stop`, in order."""
+        """Return the keys of definitions given for positions with `start <= seqno < stop`, in order."""
         root = self._given(generation)
         keys = (info.key for info in self._store.list(root))
         return tuple(key for key in keys if start <= int(key.removeprefix(root).split("/")[0]) < stop)
 
     def given(self, key: str) -> GivenSchema:
-        """What was given under a key."""
+        """Return the definition under a key."""
         return GivenSchema.read(self._store.get(key), key)
 
     def _given(self, generation: str) -> str:

@@ -92,7 +92,7 @@ def test_the_others_go_on_and_it_catches_up_from_where_it_stands(both: Lake) -> 
     assert (stood.applied, stood.stop, stood.error["what"]) == (P0, position(1, 2000), "a staged file is missing")
     for result in (first, second):
         error = next(one.error for one in result.tables if one.error)
-        assert error["hint"].endswith(f"loader release shop.orders (quarantined since {stood.since:%F %T})")
+        assert error["hint"].endswith(f"loader release shop.orders (quarantined since {stood.since:%F %T} UTC)")
     assert [(one.state, one.behind) for one in intervals(settings(both))[1:]] == [
         ("staged", ("shop.orders",)), ("applied", ("shop.orders",)), ("staged", ("shop.orders",)),
     ]  # fmt: skip

@@ -151,7 +151,7 @@ def test_what_is_said_before_it_is_read_leaves_nothing_out(logged: tuple[Server,
     text = told(shop)
     given = pipeline.set_table_schema(shop.settings, QUIET, at, text)
     assert given.seqno == int(at.rpartition(":")[2]) + int(at.rpartition(":")[0].rpartition(".")[2]) * 10**12
-    with pytest.raises(UsageError, match="another schema was given"):
+    with pytest.raises(UsageError, match="another definition was given"):
         pipeline.set_table_schema(shop.settings, QUIET, at, text.replace('"u"', '"v"'))
     manifest = shop.delta()
     assert manifest.left_out == ()

@@ -93,7 +93,7 @@ def test_the_chain_goes_on_and_nothing_of_it_is_free_again(site: Site, plans: li
         ("applied", True), ("applied", True), ("staged", False), ("staged", False),
     ]  # fmt: skip
     assert {one.why for one in verify_interval(site.settings, plans[0].start_seqno)} == {
-        "all tables had its interval, and it was older than the files are kept"
+        "every table has its interval, and the file was older than the retention period"
     }
 
 

@@ -93,7 +93,9 @@ def test_a_gap_in_the_chain_is_named(chain: PlanChain, missing: int) -> None:
     with pytest.raises(StagedDataError, match="the chain of intervals is broken") as caught:
         chain.plans(GENERATION)
     after = plans[missing + 1]
-    assert caught.value.why == f"an interval starts at {after.start}, the one before stopped at {plans[missing].start}"
+    assert (
+        caught.value.why == f"an interval starts at {after.start}, but the previous one stops at {plans[missing].start}"
+    )
 
 
 def test_an_overlap_in_the_chain_is_named(chain: PlanChain) -> None:
@@ -177,7 +179,7 @@ def test_the_oldest_of_several_unfinished_intervals_comes_first(chain: PlanChain
 def test_the_log_stands_as_the_manifest_before_says(chain: PlanChain) -> None:
     first, second = (chain.extend(one) for one in (plan(4, 100), plan(100, 200)))
     assert chain.checkpoint(GENERATION, first.interval.start) == Checkpoint(first.interval.start, "", MARK)
-    with pytest.raises(UsageError, match="the interval before is not staged yet") as caught:
+    with pytest.raises(UsageError, match="the previous interval is not staged yet") as caught:
         chain.checkpoint(GENERATION, second.interval.start)
     assert caught.value.hint == f"first: loader extract --interval {first.start_seqno}"
     held = (HeldGroup(xid="X'61',X'',1", file="binlog.000001", start=50, end=90),)

@@ -136,7 +136,9 @@ def test_a_plan_is_named_by_its_start_and_knows_its_interval() -> None:
     "stored", [b"", b"{", b"[]", b"null", b"{}", b'{"format":2}', b"\xff", b'{"format":1,"unknown":1}'], ids=repr
 )
 def test_anything_else_is_refused_by_key(kind: type[Document], stored: bytes) -> None:
-    with pytest.raises(StagedDataError, match=f"this is no {kind.__name__.lower()} of staging format 1") as caught:
+    with pytest.raises(
+        StagedDataError, match=f"the object is not a {kind.__name__.lower()} document of staging format 1"
+    ) as caught:
         kind.read(stored, "shop/0001/plan.json")
     assert caught.value.where == {"key": "shop/0001/plan.json"}
     assert caught.value.exit_code == 4
@@ -241,7 +243,7 @@ def test_schemas_that_are_not_of_their_ids_are_refused(schemas: object) -> None:
     "changed", [{"inserts": "1"}, {"inserts": -1}, {"bytes": 1.5}, {"bytes": True}, {"max_seqno": 2**63}]
 )
 def test_numbers_are_numbers_in_their_range(changed: dict[str, object]) -> None:
-    with pytest.raises(StagedDataError, match="this is no manifest"):
+    with pytest.raises(StagedDataError, match="the object is not a manifest document"):
         Manifest.read(manifest(**changed), f"{FOLDER}/manifest.json")
 
 

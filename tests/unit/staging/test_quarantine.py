@@ -51,12 +51,12 @@ def test_tables_of_any_name_and_of_this_source_alone(quarantines: Quarantines, t
 
 
 def test_a_table_that_is_not_quarantined_is_told_which_are(quarantines: Quarantines) -> None:
-    with pytest.raises(UsageError, match="no table of the source is"):
+    with pytest.raises(UsageError, match="quarantined tables: none"):
         quarantines.require(ORDERS)
     quarantines.begin(ODD, error("odd"), None, STOP)
     with pytest.raises(UsageError, match=r"table shop\.orders is not quarantined") as caught:
         quarantines.require(ORDERS)
-    assert "quarantined are shop.a/../b" in caught.value.why
+    assert "quarantined tables: shop.a/../b" in caught.value.why
 
 
 def test_it_is_of_no_generation(tmp_path: Path) -> None:
