@@ -181,7 +181,7 @@ def test_the_log_stands_as_the_manifest_before_says(chain: PlanChain) -> None:
     assert chain.checkpoint(GENERATION, first.interval.start) == Checkpoint(first.interval.start, "", MARK)
     with pytest.raises(UsageError, match="the previous interval is not staged yet") as caught:
         chain.checkpoint(GENERATION, second.interval.start)
-    assert caught.value.hint == f"first: loader extract --interval {first.start_seqno}"
+    assert caught.value.hint == f"loader extract --interval {first.start_seqno}"
     held = (HeldGroup(xid="X'61',X'',1", file="binlog.000001", start=50, end=90),)
     mark = Mark(log="first event", last=50, event="transaction")
     chain.publish(manifest(first).model_copy(update={"held": held, "gtids": "0-1-5", "mark": mark}))

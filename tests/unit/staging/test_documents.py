@@ -203,19 +203,19 @@ def test_a_manifest_as_the_loader_writes_it() -> None:
     ],
 )
 def test_a_file_that_is_not_in_its_place_is_refused(key: str) -> None:
-    with pytest.raises(StagedDataError, match="not one that the loader wrote"):
+    with pytest.raises(StagedDataError, match="the loader did not write this staging document"):
         Manifest.read(manifest(key), f"{FOLDER}/manifest.json")
 
 
 def test_a_manifest_that_was_moved_is_refused() -> None:
-    with pytest.raises(StagedDataError, match="not one that the loader wrote"):
+    with pytest.raises(StagedDataError, match="the loader did not write this staging document"):
         Manifest.read(manifest(), f"{interval_folder('shop', '0001', 55)}/manifest.json")
 
 
 def test_a_file_that_is_named_twice_would_be_applied_twice() -> None:
     data = json.loads(manifest())
     data["files"] *= 2
-    with pytest.raises(StagedDataError, match="not one that the loader wrote") as caught:
+    with pytest.raises(StagedDataError, match="the loader did not write this staging document") as caught:
         Manifest.read(json.dumps(data).encode(), f"{FOLDER}/manifest.json")
     assert "twice" in caught.value.why
 
