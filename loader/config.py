@@ -1,6 +1,6 @@
-"""The configuration: one TOML file, validated whole, with errors that name the key and the cure.
+"""The configuration: one TOML file. It is validated as a whole; errors name the key and the fix.
 
-Secrets are never in it, only references to them: `env:NAME`, `file:/path`, `airflow:connection`.
+The file never holds secrets, only references to them: `env:NAME`, `file:/path`, `airflow:connection`.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ def _root(value: str) -> str:
     if not value.startswith(("file:///", "s3://", "hdfs://")):
         raise ValueError("write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder")
     if "@" in value.partition("://")[2].partition("/")[0]:
-        raise ValueError("the address of a store has no user: credentials come from the environment, see S3 and HDFS")
+        raise ValueError("the address of a store must not have a user: credentials come from the environment")
     if "?" in value:
-        raise ValueError("options of the store are keys of their own: staging.s3 or staging.hdfs")
+        raise ValueError("write options of the store as keys of staging.s3 or staging.hdfs")
     return value.rstrip("/")
 
 
 def _host(value: str) -> str:
     if not value or re.search(r"[@/?#\s]", value):
-        raise ValueError("write the name or address of a host; user and password are keys of their own")
+        raise ValueError("write the name or address of a host; user and password have their own keys")
     return value
 
 
 def _prefix(value: str) -> str:
     if not re.fullmatch(r"(?!\.)[\w.-]*", value, re.ASCII):
-        raise ValueError("write a name of letters, digits, points, - and _")
+        raise ValueError("write a name with letters, digits, dots, - and _ only")
     return value
 
 
@@ -84,7 +84,7 @@ def _reference(value: str) -> str:
 
 def _node_reference(value: str) -> str:
     if value and not value.startswith(("env:", "file:")):
-        raise ValueError("write a reference that every node can follow: env:NAME or file:/path")
+        raise ValueError("write a reference that works on every node: env:NAME or file:/path")
     return _reference(value)
 
 
@@ -95,13 +95,13 @@ _KEEP_SCHEMA = {"type": "string", "pattern": r"^(forever|\d+[dh])$"}
 
 
 class Staging(_Section):
-    """Where staged files and plans live, and the options of that store: see LocalOptions, S3Options, HdfsOptions.
+    """Where staged files and plans are stored, with the options of the store: LocalOptions, S3Options, HdfsOptions.
 
     Attributes:
-        keep: `forever`, or for how long the files of an interval stay once every table has it: `30d`, `12h`.
-        archive: a prefix in the root that they are moved to then, instead of being removed.
-        signing_key: a reference to a key by which plans and manifests are signed, `env:NAME` or `file:/path`, which
-            every node has that runs a part of the loader.
+        keep: how long the files of an interval stay after every table has applied it: `forever`, `30d`, `12h`.
+        archive: a prefix in the root. Files are moved to it then, instead of being removed.
+        signing_key: reference to the key that signs plans and manifests: `env:NAME` or `file:/path`. Every node that
+            runs a part of the loader needs the key.
     """
 
     root: Annotated[str, AfterValidator(_root)]
@@ -117,19 +117,19 @@ class Staging(_Section):
         for name in self.model_fields_set & {"local", "s3", "hdfs"}:
             scheme = "file" if name == "local" else name
             if not self.root.startswith(f"{scheme}://"):
-                raise ValueError(f"{name} has options of a root {scheme}://")
+                raise ValueError(f"{name} is only for a root {scheme}://")
         return self
 
     @property
     def address(self) -> str:
-        """The root with its options, as open_store takes it."""
+        """Return the root with its options, in the form of open_store."""
         kinds = {"file": self.local, "hdfs": self.hdfs, "s3": self.s3}
         options = kinds[self.root.partition("://")[0]]
         return options.address(self.root)
 
 
 _SECRET = re.compile(r"\b(password|secret|credential|authorization|sas-token|shared-key)\b|\btoken$", re.IGNORECASE)
-"""In the names of a catalog's properties that are secrets, as those of Iceberg, Hadoop and clouds are called."""
+"""Names of catalog properties that are secrets, in Iceberg, Hadoop and clouds."""
 
 
 class Warehouse(_Section):
@@ -145,14 +145,16 @@ class Warehouse(_Section):
     @model_validator(mode="after")
     def _secrets_by_reference(self) -> Warehouse:
         if open_ones := sorted(filter(_SECRET.search, self.properties)):
-            raise ValueError(f"a secret; give a reference to it in warehouse.secrets: {', '.join(open_ones)}")
-        cure = "give a reference to it in warehouse.secrets: jdbc.password"
+            raise ValueError(
+                f"secrets are not allowed here, write a reference in warehouse.secrets: {', '.join(open_ones)}"
+            )
+        cure = "write a reference to it in warehouse.secrets: jdbc.password"
         if holds_secret(self.uri) or holds_secret(self.path):
             raise ValueError(f"{'uri' if holds_secret(self.uri) else 'path'} has a password; {cure}")
         if inside := sorted(name for name, value in self.properties.items() if holds_secret(value)):
             raise ValueError(f"a password in {', '.join(inside)}; {cure}")
         if twice := sorted(self.properties.keys() & self.secrets.keys()):
-            raise ValueError(f"both in properties and in secrets: {', '.join(twice)}")
+            raise ValueError(f"set both in properties and in secrets: {', '.join(twice)}")
         return self
 
 
@@ -165,12 +167,12 @@ class Spark(_Section):
 
     @model_validator(mode="after")
     def _no_secrets(self) -> Spark:
-        """They would be arguments of spark-submit, which every user of the machine sees."""
+        """Refuse secrets: they would be arguments of spark-submit, which every user of the machine can see."""
         open_ones = sorted(name for name, value in self.conf.items() if names_secret(name) or holds_secret(value))
         if open_ones:
             raise ValueError(
-                f"conf has secrets: {', '.join(open_ones)}; give those of catalogs by reference in warehouse.secrets,"
-                " and others by the environment (AWS_ACCESS_KEY_ID), in a keystore that"
+                f"conf has secrets: {', '.join(open_ones)}; refer to those of catalogs in warehouse.secrets,"
+                " and pass others by the environment (AWS_ACCESS_KEY_ID), in a keystore that"
                 " spark.hadoop.hadoop.security.credential.provider.path names, or in spark-defaults.conf with mode 0600"
             )
         return self
@@ -184,7 +186,7 @@ class Tables(_Section):
 
 
 class Rule(TableRule):
-    """What becomes of the rows of some captured tables: see TableRule."""
+    """How the rows of some captured tables are applied: see TableRule."""
 
     tables: Annotated[tuple[_Pattern, ...], Field(min_length=1)]
 
@@ -193,7 +195,7 @@ class Airflow(_Section):
     """How the DAGs treat a source. DAG files read it without these models: see loader.airflow.configuration.
 
     Attributes:
-        pause_on_failure: a DAG pauses itself when a run fails, until somebody unpauses it.
+        pause_on_failure: whether a DAG pauses itself after a failed run, until a person unpauses it.
     """
 
     pause_on_failure: bool = False
@@ -203,16 +205,17 @@ class Source(_Section):
     """A MySQL or MariaDB server.
 
     Attributes:
-        log_files: with `transport = "file"`, a path that every executor sees: the folder of the log files, the server's
-            index file or its my.cnf; or `s3://bucket/folder`.
-        keyring: and where MySQL encrypts them, the path of its keyring file there.
-        keys: where MariaDB does, the path of its file of keys.
-        log_archive: a folder that every executor sees, or `s3://bucket/folder`, with copies of log files, for those
-            that the server has purged.
-        rules: the first that matches a table counts; a table that none matches is a plain mirror.
-        read_timeout_seconds: a statement fails, and can be tried again, when the server says nothing for so long.
-        run_minutes: a delta extracts planned intervals for so long, then applies them; the rest is the next one's.
-        min_runway_hours: the DAG fails when the server keeps what is not staged for less than that; 0 for never.
+        log_files: for `transport = "file"`: the folder of the log files, the index file of the server or its my.cnf, as
+            a path that every executor can read; or `s3://bucket/folder`.
+        keyring: path of the keyring file, if MySQL encrypts the log files.
+        keys: path of the key file, if MariaDB encrypts the log files.
+        log_archive: a folder that every executor can read, or `s3://bucket/folder`, with copies of log files that the
+            server has purged.
+        rules: the first rule that matches a table applies. A table without a rule is a plain mirror.
+        read_timeout_seconds: seconds without an answer of the server after which a statement fails with a retryable
+            error.
+        run_minutes: minutes that a delta extracts planned intervals before it applies them. The next delta continues.
+        min_runway_hours: the DAG fails if the server will purge unstaged log within these hours; 0 turns that off.
     """
 
     host: Annotated[str, AfterValidator(_host)]
@@ -246,15 +249,19 @@ class Source(_Section):
     @model_validator(mode="after")
     def _files_given(self) -> Source:
         if self.transport == "file" and not self.log_files:
-            raise ValueError('transport = "file" needs log_files: their folder, their index file, or the my.cnf')
+            raise ValueError(
+                'transport = "file" needs log_files: the folder of the log files, their index file, or the my.cnf'
+            )
         if self.transport == "network" and (self.keyring or self.keys) and not self.log_archive:
-            raise ValueError('keyring and keys are of transport = "file" and log_archive: a server sends plain logs')
+            raise ValueError(
+                'keyring and keys are only for transport = "file" and log_archive: a server sends its log unencrypted'
+            )
         check_tls(self.tls, self.tls_ca, self.tls_cert, self.tls_key)
         return self
 
 
 class Config(_Section):
-    """The whole file."""
+    """The whole configuration file."""
 
     staging: Staging
     warehouse: Warehouse
@@ -268,29 +275,32 @@ class Config(_Section):
         return self
 
     def source(self, name: str = "") -> SourceSettings:
-        """The settings of a source, by its name or by the address of its server or files; of the only one without any.
+        """Return the settings of a source.
+
+        Args:
+            name: of the source, or the address of its server or files; empty for the only source.
 
         Raises:
-            UsageError: no such source, or several that it could be.
+            UsageError: no source or several sources match.
         """
-        found = self.at(name) if "://" in name else [name] if name in self.sources else []
-        found = list(self.sources) if not name else found
-        if len(found) == 1:
-            return _resolved(self, found[0], self.sources[found[0]])
+        names = self.at(name) if "://" in name else [name] if name in self.sources else []
+        names = list(self.sources) if not name else names
+        if len(names) == 1:
+            return _resolved(self, names[0], self.sources[names[0]])
         what = f"source {name!r}" if "://" not in name else f"source at {_without_user(name)}"
         raise UsageError(
             "the configuration has several sources"
             if not name
-            else f"there is {'no' if not found else 'more than one'} {what}",
-            hint=f"say which: --source with one of {', '.join(sorted(found or self.sources))}",
+            else f"there is {'no' if not names else 'more than one'} {what}",
+            hint=f"choose one with --source: {', '.join(sorted(names or self.sources))}",
             key="sources",
         )
 
     def at(self, uri: str) -> list[str]:
-        """Names of the sources whose server or files an address means.
+        """Return the names of the sources that use the server or files at an address.
 
         Raises:
-            UsageError: it cannot be read.
+            UsageError: the address is invalid.
         """
         from loader.reader.uri import names
 
@@ -299,7 +309,7 @@ class Config(_Section):
 
 
 def _without_user(uri: str) -> str:
-    """An address without what may be secret in it."""
+    """Return an address without user information, which may be secret."""
     return re.sub(r"://[^/?#]*@", "://", uri.partition("?")[0])
 
 
@@ -319,7 +329,7 @@ def _server(source: Source) -> ServerAddress:
 
 
 def _captured(source: Source) -> TableFilter:
-    """Without marker tables: what changes one is skipped, so that it could not be kept up."""
+    """Return the filter of captured tables without marker tables, whose transactions are skipped."""
     markers = map(glob.escape, source.skip.marker_tables)
     return TableFilter(include=source.tables.include, exclude=(*source.tables.exclude, *markers))
 
@@ -368,22 +378,24 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
 
 
 def configured(path: str | None = None) -> bool:
-    """Whether there is a configuration to load, or one is asked for."""
+    """Return whether a configuration exists, or a path or `$LOADER_CONFIG` names one."""
     return bool(path or os.environ.get(VARIABLE)) or config_file().exists()
 
 
 def load_config(path: str | None = None) -> Config:
-    """Read the file at `path`, else at $LOADER_CONFIG, else `loader.toml` here.
+    """Read the configuration at `path`, else at `$LOADER_CONFIG`, else `loader.toml` in the working directory.
 
     Raises:
-        UsageError: no file, no TOML, or keys that are missing, unknown or wrong, all named at once.
+        UsageError: the file does not exist, is not TOML, or has missing, unknown or invalid keys; it names all of them.
     """
     file = config_file(path)
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(
-            "there is no configuration", hint=f"write one, or name it: --config FILE or {VARIABLE}", file=file
+            "there is no configuration",
+            hint=f"write one with loader init, or name it with --config FILE or {VARIABLE}",
+            file=file,
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError("the configuration cannot be read", why=str(error), file=file) from error
@@ -391,10 +403,10 @@ def load_config(path: str | None = None) -> Config:
 
 
 def parse_config(data: dict[str, Any], file: Path) -> Config:
-    """Validate what a file holds.
+    """Validate the content of a configuration file.
 
     Raises:
-        UsageError: keys are missing, unknown or wrong, all named at once.
+        UsageError: keys are missing, unknown or invalid; it names all of them.
     """
     try:
         return Config.model_validate(data)
@@ -406,14 +418,14 @@ def _explained(error: ValidationError) -> str:
     lines = []
     for found in error.errors():
         key = ".".join(str(part) for part in found["loc"])
-        cure = "this key is needed" if found["type"] == "missing" else ""
+        cure = "this key is required" if found["type"] == "missing" else ""
         cure = _unknown(found["loc"]) if found["type"] == "extra_forbidden" else cure
         lines.append(f"{key}: {cure or found['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines)
 
 
 def _unknown(place: tuple[int | str, ...]) -> str:
-    """What to say of a key that is none: the known one that is most like it, if one is."""
+    """Return the message for an unknown key, with the most similar known key."""
     kind: Any = Config
     for part in place[:-1]:
         kind = _inside(kind, str(part))
@@ -423,7 +435,7 @@ def _unknown(place: tuple[int | str, ...]) -> str:
 
 
 def _inside(kind: Any, part: str) -> Any:
-    """The type of a field of a model, or of any entry of a table or list."""
+    """Return the type of a field of a model, or of the entries of a table or list."""
     if _is_model(kind):
         return kind.model_fields[part].annotation
     return [one for one in get_args(kind) if one is not ...][-1]

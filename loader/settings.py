@@ -1,4 +1,4 @@
-"""All that the use cases need to know about one source and where its data goes."""
+"""Settings of one source: its server, its tables, and where its data goes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from loader.transport.server.address import ServerAddress
 
 
 class IntervalLimits(BaseModel):
-    """How much log an interval takes at most, but for a single transaction; 0 is no limit.
+    """Limits of an interval. A transaction larger than the limits gets its own interval; 0 is no limit.
 
     Attributes:
-        bytes: of log, over the files between.
-        transactions: how many.
-        seconds: between the commits of its first and its last transaction.
+        bytes: bytes of log, over all its files.
+        transactions: number of transactions.
+        seconds: time between the commits of its first and its last transaction.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,23 +37,25 @@ _HOURS = {"d": 24, "h": 1}
 
 
 def parse_keep(text: object) -> timedelta | None:
-    """Read `forever` (None), `30d` or `12h`.
+    """Return the time that `30d` or `12h` stands for, or None for `forever`.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text is of another form.
     """
     if text == "forever":
         return None
-    found = _DURATION.fullmatch(str(text))
-    if not found:
+    match = _DURATION.fullmatch(str(text))
+    if not match:
         raise ValueError("write forever, or days or hours: 30d, 12h")
-    return timedelta(hours=int(found[1]) * _HOURS[found[2]])
+    return timedelta(hours=int(match[1]) * _HOURS[match[2]])
 
 
 class Retention(BaseModel):
-    """For how long the files of an interval are kept once every table has it (None: for good).
+    """How long staged files are kept after every table has applied their interval.
 
-    `archive`: a prefix in the staging root that they are moved to; empty: they are removed.
+    Attributes:
+        keep: the time; None keeps them forever.
+        archive: a prefix in the staging root that files are moved to; empty removes them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,7 +65,11 @@ class Retention(BaseModel):
 
 
 class Maintain(BaseModel):
-    """How tables are maintained. `keep_days`: for how long their snapshots stay, and the views that name them."""
+    """How tables are maintained.
+
+    Attributes:
+        keep_days: days that snapshots, and the views that name them, are kept.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -71,10 +77,13 @@ class Maintain(BaseModel):
 
 
 class SourceSettings(Shaping):
-    """One source, resolved: its server, what is captured of it, its staging root, its warehouse, its Spark.
+    """The resolved settings of one source: server, captured tables, staging root, warehouse, Spark.
 
     The options of Shaping go into each plan.
-    `min_runway_hours`: see loader.source.retention. `run_minutes`: after so long a delta begins no other interval.
+
+    Attributes:
+        min_runway_hours: see loader.source.retention.
+        run_minutes: after this time a delta starts no further interval.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""Log files that are read in place."""
+"""Checks of log files that are read in place."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from loader.reader.files.window import opened
 
 
 def checks(find: Callable[[], LogFiles], place: str) -> list[Check]:
-    """All checks of log files at a place; `find` finds them there."""
+    """Return the checks of the log files that `find` opens; `place` names them in findings."""
     return [("log files", lambda: readable(find(), place))]
 
 
 def readable(files: LogFiles, place: str) -> Finding:
-    """Whether the files are there without a gap, and the newest can be read, with its key where it is encrypted."""
-    found = files.listed()
-    newest = found[-1]
+    """Check that no log file is missing, and that the newest can be read, also if it is encrypted."""
+    listed = files.listed()
+    newest = listed[-1]
     with opened(files, newest) as log:
         version = log.form.server_version
-    size = sum(one.size for one in found)
-    return ok("log files", f"{found[0].name} to {newest.name}, {size:,} bytes, of {version}, in {place}")
+    size = sum(file.size for file in listed)
+    return ok("log files", f"{listed[0].name} to {newest.name}, {size:,} bytes, of {version}, in {place}")

@@ -1,4 +1,4 @@
-"""What a check finds, and the running of checks: one that fails itself is a finding too."""
+"""Findings of checks, and the running of checks. A check that fails is a finding as well."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXIT_CODES: dict[Severity, int] = {"ok": 0, "warning": 4, "error": 1}
 
 
 class Finding(BaseModel):
-    """A line of the doctor's page: what was looked at, how it stands, and what cures it."""
+    """A line of the doctor's page: what was checked, the result, and how to fix it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,62 +29,60 @@ class Finding(BaseModel):
 
 
 Check = tuple[str, Callable[[], Finding | list[Finding]]]
-"""A name and what finds something of that name; several findings may have it."""
+"""A name and the function that checks it. Several findings may have the same name."""
 
 
 def ok(name: str, what: str) -> Finding:
-    """All is well."""
+    """Return a finding without a problem."""
     return Finding(name=name, severity="ok", what=what)
 
 
 def warning(name: str, what: str, cure: str) -> Finding:
-    """It works, and may not always."""
+    """Return a finding about something that works now, and may fail later."""
     return Finding(name=name, severity="warning", what=what, cure=cure)
 
 
 def error(name: str, what: str, cure: str) -> Finding:
-    """It does not work, or loses changes."""
+    """Return a finding about something that does not work or loses changes."""
     return Finding(name=name, severity="error", what=what, cure=cure)
 
 
 def examine(checks: Iterable[Check]) -> list[Finding]:
-    """Run checks, in order and each to its end; a LoaderError is a finding with its own cure."""
-    found: list[Finding] = []
+    """Run all checks in order. An exception becomes a finding; a LoaderError brings its own fix."""
+    findings: list[Finding] = []
     for name, check in checks:
         try:
-            one = check()
+            result = check()
         except LoaderError as failed:
-            found.append(of_error(name, failed))
+            findings.append(of_error(name, failed))
         except Exception as failed:
             _LOG.debug("check %s", name, exc_info=failed)
-            found.append(error(name, f"the check itself failed: {_short(failed)}", "--verbose shows the traceback"))
+            findings.append(error(name, f"the check itself failed: {_short(failed)}", "--verbose shows the traceback"))
         else:
-            found += one if isinstance(one, list) else [one]
-    return found
+            findings += result if isinstance(result, list) else [result]
+    return findings
 
 
 def _short(failed: Exception) -> str:
-    """What an exception says, without the stack that Java's have in their text."""
+    """Return the text of an exception, without the stack trace that Java exceptions have in it."""
     text = str(getattr(failed, "java_exception", failed))
     return f"{type(failed).__name__}: {text}".splitlines()[0][:_LONGEST]
 
 
 def of_error(name: str, failed: LoaderError) -> Finding:
-    """An error as a finding."""
+    """Return an error as a finding."""
     where = ", ".join(f"{key} {value}" for key, value in failed.where.items())
     what = f"{failed.what} ({where})" if where else failed.what
-    return error(
-        name, f"{what}: {failed.why}" if failed.why else what, failed.hint or "mend what it says, then run again"
-    )
+    return error(name, f"{what}: {failed.why}" if failed.why else what, failed.hint or "fix the cause, then run again")
 
 
 def findings_of(result: dict[str, Any]) -> list[Finding]:
-    """The findings in the result of a job."""
+    """Return the findings in the result of a job."""
     return [Finding.model_validate(one) for one in result["findings"]]
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """0 when all is well, 1 with an error, 4 with warnings alone: to be looked at."""
+    """Return 0 without a problem, 1 with an error, and 4 with warnings only."""
     severities = {finding.severity for finding in findings}
     worst: Severity = "error" if "error" in severities else "warning" if "warning" in severities else "ok"
     return _EXIT_CODES[worst]

@@ -1,7 +1,7 @@
-"""What the loader's user may do: too little, and more than it needs.
+"""Check the privileges of the loader's user: those that it lacks, and those that it does not need.
 
-Formats: SHOW GRANTS of both servers. MariaDB prints BINLOG MONITOR for REPLICATION CLIENT; MySQL has wildcards in
-names of schemas, and roles.
+Format: SHOW GRANTS of both servers. MariaDB prints BINLOG MONITOR for REPLICATION CLIENT. MySQL has roles, and
+wildcards in names of schemas.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Grant:
-    """Privileges on `*.*`, on a schema or on a table; names as they are, `*` for all."""
+    """Privileges on `*.*`, on a schema or on a table. Names are unquoted; `*` stands for all."""
 
     privileges: frozenset[str]
     schema: str
@@ -47,7 +47,7 @@ class Grant:
     with_grant: bool
 
     def selects(self, name: TableName) -> bool:
-        """Whether it lets its user read the whole table."""
+        """Return whether the grant allows its user to read the whole table."""
         if not self.privileges & {"SELECT", _ALL}:
             return False
         if self.table != "*":
@@ -56,7 +56,7 @@ class Grant:
 
 
 def read_grants(connection: Connection[Any]) -> tuple[str, list[Grant]]:
-    """The user of the connection, and what is granted to it and to its active roles."""
+    """Return the user of the connection, and the grants of the user and of its active roles."""
     user = str(query(connection, "SELECT CURRENT_USER()")[0][0])
     statement = "SHOW GRANTS"
     if "mariadb" not in connection.get_server_info().lower():
@@ -66,19 +66,19 @@ def read_grants(connection: Connection[Any]) -> tuple[str, list[Grant]]:
 
 
 def parse(lines: Iterable[str]) -> list[Grant]:
-    """Grants of privileges; those of roles and of PROXY are none."""
-    found = []
+    """Return the grants of privileges, without grants of roles and of PROXY."""
+    grants = []
     for line in lines:
         grant = _GRANT.match(line)
         if grant and not line.startswith("GRANT PROXY"):
             privileges = frozenset(one.strip() for one in re.split(r",(?![^(]*\))", grant["what"]))
             with_grant = "WITH GRANT OPTION" in line[grant.end() :]
-            found.append(Grant(privileges, _name(grant["schema"]), _name(grant["table"]), with_grant))
-    return found
+            grants.append(Grant(privileges, _name(grant["schema"]), _name(grant["table"]), with_grant))
+    return grants
 
 
 def missing(user: str, grants: Sequence[Grant], tables: Iterable[TableName]) -> Finding | list[Finding]:
-    """Errors for what the loader cannot do."""
+    """Return errors for the privileges that the user lacks."""
     cure = f"GRANT {{}} TO {user}; see sql/source/grants.sql"
     everywhere = {one for grant in grants if grant.schema == "*" for one in grant.privileges}
     found = [
@@ -89,13 +89,13 @@ def missing(user: str, grants: Sequence[Grant], tables: Iterable[TableName]) -> 
     unread = [name for name in tables if not any(grant.selects(name) for grant in grants)]
     if unread:
         schemas = dict.fromkeys(f"SELECT ON {quote_name(name.schema)}.*" for name in unread)
-        what = f"{user} may not read {listed(map(str, unread))}"
+        what = f"{user} cannot read {listed(map(str, unread))}"
         found.append(error("grants", what, "; ".join(cure.format(schema) for schema in schemas)))
-    return found or ok("grants", f"{user} has all it needs")
+    return found or ok("grants", f"{user} has all privileges that it needs")
 
 
 def excess(user: str, grants: Sequence[Grant]) -> list[Finding]:
-    """A warning for what the loader does not need."""
+    """Return a warning for the privileges that the loader does not need."""
     more = {one for grant in grants for one in grant.privileges if one.partition(" (")[0] not in {*_HARMLESS, "SELECT"}}
     more |= {"GRANT OPTION" for grant in grants if grant.with_grant}
     more |= {"SELECT ON *.*" for grant in grants if grant.schema == "*" and "SELECT" in grant.privileges}
@@ -104,14 +104,14 @@ def excess(user: str, grants: Sequence[Grant]) -> list[Finding]:
     return [
         warning(
             "grants",
-            f"{user} has more than it needs: {listed(sorted(more))}",
-            f"REVOKE it from {user}, or give the loader a user of its own: sql/source/grants.sql",
+            f"{user} has privileges that it does not need: {listed(sorted(more))}",
+            f"REVOKE them from {user}, or create a user for the loader: see sql/source/grants.sql",
         )
     ]
 
 
 def listed(names: Iterable[str]) -> str:
-    """Some of the names, and how many more there are."""
+    """Return the first names, and how many more there are."""
     all_names = list(names)
     more = len(all_names) - _SHOWN
     return ", ".join(all_names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
@@ -122,7 +122,7 @@ def _name(text: str) -> str:
 
 
 def _like(pattern: str, name: str) -> bool:
-    """A name of a schema in a grant: `%` and `_` are wildcards unless escaped."""
+    """Return whether a name matches the schema of a grant, where `%` and `_` are wildcards unless escaped."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     wild = {"%": ".*", "_": "."}
     return bool(re.fullmatch("".join(wild.get(one) or re.escape(one[-1]) for one in parts), name, re.DOTALL))

@@ -17,7 +17,7 @@ from loader.spark.job import job_main
 
 
 def look(spark: SparkSession, spec: DoctorSpec) -> dict[str, Any]:
-    """The findings of Spark."""
+    """Return the findings of the checks that need Spark."""
     found = examine(
         [
             ("spark", lambda: _versions(spark)),
@@ -38,8 +38,10 @@ def _versions(spark: SparkSession) -> Finding:
 def _staging(spark: SparkSession, uri: str, text: str) -> Finding:
     found = [row.value for row in spark.read.text(uri).collect()]
     if found != [text]:
-        return error("staging", f"Spark reads something else than was staged: {found}", "do both mean the same server?")
-    return ok("staging", "Spark reads what is staged")
+        return error(
+            "staging", f"Spark reads other data than the loader staged: {found}", "check that both use the same server"
+        )
+    return ok("staging", "Spark reads staged files")
 
 
 def _catalog(spark: SparkSession, catalog: CatalogSettings) -> Finding:
@@ -52,7 +54,7 @@ def _catalog(spark: SparkSession, catalog: CatalogSettings) -> Finding:
 
 
 def _folder(spark: SparkSession, warehouse: str, place: str) -> Finding | None:
-    """What stands against a folder as the warehouse, or that it is yet to be made; None where it is there."""
+    """Check the warehouse folder. Return an error, a note that it does not exist yet, or None if it can be used."""
     jvm: Any = spark._jvm
     wanted = jvm.org.apache.hadoop.fs.Path(warehouse)
     files = wanted.getFileSystem(spark._jsc.hadoopConfiguration())
@@ -60,14 +62,16 @@ def _folder(spark: SparkSession, warehouse: str, place: str) -> Finding | None:
     while not files.exists(nearest):
         nearest = nearest.getParent()
     if not files.getFileStatus(nearest).isDirectory():
-        return error("catalog", f"{place}: {nearest} is no folder", "name another folder: warehouse.path")
+        return error("catalog", f"{place}: {nearest} is not a folder", "set warehouse.path to another folder")
     if files.getScheme() == "file":
-        may_write = os.access(nearest.toUri().getPath(), os.W_OK)  # Hadoop knows nothing of the rights of root
+        may_write = os.access(nearest.toUri().getPath(), os.W_OK)  # Hadoop ignores that root may write everywhere
     else:
         may_write = _allowed(files, nearest, jvm.org.apache.hadoop.fs.permission.FsAction.READ_WRITE)
     if not may_write:
-        return error("catalog", f"{place}: {nearest} may not be written", "let the user of the Spark jobs write there")
-    return None if nearest.equals(wanted) else ok("catalog", f"{place}, which the first load makes")
+        return error(
+            "catalog", f"{place}: {nearest} is not writable", "allow the user of the Spark jobs to write there"
+        )
+    return None if nearest.equals(wanted) else ok("catalog", f"{place}, which the first load creates")
 
 
 def _allowed(files: Any, path: Any, action: Any) -> bool:

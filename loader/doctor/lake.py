@@ -1,4 +1,4 @@
-"""Staging and warehouse: the store by the loader's own client, then store and catalog by Spark."""
+"""Check staging and warehouse: the store with the loader's client, then store and catalog with Spark."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ RunJob = Callable[[Path, BaseModel, SparkSettings], dict[str, Any]]
 
 
 def store_works(store: Store) -> Finding:
-    """Whether objects can be created, once, read, listed and deleted."""
+    """Check that objects can be created exactly once, read, listed and deleted."""
     key = _new_key()
-    cure = "use a store that keeps to conditional creates: without them two runs would overwrite each other's plans"
+    cure = "use a store with conditional creates: without them two runs can overwrite each other's plans"
     try:
         if not store.create(key, _TEXT.encode()):
-            return error("store", "an object that nobody made is said to exist", cure)
+            return error("store", "the store reports that an object exists that was never created", cure)
         if store.create(key, b"another"):
             return error("store", "an object was created twice", cure)
         if store.get(key) != _TEXT.encode() or key not in {info.key for info in store.list(f"{_FOLDER}/")}:
-            return error("store", "an object is not there as it was written", cure)
+            return error("store", "an object cannot be read back as it was written", cure)
     finally:
         store.delete(key)
     return ok("store", f"{store.root.partition(SIGNED)[0].partition('?')[0]}: creates once, reads, lists, deletes")
@@ -43,25 +43,29 @@ _ON_CLUSTERS = ("spark.authenticate", "spark.network.crypto.enabled")
 
 
 def between_executors(spark: SparkSettings, *, secrets: bool) -> Finding:
-    """Whether others in the network of a cluster can read or take part in what driver and executors say.
+    """Check that other machines cannot read or join the traffic between driver and executors of a cluster.
 
-    `secrets`: references are followed on the driver, or passwords are read by executors.
+    Args:
+        spark: settings of the jobs.
+        secrets: whether driver or executors resolve references to secrets.
     """
     if spark.local:
-        return ok("spark_network", "driver and executors are one process; other users of the machine are kept out")
+        return ok(
+            "spark_network", "driver and executors are one process, which other users of the machine cannot connect to"
+        )
     missing = [name for name in _ON_CLUSTERS if spark.conf.get(name, "").lower() != "true"]
     if not missing or not secrets:
-        return ok("spark_network", "authenticated and encrypted" if not missing else "no secret goes over it")
+        return ok("spark_network", "authenticated and encrypted" if not missing else "no secret is sent over it")
     return warning(
         "spark_network",
-        f"secrets and rows go between driver and executors, and the configuration lacks {' and '.join(missing)}",
-        f"set {' and '.join(missing)} to true in [spark.conf], and the secret as the cluster's manager has it;"
+        f"secrets and rows are sent between driver and executors, and the configuration lacks {' and '.join(missing)}",
+        f"set {' and '.join(missing)} to true in [spark.conf], and the secret that the cluster manager uses;"
         " where spark-defaults.conf sets them, repeat them here",
     )
 
 
 def by_spark(store: Store, catalog: CatalogSettings, spark: SparkSettings, run: RunJob) -> list[Finding]:
-    """What Spark finds: its own version, the staging root, the catalog."""
+    """Return the findings of Spark: its version, the staging root, the catalog."""
     key = _new_key()
     try:
         store.create(key, _TEXT.encode())

@@ -1,4 +1,4 @@
-"""The doctor's whole page: of a configured source, of a server, or of log files."""
+"""The page of all checks: of a configured source, of a server, or of log files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERYTHING = TableFilter(include=("*.*",))
 
 
 def of_source(settings: SourceSettings) -> list[Finding]:
-    """The page of a source of the configuration."""
+    """Return the findings about a source of the configuration."""
     transport = settings.transport
     found = examine([("chain", lambda: continues(settings))])
     found += server_findings(
@@ -51,10 +51,10 @@ def _has_secrets(settings: SourceSettings) -> bool:
 
 
 def of_address(uri: str) -> list[Finding]:
-    """The page of a server or of log files that no configuration names.
+    """Return the findings about a server or log files that no configuration names.
 
     Raises:
-        UsageError: an address of another kind.
+        UsageError: the address is of another kind.
     """
     server = server_of(uri)
     if server is not None:
@@ -63,7 +63,7 @@ def of_address(uri: str) -> list[Finding]:
 
 
 def continues(settings: SourceSettings) -> Finding:
-    """Whether the log goes on where it was read up to."""
+    """Check that the log continues where the loader stopped reading."""
     chain = chain_of(settings)
     generation = chain.generation()
     if generation is None:
@@ -74,23 +74,25 @@ def continues(settings: SourceSettings) -> Finding:
     except (AnotherServer, LogRenamed) as other:
         if not known.gtids:
             raise
-        cure = "nothing, if it took over: the next run follows it by its GTIDs; else point the source at the old server"
+        cure = "nothing if it took over: the next run follows it by GTIDs; otherwise set the source to the old server"
         return warning("chain", other.what, cure)
-    return ok("chain", f"staged up to {known.position}, and the log goes on there")
+    return ok("chain", f"staged up to {known.position}, and the log continues there")
 
 
 def quarantined(settings: SourceSettings) -> list[Finding]:
-    """A warning for each table that is not attempted until it is released."""
+    """Return a warning for each quarantined table."""
     return [
         warning(
-            "quarantine", f"{one.table} stands still since {one.since:%F %T}: {one.error['what']}", one.told()["hint"]
+            "quarantine",
+            f"{table.table} is quarantined since {table.since:%F %T}: {table.error['what']}",
+            table.told()["hint"],
         )
-        for one in quarantines_of(settings).all().values()
+        for table in quarantines_of(settings).all().values()
     ]
 
 
 def _needed(settings: SourceSettings, identity: Identity) -> str:
-    """The oldest log file of this server that is not staged; empty where none of its files was read."""
+    """Return the oldest log file of this server that is not staged; empty if none of its files was read."""
     chain = chain_of(settings)
     generation = chain.generation()
     if generation is None or not generation.identity.same_server(identity):

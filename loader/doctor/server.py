@@ -1,4 +1,4 @@
-"""Everything that a running server is asked."""
+"""Checks of a running server."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def server_findings(
     archived: bool = False,
     markers: frozenset[TableName] = frozenset(),
 ) -> list[Finding]:
-    """All findings about a server.
+    """Return all findings about a server.
 
     Args:
-        address: where it is, and as whom to log in.
+        address: of the server, with the user.
         wanted: the captured tables.
-        log: opens where its log files are read from.
+        log: opens the transport of its log files.
         needed: the oldest log file of a server that is not staged; empty for the current one.
-        min_hours: what the runway must have.
-        archived: whether what is purged is read from an archive.
+        min_hours: shortest runway without a warning.
+        archived: whether purged log files are read from an archive.
         markers: tables by which transactions are skipped.
     """
     try:
@@ -71,7 +71,7 @@ def server_findings(
 def _translated(
     address: ServerAddress, check: Callable[[], Finding | list[Finding]]
 ) -> Callable[[], Finding | list[Finding]]:
-    """The check with the driver's errors as the loader's."""
+    """Return the check, with errors of the driver translated to errors of the loader."""
 
     def run() -> Finding | list[Finding]:
         with server_errors(address):
@@ -109,18 +109,20 @@ def _version(address: ServerAddress, identity: Identity) -> Finding:
 
 
 def cipher(connection: Connection[Any]) -> str:
-    """What the connection is encrypted with; empty for nothing."""
+    """Return the cipher of the connection; empty if it is not encrypted."""
     return str(query(connection, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")[0][1])
 
 
 def tls(address: ServerAddress, found: str) -> Finding:
-    """Whether others can read along."""
+    """Check that the connection is encrypted."""
     if found:
         return ok("tls", f"{found}, the server's certificate is verified")
     if address.on_loopback:
-        return ok("tls", "none, and none is needed on one machine")
+        return ok("tls", "none; connections on one machine need none")
     return warning(
-        "tls", "none: rows go over the network in clear", 'remove tls = "off", and name the authority: tls_ca'
+        "tls",
+        "none: rows are sent over the network in clear text",
+        'remove tls = "off", and set tls_ca',
     )
 
 
@@ -129,26 +131,27 @@ def _now(connection: Connection[Any]) -> float:
 
 
 def clock(there: float, here: float) -> Finding:
-    """Whether the times of the server mean here what they mean there."""
+    """Check that the clocks of the server and of this machine agree."""
     skew = there - here
     if abs(skew) <= _SKEW_SECONDS:
         return ok("clock", f"{abs(skew):.1f} seconds apart")
     word = "ahead of" if skew > 0 else "behind"
-    what = f"the server is {abs(skew):,.0f} seconds {word} this machine: places given by time are off by that"
-    return warning("clock", what, "synchronise both by NTP")
+    what = f"the server is {abs(skew):,.0f} seconds {word} this machine: times given as positions are wrong by that"
+    return warning("clock", what, "synchronise both clocks with NTP")
 
 
 def replica(connection: Connection[Any], asked: Mapping[str, str]) -> list[Finding]:
-    """An error for a replica that does not log what it replicates.
+    """Return an error for a replica that does not log the changes that it replicates.
 
-    MariaDB tells it only by another privilege; but it has a position of replication once anything was replicated.
+    MariaDB shows the replica status only with another privilege. But it has a position of replication once it has
+    replicated anything.
     """
     if "ON" in {asked.get("log_replica_updates"), asked.get("log_slave_updates")}:
         return []
     position = asked.get("gtid_slave_pos")
     if not (query(connection, "SHOW REPLICA STATUS") if position is None else position):
         return []
-    what = "the server is a replica, and what it replicates is not in its own log"
+    what = "the server is a replica, and does not log the changes that it replicates"
     return [
         error("replica", what, "set log_replica_updates (log_slave_updates) and restart it, or read from its source")
     ]
@@ -159,9 +162,9 @@ def _runway(connection: Connection[Any], log: Callable[[], Transport], needed: C
 
 
 def runway(found: Runway, min_hours: float, *, archived: bool = False) -> Finding:
-    """Whether what is not staged is kept for long enough; whether an archive has it, the check of the chain says."""
+    """Check that the server keeps unstaged log long enough. The check of the chain says whether an archive has it."""
     if archived:
-        return ok("runway", f"{found}; what is purged is read from log_archive")
+        return ok("runway", f"{found}; purged files are read from log_archive")
     cure = "run a delta now, and raise binlog_expire_logs_seconds (MariaDB: or max_binlog_total_size) on the server"
     if found.rule == "gone":
         return error("runway", str(found), "restore the file from an archive, or load the tables again")

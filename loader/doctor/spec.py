@@ -1,4 +1,4 @@
-"""What the doctor's Spark job is told."""
+"""The spec of the doctor's Spark job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from loader.materialise.spec import CatalogSettings
 
 
 class DoctorSpec(BaseModel):
-    """Look at the catalog, and read an object of the staging root, whose whole text is `text`."""
+    """Check the catalog, and read an object of the staging root that consists of `text`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -17,22 +17,24 @@ from loader.resources import sql
 from loader.source.server_facts import query
 
 _NOT_READABLE = {ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.NO_SUCH_TABLE}
-"""MariaDB has no such table, and the loader's user need not have the privilege."""
+"""MariaDB has no such table, and the loader's user may lack the privilege."""
 _WORD = re.compile(r"[\w$]+")
 
 
 def by_statement(
     connection: Connection[Any], captured: Collection[TableName], variables: Mapping[str, str]
 ) -> list[Finding]:
-    """Warnings for sessions that log statements, and for triggers that write to captured tables because of them.
+    """Return warnings for sessions that log statements, and for triggers whose writes are then not logged.
 
-    In a log of rows the rows that a trigger writes are there like all others, so that triggers do not matter.
+    With row logging, the log has the rows that a trigger writes. Then triggers do not matter.
     """
     sessions = _sessions(connection)
     found = []
     if sessions:
         what = f"sessions that do not log rows: {listed(sessions)}"
-        cure = "SET SESSION binlog_format = ROW there, or end them: a table that a statement may change stops there"
+        cure = (
+            "SET SESSION binlog_format = ROW in these sessions, or end them: a table that a statement may change stops"
+        )
         found.append(warning("binlog_format", what, cure))
     if sessions or variables.get("binlog_format", "ROW") != "ROW":
         found += _triggers(connection, captured)
@@ -50,7 +52,7 @@ def _sessions(connection: Connection[Any]) -> list[str]:
 
 
 def _triggers(connection: Connection[Any], captured: Collection[TableName]) -> list[Finding]:
-    """Triggers of other tables that name captured ones, whatever their schema."""
+    """Return a warning for triggers of other tables whose text has the name of a captured table, in any schema."""
     names = {name.table.casefold(): name for name in captured}
     found = []
     for schema, table, action in query(connection, sql("source/triggers")):
@@ -60,5 +62,11 @@ def _triggers(connection: Connection[Any], captured: Collection[TableName]) -> l
             found.append(f"{schema}.{table} ({', '.join(reached)})")
     if not found:
         return []
-    what = f"triggers of tables that are not captured write to captured ones: {listed(found)}"
-    return [warning("triggers", what, "log rows in all sessions: a statement does not show what a trigger wrote")]
+    what = f"triggers of tables that are not captured write to captured tables: {listed(found)}"
+    return [
+        warning(
+            "triggers",
+            what,
+            "set binlog_format = ROW in all sessions: a logged statement does not show what a trigger wrote",
+        )
+    ]

@@ -1,4 +1,4 @@
-"""The captured tables: whether they can be loaded, and whether all of their changes reach the log."""
+"""Checks of the captured tables: whether they can be loaded, and whether the log has all their changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CASCADES = re.compile(
 
 
 def found(tables: Sequence[TableName], wanted: TableFilter) -> Finding:
-    """Whether there is anything to load."""
+    """Check that there is a table to load."""
     if tables:
         return ok("tables", f"{len(tables)} captured: {listed(map(str, tables))}")
     cure = "check tables.include, and grant SELECT on the schemas: sql/source/grants.sql"
@@ -31,7 +31,7 @@ def found(tables: Sequence[TableName], wanted: TableFilter) -> Finding:
 
 
 def supported(connection: Connection[Any], tables: Sequence[TableName]) -> list[Finding]:
-    """An error for each table with something that is not covered, and a warning for those without a key."""
+    """Return an error for each table that is not supported, and a warning for tables without a key."""
     findings: list[Finding] = []
     keyless: list[TableSchema] = []
     for name in tables:
@@ -43,48 +43,52 @@ def supported(connection: Connection[Any], tables: Sequence[TableName]) -> list[
         keyless += [] if schema.key else [schema]
     if keyless:
         names = listed(str(schema.name) for schema in keyless)
-        cure = f"they are loaded in one piece, and changed by comparing whole rows: give them one, {_EXCLUDE}"
+        cure = f"they are loaded in one piece, and merged by comparing whole rows: add a primary key, {_EXCLUDE}"
         findings.append(warning("keys", f"no primary key: {names}", cure))
     elif tables and not findings:
-        findings.append(ok("keys", "every captured table has one, and types that are covered"))
+        findings.append(ok("keys", "every captured table has a key, and its types are supported"))
     return findings
 
 
 def cascades(connection: Connection[Any], tables: Sequence[TableName], variables: Mapping[str, str]) -> list[Finding]:
-    """An error for tables that foreign keys change behind the log's back.
+    """Return an error for tables whose rows foreign keys change without logging it.
 
-    InnoDB does it below the log (MySQL manual, "Replication and Foreign Keys"), but for MySQL from 9.6 on, where the
-    server itself does, unless innodb_native_foreign_keys is set.
+    InnoDB changes the rows below the log (MySQL manual, "Replication and Foreign Keys"). From MySQL 9.6 on, the server
+    changes and logs them, unless innodb_native_foreign_keys is set.
     """
     if variables.get("innodb_native_foreign_keys") == "OFF":
         return []
     changed = [name for name in tables if _CASCADES.search(_declared(connection, name))]
     if not changed:
         return []
-    what = f"foreign keys change rows of {listed(map(str, changed))} without a word in the log"
-    return [error("tables", what, f"make them RESTRICT and let the application change the rows, {_EXCLUDE}")]
+    what = f"foreign keys change rows of {listed(map(str, changed))} without logging it"
+    return [
+        error("tables", what, f"make the foreign keys RESTRICT and let the application change the rows, {_EXCLUDE}")
+    ]
 
 
 def _declared(connection: Connection[Any], name: TableName) -> str:
-    """CREATE TABLE: unlike information_schema, MariaDB shows it to who may only read the table."""
+    """Return CREATE TABLE. Unlike information_schema, MariaDB shows it to users that can only read the table."""
     return str(query(connection, f"SHOW CREATE TABLE {quote_name(name.schema)}.{quote_name(name.table)}")[0][1])
 
 
 def markers(wanted: Collection[TableName], seen: Collection[TableName]) -> list[Finding]:
-    """A warning for marker tables that are not there or that the user may not see."""
+    """Return a warning for marker tables that do not exist or that the user cannot see."""
     unseen = sorted(name for name in wanted if name not in seen)
     if not unseen:
         return []
-    cure = "check skip.marker_tables, and GRANT SELECT on them to the loader's user, so that this can be checked"
-    return [warning("markers", f"the user sees no table {listed(map(str, unseen))}: is it called so?", cure)]
+    cure = "check skip.marker_tables, and GRANT SELECT on these tables to the loader's user"
+    return [warning("markers", f"the user sees no table {listed(map(str, unseen))}: check the name", cure)]
 
 
 def logged(tables: Sequence[TableName], only: str, never: str) -> list[Finding]:
-    """An error for schemas that the server does not log: its binlog_do_db and binlog_ignore_db."""
+    """Return an error for schemas that binlog_do_db or binlog_ignore_db keep out of the log."""
     wanted = dict.fromkeys(name.schema for name in tables)
     kept, left_out = set(filter(None, only.split(","))), set(never.split(","))
     unlogged = [schema for schema in wanted if (kept and schema not in kept) or schema in left_out]
     if not unlogged:
         return []
-    cure = "take binlog_do_db and binlog_ignore_db out of its configuration, restart it, and load the tables again"
+    cure = (
+        "remove binlog_do_db and binlog_ignore_db from its configuration, restart the server, and load the tables again"
+    )
     return [error("tables", f"the server does not log changes of {listed(unlogged)}", cure)]

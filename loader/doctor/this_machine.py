@@ -1,4 +1,4 @@
-"""This machine: Java, and the versions of what is installed."""
+"""Checks of this machine: Java, and the versions of installed packages."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from loader.doctor.finding import Check, Finding, error, ok, warning
 from loader.spark.submit import java_program
 
-_JAVA = (17, 21)  # what Spark 4.1 is tested with: its documentation, "Downloading"
+_JAVA = (17, 21)  # versions that Spark 4.1 supports: its documentation, "Downloading"
 _PINNED = re.compile(r"([\w.-]+)==([\w.+!-]+)")
-_TWINS = ("pyspark", "pyspark-client")  # in one folder; the later one installed overwrites files of the other
+_TWINS = ("pyspark", "pyspark-client")  # both install into one folder; the later one overwrites files of the other
 _JAVA_SECONDS = 60
 
 
 def checks() -> list[Check]:
-    """All checks of this module."""
+    """Return the checks of this module."""
     return [("java", lambda: java(_java_says())), ("packages", lambda: packages(installed(), _requirements()))]
 
 
 def java(says: str) -> Finding:
-    """Whether Spark runs on this Java, by what `java -version` says; empty where there is none."""
+    """Check that Spark runs on this Java, given the output of `java -version`; empty without Java."""
     cure = "install Java 17 or 21, and name it in JAVA_HOME"
     found = re.search(r'version "(\d+)(?:\.(\d+))?[^"]*"', says)
     if not found:
-        return error("java", "none is found" if not says else f"its version is not understood: {says[:80]}", cure)
+        return error("java", "no Java was found" if not says else f"the version of Java is unknown: {says[:80]}", cure)
     release = int(found[2] or 0) if found[1] == "1" else int(found[1])  # 1.8 is Java 8
     version = found[0].partition(" ")[2].strip('"')
     if release < _JAVA[0]:
@@ -43,7 +43,7 @@ def _java_says() -> str:
 
 
 def installed() -> dict[str, str]:
-    """Versions of the installed distributions; of several with one name the first on the path, which is imported."""
+    """Return the versions of installed distributions. Python imports the first on the path of several with one name."""
     found: dict[str, str] = {}
     for one in importlib.metadata.distributions():
         if one.name:
@@ -56,11 +56,11 @@ def _requirements() -> list[str]:
 
 
 def packages(versions: Mapping[str, str], requirements: list[str]) -> Finding | list[Finding]:
-    """Whether what the loader asks for exactly is what is there; parts that are not installed are not missed."""
+    """Check that pinned packages are installed in the pinned version. Packages that are not installed are ignored."""
     wanted = {pin[1]: pin[2] for line in requirements if (pin := _PINNED.match(line))}
-    cure = "install again with -c constraints.txt"
+    cure = "reinstall with: pip install -c constraints.txt"
     wrong = [
-        error("packages", f"{name} {versions[name]} is installed, and the loader asks for {version}", cure)
+        error("packages", f"{name} {versions[name]} is installed, but the loader needs {version}", cure)
         for name, version in wanted.items()
         if name in versions and versions[name] != version
     ]

@@ -1,4 +1,4 @@
-"""Whether a server logs so that its log can be followed: by its global variables alone."""
+"""Check by the global variables of a server that its log can be followed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Variables = Mapping[str, str]
 
 _DAY = 86400
 _WANTED = {
-    "binlog_format": ("ROW", "changes of rows are logged as statements"),
+    "binlog_format": ("ROW", "changes are logged as statements and not as rows"),
     "binlog_row_image": ("FULL", "rows are logged without some of their columns"),
 }
 
 
 def checks_of(variables: Variables, identity: Identity) -> list[Check]:
-    """All checks of this module."""
+    """Return the checks of this module."""
     return [
         ("log_bin", lambda: log_bin(variables)),
         *((name, partial(wanted, variables, name)) for name in _WANTED),
@@ -32,17 +32,19 @@ def checks_of(variables: Variables, identity: Identity) -> list[Check]:
 
 
 def log_bin(variables: Variables) -> Finding:
-    """Whether there is a log, in files of events."""
+    """Check that the server writes a binary log, as files of events."""
     if variables.get("log_bin") != "ON":
-        return error("log_bin", "the server keeps no binary log", "set log_bin in its configuration and restart it")
+        return error(
+            "log_bin", "the server keeps no binary log", "set log_bin in the server's configuration and restart it"
+        )
     if engine := variables.get("binlog_storage_engine"):
-        cure = "take binlog_storage_engine away, restart it, and load the tables again"
+        cure = "remove binlog_storage_engine from the server's configuration, restart it, and load the tables again"
         return error("log_bin", f"the server keeps its log inside {engine}, not in files of events", cure)
     return ok("log_bin", f"ON, {variables.get('log_bin_basename', 'by its default name')}")
 
 
 def wanted(variables: Variables, name: str) -> Finding:
-    """Whether a variable has the value without which rows cannot be read whole."""
+    """Check that a variable has the value that whole rows in the log need."""
     value, otherwise = _WANTED[name]
     found = variables.get(name, "missing")
     if found.upper() == value:
@@ -54,36 +56,38 @@ def wanted(variables: Variables, name: str) -> Finding:
 
 
 def metadata(variables: Variables) -> Finding:
-    """Whether the log names columns."""
+    """Check that the log has the names of columns."""
     found = variables.get("binlog_row_metadata", "missing")
     if found.upper() == "FULL":
         return ok("binlog_row_metadata", "FULL")
-    what = f"{found}: the log does not name columns, so that they are followed by its statements; FULL is safer"
+    what = f"{found}: the log has no column names, so the loader follows the columns by DDL statements; FULL is safer"
     return warning("binlog_row_metadata", what, "SET GLOBAL binlog_row_metadata = FULL, and in its configuration")
 
 
 def checksum(variables: Variables) -> Finding:
-    """Whether damage of the log is found out."""
+    """Check that damage of the log can be detected."""
     found = variables.get("binlog_checksum", "NONE")
     if found != "NONE":
         return ok("binlog_checksum", found)
-    return warning("binlog_checksum", "NONE: damage of the log is not found out", "SET GLOBAL binlog_checksum = CRC32")
+    return warning(
+        "binlog_checksum", "NONE: damage of the log cannot be detected", "SET GLOBAL binlog_checksum = CRC32"
+    )
 
 
 def expiry(variables: Variables) -> Finding:
-    """How long the server keeps its log; see also the runway."""
+    """Check how long the server keeps its log; see also the runway."""
     rules = PurgeRules.of(variables)
     kept = [f"{rules.expire_seconds / _DAY:g} days"] if rules.expire_seconds else []
     kept += [f"{rules.total_bytes:,} bytes in all"] if rules.total_bytes else []
     waits = f", and longer until {rules.replicas} replicas are connected" if kept and rules.replicas else ""
-    what = f"log files are kept for {' or '.join(kept)}{waits}" if kept else "log files are kept for good"
+    what = f"log files are kept for {' or '.join(kept)}{waits}" if kept else "log files are kept forever"
     if 0 < rules.expire_seconds < _DAY:
         return warning("expiry", what, "SET GLOBAL binlog_expire_logs_seconds to some days, and in its configuration")
     return ok("expiry", what)
 
 
 def gtid(variables: Variables, identity: Identity) -> Finding:
-    """Whether positions have a name on other servers too."""
+    """Check that GTIDs name positions across servers."""
     if identity.kind == "mariadb":
         return ok("gtid", f"domain {variables.get('gtid_domain_id', '0')}, server {identity.server_id}")
     mode = variables.get("gtid_mode", "OFF")
@@ -92,15 +96,17 @@ def gtid(variables: Variables, identity: Identity) -> Finding:
     return warning(
         "gtid",
         f"gtid_mode {mode}: another server cannot take over, and large log files are read from their start",
-        "SET GLOBAL gtid_mode, in its four steps up to ON (the manual: Changing GTID Mode Online)",
+        "SET GLOBAL gtid_mode in four steps up to ON (MySQL manual: Changing GTID Mode Online)",
     )
 
 
 def server_identity(identity: Identity) -> Finding:
-    """Whether the server sends its log at all."""
+    """Check that the server sends its log to replicas."""
     name = identity.uuid or f"server id {identity.server_id}"
     if identity.server_id == 0:
         return error(
-            "identity", "server_id 0: the server sends its log to nobody", "SET GLOBAL server_id = 1, or another"
+            "identity",
+            "server_id 0: the server sends its log to no replica",
+            "SET GLOBAL server_id = 1, or another number",
         )
     return ok("identity", name)

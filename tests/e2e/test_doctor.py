@@ -94,7 +94,7 @@ def test_a_hadoop_catalog_on_s3_and_a_file_in_the_place_of_a_folder(source: Load
 def test_no_java_no_jars_no_place_to_stage(source: Loaded, tmp_path: Path) -> None:
     found = page(source, code=1, JAVA_HOME=str(tmp_path))
     assert [(one["name"], one["severity"]) for one in found] == [("java", "error"), ("spark", "error")]
-    assert found[0]["what"] == "none is found"
+    assert found[0]["what"] == "no Java was found"
     configure(source, f'jars = "{source.jars}"', f'jars = "{tmp_path}"')
     (found_jars,) = page(source, code=1)
     assert found_jars["what"].startswith("the jars folder holds no jar")

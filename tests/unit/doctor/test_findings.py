@@ -44,8 +44,8 @@ def test_exit_codes() -> None:
         ('openjdk version "24.0.1" 2025', "warning", "24.0.1: Spark is not tested with it"),
         ('java version "1.8.0_402"', "error", "1.8.0_402 is too old for Spark"),
         ('openjdk version "11.0.2"', "error", "11.0.2 is too old for Spark"),
-        ("", "error", "none is found"),
-        ("sh: no java", "error", "its version is not understood: sh: no java"),
+        ("", "error", "no Java was found"),
+        ("sh: no java", "error", "the version of Java is unknown: sh: no java"),
     ],
 )
 def test_java(says: str, severity: str, what: str) -> None:
@@ -60,7 +60,7 @@ def test_packages() -> None:
     found = packages(good | {"numba": "0.70.0", "pyspark-client": "4.1.4"}, asked)
     assert isinstance(found, list)
     assert [(one.severity, one.what) for one in found] == [
-        ("error", "numba 0.70.0 is installed, and the loader asks for 0.68.1"),
+        ("error", "numba 0.70.0 is installed, but the loader needs 0.68.1"),
         ("error", "pyspark 4.1.3 and pyspark-client 4.1.4 differ"),
     ]
 

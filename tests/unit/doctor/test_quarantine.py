@@ -1,4 +1,4 @@
-"""A table that stands still is a warning, with the way out of it."""
+"""A quarantined table is a warning with the way to release it."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def test_each_quarantined_table_is_a_warning(tmp_path: Path) -> None:
     made = quarantines_of(settings).begin(TableName("shop", "orders"), error, None, ("binlog.000001:9", 9))
     (found,) = quarantined(settings)
     assert (found.name, found.severity) == ("quarantine", "warning")
-    assert found.what == f"shop.orders stands still since {made.since:%F %T}: a staged file is missing"
+    assert found.what == f"shop.orders is quarantined since {made.since:%F %T}: a staged file is missing"
     assert found.cure.startswith("restore it; then, unless it was loaded again: loader release shop.orders")
