@@ -1,4 +1,4 @@
-"""The C library's memory, kept for the blocks of threads that come next instead of given back after each."""
+"""Settings of the C library's allocator: freed memory is kept for the blocks that threads allocate next."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ _KEPT_BYTES = 1 << 30
 
 
 def keep_memory() -> None:
-    """Let the threads of this process share one arena that keeps what is freed, if its C library is glibc.
+    """Make all threads of this process share one arena that keeps freed memory, if the C library is glibc.
 
-    Threads otherwise get arenas that give the pages of every block back, and fault them in again for the next one.
+    Otherwise each thread gets an arena that returns the pages of every block and faults them in again for the next
+    block.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

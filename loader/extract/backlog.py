@@ -1,4 +1,4 @@
-"""Extracting planned intervals one after the other, for as long as a run may."""
+"""Extracting planned intervals one after the other, for as long as a run may take."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def extract_backlog(workers: Workers, spec: ExtractSpec) -> tuple[list[ExtractRe
     """Stage the planned intervals from `start_seqno` up to `through_seqno`, until the time of the spec is over.
 
     Returns:
-        The intervals, in order; why the one after them is not staged, in the form of `LoaderError.as_dict()`. None:
-        it was not begun.
+        The staged intervals in order, and why the interval after them is not staged: in the form of
+            `LoaderError.as_dict()`, or None if it was not started.
 
     Raises:
         LoaderError: the first interval could not be extracted.
@@ -47,7 +47,7 @@ def _report(extracts: list[ExtractResult]) -> None:
 
 
 def stage_backlog(workers: Workers, spec: ExtractSpec) -> BacklogResult:
-    """The same as one report.
+    """Stage the planned intervals, and report them as one.
 
     Raises:
         LoaderError: see `extract_backlog`.

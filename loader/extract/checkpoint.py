@@ -1,4 +1,4 @@
-"""How the log stands at a position that no interval has led to."""
+"""The state of the log at a position that is not the stop of an interval."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from loader.transport.base import Transport
 
 
 def read_checkpoint(transport: Transport, position: Position, size: int) -> Checkpoint:
-    """The GTID set and the mark of a position, from its log file, which has so many bytes.
+    """Read the GTID set and the mark of a position from its log file.
+
+    Args:
+        transport: reads the log file.
+        position: must be a transaction boundary.
+        size: of the log file, in bytes.
 
     Raises:
         BinlogFormatError: the position is no transaction boundary, or the file is damaged.
-        LoaderError: what transport and codec raise.
+        LoaderError: from transport or codec.
     """
     stop = position.logpos
-    known = stop if stop > FIRST else size  # what is before a file, its first events say
+    known = stop if stop > FIRST else size  # the first events of a file hold the GTID set before it
     with transport.open(position.file, FIRST, known) as file:
         log = log_bytes(file, position.file)
         tally = GtidTally(log.form.mariadb)
@@ -39,10 +44,10 @@ def read_checkpoint(transport: Transport, position: Position, size: int) -> Chec
 
 
 def find_log_difference(transport: Transport, checkpoint: Checkpoint) -> str:
-    """In what the log before a checkpoint is another one than it was; empty: it is the same.
+    """Return how the log before a checkpoint differs from the log that was read; empty if it is the same log.
 
     Raises:
-        LoaderError: what transport and codec raise.
+        LoaderError: from transport or codec.
     """
     mark, position = checkpoint.mark, checkpoint.position
     if mark is None:

@@ -1,4 +1,4 @@
-"""Extracting an interval: split it, extract its ranges and what it releases side by side, publish the manifest."""
+"""Extracting an interval: split it, extract its ranges and released XA groups in parallel, publish the manifest."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _Piece = TypeVar("_Piece")
 
 
 def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
-    """Stage the interval, or report that it is staged; what it and later ones had left out is filled, if it was given.
+    """Stage the interval, or report that it is staged already. Tables that intervals had left out are backfilled.
 
     Raises:
-        Superseded: the interval does not count any more.
-        LoaderError: what a range, a statement or the store gave; nothing is published then.
+        Superseded: a newer generation continues before the stop of the interval.
+        LoaderError: from a range, a statement or the store. Nothing is published then.
     """
     chain = PlanChain(open_store(spec.staging_root), spec.source)
     plan = chain.require_plan(spec.generation, spec.start_seqno)
@@ -56,12 +56,12 @@ def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     given = SchemaStore(chain.store, spec.source).given_keys(spec.generation, plan.start_seqno, plan.stop_seqno)
     mine = attempt(plan, given)
     published = chain.publish(mine)
-    own = published.canonical() == mine.canonical()  # names of the attempt are in it
+    own = published.canonical() == mine.canonical()  # its keys contain the name of the attempt
     return result_of(published, "staged" if own else "already")
 
 
 def reextract(workers: Workers, spec: ExtractSpec) -> ReextractResult:
-    """Extract a staged interval again without keeping a byte, and compare with what its manifest says.
+    """Extract a staged interval again without storing anything, and compare it with its manifest.
 
     Raises:
         LoaderError: the interval is not staged, or its log cannot be read any more.
@@ -72,10 +72,11 @@ def reextract(workers: Workers, spec: ExtractSpec) -> ReextractResult:
 
 
 def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
-    """Put back the files of a staged interval that are lost or changed, as they were.
+    """Restore the lost or changed files of a staged interval from another extraction.
 
     Raises:
-        LoaderError: the interval is not staged, its log cannot be read any more, or it comes out otherwise now.
+        LoaderError: the interval is not staged, its log cannot be read any more, or the extraction differs from the
+            manifest.
     """
     chain, staged = _staged(spec)
     store, files = open_store(spec.staging_root), 0
@@ -103,10 +104,10 @@ def _staged(spec: ExtractSpec) -> tuple[PlanChain, list[tuple[Plan, Manifest]]]:
 def _attempted(
     workers: Workers, chain: PlanChain, spec: ExtractSpec, root: str, plan: Plan, given: tuple[str, ...]
 ) -> Manifest:
-    """The manifest of an attempt of its own, whose files go to that root; to nowhere without one."""
+    """Return the manifest of a new attempt. Its files go to `root`; an empty root discards them."""
     before = chain.checkpoint(chain.require_generation(spec.generation), plan.interval.start)
     transport = spec.transport
-    segments = transport.open().segments(plan.interval)  # before `changed`: a log that is cut here looks replaced
+    segments = transport.open().segments(plan.interval)  # first: to find_log_difference a truncated log looks replaced
     if difference := find_log_difference(transport.open(), before):
         raise log_replaced_error(before.position, difference)
     tasks = _Tasks(workers, plan, transport, root)
@@ -125,7 +126,7 @@ def _attempted(
     settled = settle_groups(plan, before.held, transport.open(), results)
     released = []
     if held := plan_releases(plan, settled):
-        # Which tables are in them nobody has seen: they can have been prepared in any interval before.
+        # The tables in held groups are unknown, because any earlier interval can have prepared them.
         released = replace(tasks, versions=schemas.every(results)).release(held)
     after = schemas.after(results, released, nameless=nameless, keep=bool(root))
     return build_manifest(plan, before, segments, results, settled, released, after)
@@ -133,7 +134,7 @@ def _attempted(
 
 @dataclass(frozen=True)
 class _Tasks:
-    """The work of an attempt; `versions`: of tables of which the log does not tell all."""
+    """The work of an attempt. `versions`: schemas of tables that the log does not describe completely."""
 
     workers: Workers
     plan: Plan
@@ -143,7 +144,7 @@ class _Tasks:
     attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
 
     def told(self, versions: Versions) -> _Tasks:
-        """Another attempt, which knows of these tables."""
+        """Return another attempt that knows these schemas."""
         return _Tasks(self.workers, self.plan, self.transport, self.root, versions)
 
     def extract(self, ranges: Sequence[LogRange]) -> list[RangeResult]:
@@ -151,7 +152,7 @@ class _Tasks:
         return self._each(ranges, _extract_range)
 
     def survey(self, ranges: Sequence[LogRange]) -> list[RangeResult]:
-        """Find the statements of ranges, and tables without names of columns."""
+        """Find the statements of ranges, and the tables without column names."""
         return self._each(ranges, _survey_range)
 
     def release(self, runs: Sequence[list[Release]]) -> list[RangeResult]:
@@ -173,7 +174,7 @@ class _Tasks:
 
 
 def split_interval(plan: Plan, transport: TransportSettings, pieces: int) -> list[LogRange]:
-    """The interval's ranges: one per log file over the network or on S3, of whole parts for files at hand."""
+    """Return the ranges of an interval: one per log file over the network or on S3, or whole parts of local files."""
     source = transport.open()
     found: list[LogRange] = []
     for file, begin, end in source.segments(plan.interval):
@@ -188,7 +189,7 @@ def split_interval(plan: Plan, transport: TransportSettings, pieces: int) -> lis
 
 
 def _split(segment: LogRange, plan: Plan, source: Transport, pieces: int) -> list[LogRange]:
-    # The codec compiles or loads its kernels on import; a driver that does not split has no use for them.
+    # Not at the top: the codec compiles or loads its kernels on import, and only a driver that splits needs them.
     from loader.extract.range_cutting import cut_segment
     from loader.reader.files.log_walk import log_bytes
 
@@ -197,7 +198,7 @@ def _split(segment: LogRange, plan: Plan, source: Transport, pieces: int) -> lis
 
 
 def _extract_range(extractor: RangeExtractor, span: LogRange) -> RangeResult:
-    # Not at the top: the driver has no use for the codec.
+    # Not at the top: the driver does not need the codec.
     from loader.binlog.events.table_map import NamelessTable
 
     try:
@@ -207,7 +208,7 @@ def _extract_range(extractor: RangeExtractor, span: LogRange) -> RangeResult:
 
 
 def _survey_range(extractor: RangeExtractor, span: LogRange) -> RangeResult:
-    return extractor.surveyed(span)
+    return extractor.survey(span)
 
 
 def _release(extractor: RangeExtractor, run: list[Release]) -> RangeResult:

@@ -1,7 +1,7 @@
-"""The schemas of tables in an interval, for what its log does not tell of columns.
+"""The table schemas of an interval, for logs that do not describe columns completely.
 
-They begin with the document of the tables at its start and follow its statements, which the driver must know before
-rows are decoded. What they come to is the document of the next interval's start.
+They start from the schema document at the interval's start and follow the statements of the interval. The driver must
+know these statements before rows are decoded. The result is the schema document for the start of the next interval.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from loader.staging.chain import Checkpoint
 from loader.staging.documents import Plan
 from loader.staging.schemas import GivenSchema, Schemas, SchemaStore
 
-_DEFINES = re.compile(r"CREATE|ALTER|DROP|RENAME", re.IGNORECASE)  # a look that is cheap for a million savepoints
-_NOTHING_KNOWN = "nothing tells them: no statement made it, and it was not among the tables that were read"
+_DEFINES = re.compile(r"CREATE|ALTER|DROP|RENAME", re.IGNORECASE)  # cheap enough for a million savepoints
+_NOTHING_KNOWN = "no statement in the log creates the table, and it was absent when the definitions were read"
 
 
 @dataclass(frozen=True)
 class SchemasAfter:
-    """What the manifest says of schemas; see there."""
+    """The schema fields of a manifest; see Manifest."""
 
     digest: str = ""
     nameless: bool = False
@@ -42,7 +42,7 @@ NO_SCHEMAS = SchemasAfter()
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement that changes tables, read."""
+    """A statement that changes tables, with the changes that were read from it."""
 
     statement: LogStatement
     changes: tuple[TableChange, ...]
@@ -50,9 +50,11 @@ class _Statement:
 
 @dataclass(frozen=True)
 class IntervalSchemas:
-    """What is known of tables in the interval of a plan; `before`: how the log stands at its start.
+    """The known table schemas in the interval of a plan.
 
-    `given`: keys of the schemas that a person gave for it.
+    Attributes:
+        before: the state of the log at the start of the interval.
+        given: keys of the definitions that an operator gave for the interval.
     """
 
     store: SchemaStore
@@ -61,17 +63,19 @@ class IntervalSchemas:
     given: tuple[str, ...]
 
     def versions(self, surveyed: Sequence[RangeResult]) -> Versions:
-        """The schemas of the tables that have no names of columns in a survey of all ranges."""
+        """Return the schemas of the tables that a survey of all ranges found without column names."""
         names = sorted(set[TableName]().union(*(result.nameless for result in surveyed)))
         return self._versions(self._history(_read(result.statements for result in surveyed)), names)
 
     def untold(self, results: Sequence[RangeResult]) -> Versions | None:
-        """The schemas of tables of MariaDB that were staged by other types than they had; None if all are right.
+        """Return the schemas of MariaDB tables that were staged with wrong column types, or None.
 
-        A plan has such tables as they are at the end of the log. So its reading is wrong for rows before a statement
-        that drops, alters or renames the table, in this interval or in a later one that was planned with it.
+        A plan holds these tables as they are at the end of the log. So its definition is wrong for rows before a
+        statement that drops, alters or renames the table, in this interval or in a later interval of the same backlog.
         """
-        last = bool(self.plan.side_effects_at)  # no statement lies between this interval and the plan's reading
+        last = bool(
+            self.plan.side_effects_at
+        )  # nothing lies between this interval and the time when the plan's definitions were read
         staged = _staged_untold(results) if self.plan.identity.kind == "mariadb" else []
         statements = _read(result.statements for result in results) if staged else []
         if not staged or (last and not statements):
@@ -82,7 +86,7 @@ class IntervalSchemas:
         return Versions({name: found[name] for name in wrong}) if wrong else None
 
     def every(self, results: Sequence[RangeResult]) -> Versions:
-        """The schemas of all tables that are known, by the statements of all ranges."""
+        """Return the schemas of all known tables, using the statements of all ranges."""
         history = self._history(_read(result.statements for result in results))
         return self._versions(history, history.names())
 
@@ -97,9 +101,9 @@ class IntervalSchemas:
     def after(
         self, results: Sequence[RangeResult], released: Sequence[RangeResult], *, nameless: bool, keep: bool
     ) -> SchemasAfter:
-        """What there is to say at the stop; its document is stored if `keep`.
+        """Return the schema fields of the manifest. With `keep`, the schema document is stored.
 
-        It is that of the start where nothing changed a table; that is not looked at where all tables have names.
+        Without changes it is the document of the start. If all tables have column names, nothing is compared.
         """
         statements = _read(result.statements for result in results)
         if not (nameless or statements or self.given):
@@ -126,7 +130,7 @@ class IntervalSchemas:
         return self.store.get(self.plan.schemas)
 
     def _late(self, statements: Sequence[_Statement]) -> dict[TableName, KnownTable]:
-        """Tables that only the reading before the plan knows, and that no statement of the interval is about."""
+        """Return tables that only the reading before the plan knows, and that no statement of the interval concerns."""
         folds = self._read_late.folds
         known = {_folded(table.name, folds) for table in self._at_start.tables}
         changes = [change for one in statements for change in one.changes]
@@ -162,14 +166,14 @@ def _give(history: SchemaHistory, given: GivenSchema) -> None:
 
 
 def _read(statements: Iterable[Sequence[LogStatement]]) -> list[_Statement]:
-    """Of all statements those that define something, in the order of the log."""
+    """Return the statements that define tables, in log order."""
     ordered = sort_statements(one for some in statements for one in some if _DEFINES.search(one.text))
     read = (_Statement(one, schema_changes(one.text, one.database, one.sql_mode, one.mariadb)) for one in ordered)
     return [one for one in read if one.changes]
 
 
 def _staged_untold(results: Sequence[RangeResult]) -> list[tuple[TableName, TableSchema, tuple[int, int]]]:
-    """Staged schemas that have columns of which the log of MariaDB does not tell all, with the seqnos of their rows."""
+    """Return staged schemas with columns that MariaDB's log describes incompletely, and their range of seqnos."""
     return [
         (file.name, schema, (file.min_seqno, file.max_seqno))
         for result in results
@@ -179,7 +183,7 @@ def _staged_untold(results: Sequence[RangeResult]) -> list[tuple[TableName, Tabl
 
 
 def _told(versions: tuple[SchemaVersion, ...], known: TableSchema | None) -> tuple[SchemaVersion, ...]:
-    """The versions of a table; a plan's reading adds to the only one, which no statement of the interval made."""
+    """Return the versions of a table. If there is only one, it gets the column types of the plan's definition."""
     if len(versions) != 1 or versions[0].schema is None or known is None:
         return versions
     schema, now = versions[0].schema, {column.name: column for column in known.columns}
@@ -193,7 +197,7 @@ def _untold_type(column: Column, now: Column | None) -> Column:
 
 
 def _is_wrong(staged: TableSchema, seqnos: tuple[int, int], versions: Sequence[SchemaVersion]) -> bool:
-    """Whether rows between these seqnos were staged by other types than the table had."""
+    """Return whether rows in a seqno range were staged with other column types than the table had."""
     ends = [*(version.since for version in versions[1:]), math.inf]
     had = (v.schema for v, end in zip(versions, ends, strict=False) if v.since <= seqnos[1] and end > seqnos[0])
     return any(
@@ -219,7 +223,7 @@ def _folded(name: TableName, folds: bool) -> TableName:
 
 
 def _confirm(history: SchemaHistory, result: RangeResult, plan: Plan) -> None:
-    """Go on from what table maps told of the tables that no statement changed behind them."""
+    """Give the history the schemas of table maps that no later statement changed."""
     for file in result.files:
         schema, now = result.schemas[file.schema_id], history.latest(file.name)
         if file.rows and file.min_seqno >= history.latest_seqno(file.name) and now.schema != schema:

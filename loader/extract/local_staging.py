@@ -1,7 +1,7 @@
-"""Staging a stretch of log into a folder, on this machine, without Spark: ranges of it in as many threads as are given.
+"""Staging a range of log into a local folder without Spark, in several threads.
 
-The kernels release the interpreter's lock. One thread cuts the log into ranges of whole parts by a look around the end
-of each, so that nothing waits for the whole file to be looked at; with one thread a file is one range.
+The kernels release the GIL. One thread cuts the log into ranges of whole parts. It looks only at the bytes around part
+boundaries, so nothing waits for a scan of the whole file. With one thread, a file is one range.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ Ints = NDArray[np.int64]
 Progress = Callable[[int], object]
 
 _KINDS = {"I": (23, 30), "U": (24, 31, 39), "D": (25, 32)}
-_FOLDERS = 4  # of a key, which name source, generation, interval and attempt: there is one of each here
+_FOLDERS = 4  # of a key: source, generation, interval and attempt; a local staging has one of each
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is staged, and how.
+    """The selection of what is staged.
 
     Attributes:
         tables: shell patterns over `schema.table`; tables of the server's own schemas are never staged.
-        operations: of the row events, any of I, U and D.
-        part_bytes: bytes of log to a part; a range of work is one part with several threads.
+        operations: of row events: any of I, U and D.
+        part_bytes: bytes of log per part. With several threads, each range is one part.
+        threads: number of threads.
     """
 
     tables: tuple[str, ...] = ("*.*",)
@@ -61,29 +62,36 @@ class Wanted:
 def stage(
     files: LogFiles, segments: Sequence[tuple[Named, int, int]], folder: Path, wanted: Wanted, progress: Progress
 ) -> list[RangeResult]:
-    """Stage segments (file, first byte, end byte; ends are boundaries) into `<folder>/<schema>/<table>/<schema id>/`.
+    """Stage segments of log into `<folder>/<schema>/<table>/<schema id>/`.
 
-    `progress` is called with the bytes of log of each range once it is staged.
+    Args:
+        files: the log files.
+        segments: file, first byte and end byte of each segment; both ends are transaction boundaries.
+        folder: must be empty or absent.
+        wanted: the selection.
+        progress: called with the bytes of log of each staged range.
 
     Raises:
-        LoaderError: whatever stops an extraction; ranges before it may be staged by then.
-        UsageError: the folder holds something, or cannot be made.
+        LoaderError: from the extraction; earlier ranges may be staged by then.
+        UsageError: the folder is not empty, or cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            "the output folder cannot be made", why=str(error), hint="name another", folder=folder
+            "the output folder cannot be created", why=str(error), hint="choose another folder", folder=folder
         ) from error
     if any(folder.iterdir()):
-        raise UsageError("the output folder is not empty", hint="name another, or empty it", folder=folder)
+        raise UsageError(
+            "the output folder is not empty", hint="choose another folder, or empty this one", folder=folder
+        )
     return _extracted(files, segments, _Flat(folder), wanted, progress)
 
 
 def count(
     files: LogFiles, segments: Sequence[tuple[Named, int, int]], wanted: Wanted, progress: Progress
 ) -> list[RangeResult]:
-    """The same without writing anything: what would be staged.
+    """Count what `stage` would stage, without writing anything.
 
     Raises:
         LoaderError: as `stage`.
@@ -92,7 +100,7 @@ def count(
 
 
 def count_records(results: Sequence[RangeResult]) -> dict[str, Any]:
-    """Records and bytes by table, in the order of names, and how many statements stand between them."""
+    """Return records and bytes by table name, and the numbers of transactions and statements."""
     tables: dict[str, dict[str, Any]] = {}
     for file in (file for result in results for file in result.files):
         empty = {"table": str(file.name), "inserts": 0, "updates": 0, "deletes": 0, "bytes": 0}
@@ -141,7 +149,7 @@ def _extracted(
 
 
 def _plan(segments: Sequence[tuple[Named, int, int]], wanted: Wanted) -> Plan:
-    """A plan of which only what shapes the bytes counts."""
+    """Return a plan whose only relevant fields are those that shape the bytes."""
     (first, begin, _), (last, _, end) = segments[0], segments[-1]
     base = first.name.removesuffix(f".{first.lognum:06d}")
     return Plan(
@@ -157,7 +165,7 @@ def _plan(segments: Sequence[tuple[Named, int, int]], wanted: Wanted) -> Plan:
 
 
 def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) -> Iterator[LogRange]:
-    """The segment as one range, or for several threads in ranges of a part each."""
+    """Return the segment as one range, or as ranges of one part each for several threads."""
     whole = whole_segment(file.name, file.lognum, begin, end, wanted.part_bytes)
     if wanted.threads == 1 or not files.at_hand or whole.end_part - whole.first_part == 1:
         yield whole
@@ -167,7 +175,7 @@ def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) 
 
 
 class _Extractor(RangeExtractor):
-    """Extracts the row events of some operations, and stops at rows that cannot be staged."""
+    """Extracts the row events of some operations, and fails at rows that cannot be staged."""
 
     _isolates = False
 
@@ -176,7 +184,7 @@ class _Extractor(RangeExtractor):
         self._kinds = [kind for letter in operations for kind in _KINDS[letter]]
 
     def _cut_off(self, *_: object) -> None:
-        """Without GTIDs from file to file a cut is damage."""
+        """Treat a file that ends inside a transaction as damaged: no GTIDs of a next file prove the opposite."""
 
     def _writer(self, name: str) -> PartWriter:
         return PartWriter(self._store, self._folder, self._attempt, name, hashed=False)
@@ -187,7 +195,7 @@ class _Extractor(RangeExtractor):
 
 
 class _Flat(LocalStore):
-    """A folder of parts under their tables, written without waiting for the disk: a rerun makes them again."""
+    """A folder of parts, sorted by table. Writes do not wait for the disk: a repeated run recreates the files."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"file://{folder.resolve()}", durable=False)

@@ -1,8 +1,8 @@
-"""Ranges: whole parts of log files, each decodable on its own.
+"""Ranges: whole parts of log files that can be decoded independently.
 
-Parts are cut by the log alone: part n of a file holds the row events that start in its n-th `part_bytes`.
-A range is one or more parts of one file, with the bytes that must be walked to decode them: from the start of the
-transaction that its first part begins in, to the end of the one that its last part ends in.
+Only the log decides where parts are cut: part n of a file holds the row events that start in its n-th `part_bytes`. A
+range is one or more parts of one file, with the bytes that must be walked to decode them: from the start of the
+transaction in which its first part begins, to the end of the transaction in which its last part ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LogRange(BaseModel):
 
 
 def whole_segment(file: str, lognum: int, begin: int, end: int, part_bytes: int) -> LogRange:
-    """A segment as one range."""
+    """Return a segment as one range."""
     return LogRange(
         file=file,
         lognum=lognum,

@@ -1,4 +1,4 @@
-"""The end of an extraction: statements judged, the accounts closed, the manifest."""
+"""The end of an extraction: find barriers, close the balance, build the manifest."""
 
 from __future__ import annotations
 
@@ -29,13 +29,21 @@ def build_manifest(
     released: Sequence[RangeResult] = (),
     after: SchemasAfter = NO_SCHEMAS,
 ) -> Manifest:
-    """The manifest of all ranges of a plan, and of the groups that were held and are released in it.
+    """Return the manifest of all ranges of a plan.
 
-    `before`: how the log stood where the plan starts. `segments`: the interval's bytes, by log file. `after`: of the
-    tables at its stop. Commits of XA transactions whose rows are in no log file stop all tables.
+    XA commits whose rows are in no log file become barriers for all tables.
+
+    Args:
+        plan: of the interval.
+        before: the state of the log at the start of the plan.
+        segments: the bytes of the interval in each log file.
+        results: of the interval's ranges.
+        settled: the XA groups that are released, held or lost.
+        released: results of the released XA groups.
+        after: the schema fields at the stop.
 
     Raises:
-        DataError, UnsupportedError: a statement that stops the interval, or accounts that do not close.
+        DataError, UnsupportedError: a statement stops the interval, or the balance does not close.
     """
     staged = [*results, *released]
     files = sorted((file for result in staged for file in result.files), key=lambda f: f.key.split("/", 4)[-1])
@@ -67,18 +75,18 @@ def build_manifest(
 
 
 def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> str:
-    """The set at the stop.
+    """Return the GTID set at the stop.
 
     Raises:
-        GapError: a file begins behind transactions that were not in the log.
-        DataError: the log holds some that were read before.
+        GapError: a file starts after transactions that are missing from the log.
+        DataError: the log repeats transactions that were read before.
     """
     known = before.gtids
     for result in results:
         if lost := lacking(result.before, known):
             raise GapError(
-                "transactions of the server are in none of its log files that were read",
-                why=f"{result.file} begins behind {lost}: the server logged them under another name, or somewhere else",
+                "the server's log files lack some of its transactions",
+                why=f"{result.file} starts after {lost}: the server logged them in files of another name or folder",
                 hint=LOAD_ALL_AGAIN,
                 interval=plan.start_seqno,
             )
@@ -89,22 +97,22 @@ def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> st
 
 
 def _check_new(plan: Plan, seen: GtidSet, known: str) -> None:
-    """MariaDB's sets do not tell a transaction that is there twice from one that is out of order: it is not asked."""
+    """Refuse repeated MySQL transactions. MariaDB's sets do not tell repeated from reordered transactions."""
     before, skipped = parse_gtid_set(known), parse_gtid_set(plan.read_before)
     if not isinstance(seen, MysqlGtidSet) or not isinstance(before, MysqlGtidSet):
         return
     new = seen.without(skipped) if isinstance(skipped, MysqlGtidSet) else seen
     if again := str(new.without(new.without(before))):
         raise DataError(
-            "the log holds transactions again that were read before",
-            why=f"they are {again}: this server logged them in another order than the one before it",
-            hint=f"set replica_preserve_commit_order=ON on replicas that may be promoted; then {LOAD_ALL_AGAIN}",
+            "the log repeats transactions that were read before",
+            why=f"transactions {again}: this server logged them in another order than the previous server",
+            hint=f"set replica_preserve_commit_order=ON on replicas that can be promoted; then {LOAD_ALL_AGAIN}",
             interval=plan.start_seqno,
         )
 
 
 def _mark(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> Mark | None:
-    """The mark of the stop: behind the last transaction of its file, be it one of an interval before."""
+    """Return the mark of the stop, after the last transaction of its file, which an earlier interval may contain."""
     stop = plan.interval.stop
     marks = [result.mark for result in results if result.mark and result.file == stop.file]
     if before.position.file == stop.file and before.mark:

@@ -1,4 +1,4 @@
-"""Cutting a segment of a log file into ranges of whole parts, by looks at the bytes around the ends of parts."""
+"""Cutting a segment of a log file into ranges of whole parts, by reading only the bytes around part boundaries."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from loader.reader.files.log_walk import LogBytes
 from loader.reader.kernel import begins, first_event
 
 LOOK = 256 * 1024
-"""Bytes before the end of a part that are looked at first; more where no transaction begins there."""
+"""Bytes to read before the end of a part at first; more are read if no transaction begins there."""
 
 
 def cut_segment(log: LogBytes, rest: LogRange, part_bytes: int, pieces: int) -> Iterator[LogRange]:
-    """The segment `rest` in ranges that are read from a GTID event to another, a part each where transactions allow it.
+    """Yield the segment as ranges that start and end at GTID events, one part each where transactions allow it.
 
-    Parts that one transaction reaches over come as at most `pieces` ranges, each of which walks all of it. A log
-    without GTID events (servers before 5.7 and 10.0) is such a transaction to this. Whether the bytes are whole is for
-    the walk of each range to say.
+    If one transaction spans several parts, these parts become at most `pieces` ranges, each of which walks all of them.
+    A log without GTID events (MySQL before 5.7, MariaDB before 10.0) counts as one such transaction. The bytes are not
+    validated here: the walk of each range does that.
     """
     while rest.first_part + 1 < rest.end_part:
         before, first = _transactions_around(log, rest, (rest.first_part + 1) * part_bytes)
@@ -33,7 +33,7 @@ def cut_segment(log: LogBytes, rest: LogRange, part_bytes: int, pieces: int) -> 
 
 
 def _transactions_around(log: LogBytes, rest: LogRange, boundary: int) -> tuple[int, int]:
-    """Where the last transaction before the byte `boundary` begins, and the first one at it or behind (-1: none)."""
+    """Return where the last transaction before `boundary` begins, and the first one at or after it (-1: none)."""
     look = LOOK
     while True:
         start = max(rest.read_from, boundary - look)
@@ -50,25 +50,25 @@ def _transactions_around(log: LogBytes, rest: LogRange, boundary: int) -> tuple[
 
 
 def _event_from(log: LogBytes, start: int, stop: int) -> int:
-    """Where the first whole event between two bytes starts; -1 for nowhere."""
+    """Return where the first whole event between two bytes starts; -1 if there is none."""
     block = np.empty(stop - start, np.uint8)
     at = first_event(block, log.fill(block, start), start, log.form.checksum)
     return start + at if at >= 0 else -1
 
 
 def _hop(log: LogBytes, at: int, stop: int, boundary: int, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-    """Go from event to event up to the first transaction at the boundary or behind; see the kernel `begins`."""
+    """Walk events up to the first transaction at or after the boundary; see the kernel `begins`."""
     block = np.empty(LOOK, np.uint8)
     while at < stop and found[1] < 0:
         got = log.fill(block[: min(len(block), stop - at)], at)
         used = begins(block, got, at, boundary, found)
         if not used:
-            return  # it is there, or no event is: the range's own walk says so
+            return  # found, or no whole event follows: the walk of the range reports damage
         at += used
 
 
 def _shared(span: LogRange, pieces: int) -> Iterator[LogRange]:
-    """The parts of a range as at most so many ranges over the same bytes."""
+    """Yield the parts of a range as at most `pieces` ranges over the same bytes."""
     parts = span.end_part - span.first_part
     each = -(-parts // min(pieces, parts))
     for first in range(span.first_part, span.end_part, each):

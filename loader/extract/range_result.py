@@ -1,4 +1,4 @@
-"""What a Spark task brings back from a range."""
+"""The result of extracting one range in a Spark task."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from loader.model.table import TableName, TableSchema
 from loader.staging.documents import IncompleteTable, Mark, StagedFile
 
 Part = tuple[str, int, int]
-"""GTIDs of one source (`uuid`, `uuid:tag`, or `domain-server` of MariaDB): first and last of an unbroken run."""
+"""GTIDs of one source (`uuid`, `uuid:tag`, or MariaDB's `domain-server`): first and last number of an unbroken run."""
 
 
 @dataclass
 class RangeResult:
-    """What a range gave: files and the schemas they need, statements and XA events for the driver, its accounts.
+    """The result of a range: files, their schemas, statements and XA events for the driver, and counters.
 
-    `before`: where the range starts with its log file, the GTID set that the file says is before it. `gtids`: of the
-    transactions that begin in its bytes of the file `file`. `mark`: of the place behind the last of them.
-    `committed`: when the newest of its transactions was, in microseconds since 1970; 0 when it has none.
-    `row_events_skipped`: by reason. `bytes_cut_off`: of a transaction that a crash of the server left unfinished;
-    `bytes_torn`: those of them that are no whole event, and so not walked.
-    `left_out`: of each table with rows that cannot be staged, the first one.
-    `nameless`: captured tables without names of columns; an extraction that was not told of them stops at the first.
+    Attributes:
+        file: name of the log file.
+        before: if the range starts with its log file, the GTID set that the file declares to be before it.
+        gtids: of the transactions that begin in the counted bytes.
+        mark: of the position after the last of these transactions.
+        committed: commit time of the newest transaction, in microseconds since 1970; 0 without transactions.
+        row_events_skipped: by reason.
+        bytes_cut_off: of a transaction that a server crash left unfinished.
+        bytes_torn: the part of `bytes_cut_off` that is no whole event, and so is not walked.
+        left_out: for each incomplete table, its first missing row.
+        nameless: captured tables without column names. An extraction without their schemas stops at the first one.
     """
 
     files: list[StagedFile] = field(default_factory=list)

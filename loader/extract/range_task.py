@@ -1,4 +1,4 @@
-"""Extracting one range: its windows one after the other, part by part. Runs in a Spark task."""
+"""Extracting one range in a Spark task: its windows in order, part by part."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _VersionsOf = Callable[[TableName], Sequence[SchemaVersion]]
 
 
 class RangeExtractor:
-    """Extracts ranges of one plan under one attempt's folder; `versions`: of tables not told whole by the log."""
+    """Extracts ranges of one plan into the folder of one attempt.
+
+    `versions`: schemas of tables that the log does not describe completely.
+    """
 
     _isolates = True
 
@@ -62,14 +65,14 @@ class RangeExtractor:
         self._folder = interval_folder(plan.source, plan.generation, plan.start_seqno)
 
     def extract(self, span: LogRange) -> RangeResult:
-        """Stage the range's parts.
+        """Stage the parts of the range.
 
         Raises:
-            LoaderError: everything that codec, transport and store raise; nothing of a failed part is visible.
+            LoaderError: from codec, transport or store. No file of a failed part is visible.
         """
         plan = self._plan
         result = RangeResult(file=span.file)
-        mine = counted_bytes(span, plan.part_bytes)
+        byte_range = counted_bytes(span, plan.part_bytes)
         with self._transport.open(span.file, span.read_from, span.read_to) as file:
             log = log_bytes(file, span.file)
             stager = self._stager(span, log.form)
@@ -80,11 +83,13 @@ class RangeExtractor:
                 for window in read_windows(log, span, stager.registry, plan.part_bytes, cut_off):
                     why = self._skipping.of(log, window.index.transactions)
                     timing = stager.timing(window.index.transactions)
-                    rows = self._read(result, stager, self._chosen(count_events(result, window, why, mine)), timing)
+                    rows = self._read(
+                        result, stager, self._chosen(count_events(result, window, why, byte_range)), timing
+                    )
                     result.row_events_staged += len(rows)
                     if not window.more:
-                        tally.add(log, window, *mine)
-                    for note in notes.of(window, why, mine):
+                        tally.add(log, window, *byte_range)
+                    for note in notes.of(window, why, byte_range):
                         if isinstance(note, LogStatement):
                             result.statements.append(note)
                         else:
@@ -96,14 +101,14 @@ class RangeExtractor:
                 result.before = str(head_of(log, span.read_to).before or "")
         return result
 
-    def surveyed(self, span: LogRange) -> RangeResult:
-        """The statements of a range, and its tables without names of columns, without staging anything.
+    def survey(self, span: LogRange) -> RangeResult:
+        """Return the statements of a range and its tables without column names. Nothing is staged.
 
         Raises:
             LoaderError: as `extract`.
         """
         result = RangeResult(file=span.file)
-        mine = counted_bytes(span, self._plan.part_bytes)
+        byte_range = counted_bytes(span, self._plan.part_bytes)
 
         def met(name: TableName) -> Sequence[SchemaVersion]:
             result.nameless.add(name)
@@ -116,15 +121,15 @@ class RangeExtractor:
             notes = self._notes(log, span, registry)
             for window in read_windows(log, span, registry, self._plan.part_bytes, cut_off):
                 why = self._skipping.of(log, window.index.transactions)
-                found = notes.of(window, why, mine)
+                found = notes.of(window, why, byte_range)
                 result.statements += [note for note in found if isinstance(note, LogStatement)]
         return result
 
     def release(self, run: Sequence[Release]) -> RangeResult:
-        """Stage held groups of one log file into a part of their own.
+        """Stage held groups of one log file as a separate part.
 
         Raises:
-            LoaderError: as `extract`, and when a group is not where it was.
+            LoaderError: as `extract`, or a group is no longer at its place.
         """
         name, first, end = run[0].file, run[0].start, run[-1].end
         span = whole_segment(name, lognum_of(name), first, end, self._plan.part_bytes)
@@ -147,11 +152,13 @@ class RangeExtractor:
                         stager.stage(block, base, piece, timing)
             self._leave_out(result, stager)
         if missing:
-            raise BinlogFormatError("an XA transaction is not where it was prepared", file=name, position=min(missing))
+            raise BinlogFormatError(
+                "a prepared XA transaction is no longer at its position in the log", file=name, position=min(missing)
+            )
         return result
 
     def _read(self, result: RangeResult, stager: Stager, rows: Ints, timing: Timing) -> Ints:
-        """Captured row events with their programs, without those whose columns are not known, which are noted."""
+        """Return captured row events with their programs. Row events with unknown columns are counted and dropped."""
         if not len(rows):
             return rows
         with error_place(result.file, int(rows[0, w.R_EVENT])):
@@ -163,7 +170,7 @@ class RangeExtractor:
         return rows[known]
 
     def _leave_out(self, result: RangeResult, stager: Stager) -> None:
-        """Note the tables of which rows are not staged, and count those that the stager left out."""
+        """Note the incomplete tables, and count the row events that the stager left out."""
         result.left_out = find_incomplete_tables(self._plan, result.file, stager.registry.unstaged)
         if stager.left_out:
             result.row_events_staged -= stager.left_out
@@ -192,10 +199,11 @@ class RangeExtractor:
         )
 
     def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int, int], None] | None:
-        """What notes that the range's file ends inside a transaction, where a crash of its server can be the reason.
+        """Return a callback that accepts a file that ends inside a transaction, or None where that is an error.
 
-        MariaDB leaves such an end as it is when it starts again, and begins the next file; that nothing committed is
-        missing, the GTIDs before the next file prove. MySQL cuts it off. See "Crash recovery" in both manuals.
+        A MariaDB server that crashed leaves such an end when it restarts, and begins the next file. The GTIDs at the
+        start of the next file prove that nothing committed is missing. MySQL truncates the file. See "Crash recovery"
+        in both manuals.
         """
         if not form.mariadb or span.file == self._plan.interval.stop.file:
             return None
@@ -213,7 +221,7 @@ class RangeExtractor:
         return PartWriter(self._store, self._folder, self._attempt, name)
 
     def _chosen(self, rows: Ints) -> Ints:
-        """Of captured row events, those that are staged: all."""
+        """Return the captured row events to stage: all of them."""
         return rows
 
     def _stage(self, log: LogBytes, window: Window, rows: Ints, timing: Timing, parts: _Parts) -> None:
@@ -228,7 +236,7 @@ class RangeExtractor:
 
 
 def _released(window: Window, run: Sequence[Release]) -> tuple[Timing, Ints]:
-    """Seqnos and commit times that a window's groups get, 0 for those not released; captured row events of the rest."""
+    """Return seqnos and commit times of a window's groups (0: not released), and the row events of released groups."""
     by_start = {release.start: release for release in run}
     begins = np.ascontiguousarray(window.index.transactions[:, w.T_START])
     found = [by_start.get(start) for start in begins.tolist()]
@@ -240,7 +248,7 @@ def _released(window: Window, run: Sequence[Release]) -> tuple[Timing, Ints]:
 
 
 class _Parts:
-    """The part being written. Row events come in the order of the log, so each part is begun and ended once."""
+    """The part that is being written. Row events come in log order, so each part is opened and closed once."""
 
     def __init__(self, stager: Stager, writer: Callable[[str], PartWriter], result: RangeResult) -> None:
         self.stager = stager
@@ -259,7 +267,7 @@ class _Parts:
             self._stack.__exit__(kind, error, trace)
 
     def begin(self, name: str) -> None:
-        """Write to the part of this name from now on."""
+        """Switch to the part with this name."""
         if name == self._name:
             return
         self._end()

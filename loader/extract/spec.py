@@ -1,4 +1,4 @@
-"""What the extraction job is told and what it reports."""
+"""The input and the results of the extraction job."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _S3 = "s3://"
 
 
 class TransportSettings(BaseModel):
-    """Where log bytes come from: the server over the network, or log files that every executor sees.
+    """The source of log bytes: the server over the network, or log files that every executor can read.
 
     Attributes:
         path: of a folder of log files, of a server's index file or option file (my.cnf), or `s3://bucket/folder`.
-        keys: the key files of encrypted logs, as every executor sees them.
-        archive: a folder that every executor sees, or `s3://bucket/folder`, with copies of files that are not there any
-            more; empty for none.
-        identity: of the server whose log it is, in the archive as well; None: not known.
+        keys: the key files of encrypted logs, on paths that every executor can read.
+        archive: a folder that every executor can read, or `s3://bucket/folder`, with copies of purged files; empty for
+            none.
+        identity: of the server that wrote the log, and the archive; None if unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,11 +43,11 @@ class TransportSettings(BaseModel):
 
     @property
     def at_hand(self) -> bool:
-        """Whether reading a file twice, or a piece of it, costs nothing."""
+        """Whether reading a file twice, or a piece of it, costs almost nothing."""
         return self.kind == "file" and not self.path.startswith(_S3)
 
     def open(self) -> Transport:
-        """The transport."""
+        """Return the transport."""
         if not self.archive:
             return self._primary()
         from loader.transport.archive import WithArchive
@@ -58,7 +58,7 @@ class TransportSettings(BaseModel):
         return WithArchive(self._primary(), archive(self.archive, self.keys), self.identity)
 
     def _primary(self) -> Transport:
-        # Not at the top: the network's loads the codec's kernels, for which a second is a long time to wait.
+        # Not at the top: the network transport loads the codec's kernels, which takes about a second.
         from loader.reader.files.index_transport import ListedTransport
         from loader.transport.file import FileTransport
         from loader.transport.network import NetworkTransport
@@ -74,10 +74,10 @@ class TransportSettings(BaseModel):
         return NetworkTransport(self.server, self.identity)
 
     def files(self) -> LogFiles:
-        """The log files of a file transport.
+        """Return the log files of a file transport.
 
         Raises:
-            UsageError: there is nothing of that path, or one log file alone.
+            UsageError: the path does not exist, or is a single log file.
         """
         from loader.reader.files.log_files import ArchivedFiles
         from loader.reader.uri import log_at
@@ -86,11 +86,11 @@ class TransportSettings(BaseModel):
 
 
 class ExtractSpec(BaseModel):
-    """Extract the planned interval that starts at `start_seqno`, and the ones after it up to a stop.
+    """Extract the planned interval that starts at `start_seqno`, and the intervals after it up to a stop.
 
     Attributes:
-        through_seqno: the stop of the last interval to extract; 0: only the first one.
-        seconds: after which no other interval is begun.
+        through_seqno: the stop of the last interval to extract; 0: only the first interval.
+        seconds: no further interval is started after this time.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -105,7 +105,7 @@ class ExtractSpec(BaseModel):
 
 
 class RestoreResult(BaseModel):
-    """How many of an interval's files were lost or changed, and are as they were now."""
+    """The number of an interval's files that were lost or changed and have been restored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -114,7 +114,7 @@ class RestoreResult(BaseModel):
 
 
 class TableRows(BaseModel):
-    """Staged records of one table."""
+    """The numbers of staged records of one table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -125,9 +125,9 @@ class TableRows(BaseModel):
 
 
 class ExtractResult(BaseModel):
-    """An extracted interval; `status` is `already` when it was staged before, or by a faster attempt.
+    """An extracted interval. `status` is `already` if it was staged before, or by a faster attempt.
 
-    `left_out`: tables of which rows are missing, which stop when they are materialised.
+    `left_out`: tables with missing rows. A merge stops them before their first missing row.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -144,12 +144,11 @@ class ExtractResult(BaseModel):
 
 
 class BacklogResult(ExtractResult):
-    """Several extracted intervals, as if they were one.
+    """Several extracted intervals, reported as one.
 
     Attributes:
-        intervals: how many they are.
-        failed: why the interval after them is not staged, in the form of `LoaderError.as_dict()`; None: it was not
-            begun.
+        intervals: their number.
+        failed: why the next interval is not staged, in the form of `LoaderError.as_dict()`; None if it was not started.
     """
 
     intervals: int
@@ -157,7 +156,7 @@ class BacklogResult(ExtractResult):
 
 
 def result_of(manifest: Manifest, status: Literal["staged", "already"]) -> ExtractResult:
-    """The report of a manifest."""
+    """Return the report of a manifest."""
     rows = _summed((str(file.name), file.inserts, file.updates, file.deletes) for file in manifest.files)
     return ExtractResult(
         status=status,
@@ -173,7 +172,7 @@ def result_of(manifest: Manifest, status: Literal["staged", "already"]) -> Extra
 
 
 def backlog_result(extracts: Sequence[ExtractResult], failed: dict[str, Any] | None = None) -> BacklogResult:
-    """The report of intervals that follow on each other, at least one."""
+    """Return the report of one or more consecutive intervals."""
     rows = ((rows.table, rows.inserts, rows.updates, rows.deletes) for one in extracts for rows in one.tables)
     return BacklogResult(
         status="already" if all(one.status == "already" for one in extracts) else "staged",
@@ -191,7 +190,7 @@ def backlog_result(extracts: Sequence[ExtractResult], failed: dict[str, Any] | N
 
 
 def _summed(rows: Iterable[tuple[str, int, int, int]]) -> tuple[TableRows, ...]:
-    """Tables by name with their inserts, updates and deletes, each table once."""
+    """Return inserts, updates and deletes per table, sorted by table name."""
     sums: dict[str, tuple[int, int, int]] = {}
     for table, *counts in rows:
         inserts, updates, deletes = map(add, sums.get(table, (0, 0, 0)), counts)

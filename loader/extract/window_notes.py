@@ -1,4 +1,4 @@
-"""What a window of log notes beside its rows: statements for the driver to judge, and events of XA transactions."""
+"""The notes of a log window: statements for the driver to judge, and events of XA transactions."""
 
 from __future__ import annotations
 
@@ -21,33 +21,37 @@ from loader.reader.files.log_walk import LogBytes
 from loader.schema.statements import Kind, effect
 
 ROLLED_BACK = "ROLLBACK"
-"""Stands for the end of a transaction that the log holds though it was rolled back."""
+"""The statement noted for a transaction that is in the log although it was rolled back."""
 
 
 @dataclass(frozen=True)
 class Notes:
-    """Reads the notes of the windows of one range; `unit` is added to an offset to make a seqno."""
+    """Reads the notes of the windows of one range. `unit` is added to an offset to make a seqno."""
 
     log: LogBytes
     span: LogRange
     registry: TableRegistry
     unit: int
 
-    def of(self, window: Window, why: w.Ints, mine: tuple[int, int]) -> Iterator[LogStatement | XaEvent]:
-        """The notes of a window whose events start in the bytes `mine`.
+    def of(self, window: Window, why: w.Ints, byte_range: tuple[int, int]) -> Iterator[LogStatement | XaEvent]:
+        """Yield the notes of a window whose events start in a byte range.
 
-        A statement inside a prepared XA transaction is none of them: it counts from the XA COMMIT, see `released`.
-        One that was prepared and read before on another server is held here all the same: its outcome may be new.
+        A statement inside a prepared XA transaction is not among them: it takes effect at the XA COMMIT, see
+        `released`. A transaction that another server prepared, and that was read there, is held again: its outcome may
+        be new.
 
-        `why`: of each transaction why it is skipped, or KEPT. A group of an XA transaction is skipped by its own
-        events, whoever decides it.
+        Args:
+            window: of the range.
+            why: for each transaction its skip reason, or KEPT. The events of an XA group decide whether it is skipped,
+                not its XA COMMIT.
+            byte_range: first and end byte.
 
         Raises:
             BinlogFormatError: a damaged event.
         """
         for statement in window.index.statements:
             number, offset = int(statement[w.S_TRANSACTION]), int(statement[w.S_OFFSET])
-            if mine[0] <= offset < mine[1]:
+            if byte_range[0] <= offset < byte_range[1]:
                 event = window.statement(self.log, statement)
                 skipped, before = bool(why[number] != KEPT), bool(why[number] == READ_BEFORE)
                 with error_place(self.log.name, offset):
@@ -55,13 +59,16 @@ class Notes:
                         yield self._prepared(window, number, event, skipped and not before)
                     elif not _is_prepared(window, number):
                         note = self._statement(window, statement, event, skipped)
-                        # What a commit released that was read before is staged: here its group comes to nothing.
+                        # The rows of a commit that was read before are staged already, so its group is dropped.
                         yield note._replace(commit=False) if before and isinstance(note, Decided) else note
         if not window.more:
-            yield from self._rolled_back(window, why, mine)
+            yield from self._rolled_back(window, why, byte_range)
 
     def released(self, window: Window, seqnos: Mapping[int, int]) -> Iterator[LogStatement]:
-        """The statements of XA transactions that are committed, as of that; `seqnos`: by where they start."""
+        """Yield the statements of committed XA transactions with the seqno of their commit.
+
+        `seqnos`: the seqno of each committed transaction, by the byte where it starts.
+        """
         for statement in window.index.statements:
             number, offset = int(statement[w.S_TRANSACTION]), int(statement[w.S_OFFSET])
             event = window.statement(self.log, statement)
@@ -72,8 +79,8 @@ class Notes:
 
     def _prepared(self, window: Window, number: int, event: bytes, skipped: bool) -> Prepared:
         start, end = (int(field) for field in window.index.transactions[number, [w.T_START, w.T_END]])
-        mine = window.index.statements[window.index.statements[:, w.S_TRANSACTION] == number]
-        others = (one for one in (window.statement(self.log, each) for each in mine) if one[4] != XA_PREPARE)
+        statements = window.index.statements[window.index.statements[:, w.S_TRANSACTION] == number]
+        others = (one for one in (window.statement(self.log, each) for each in statements) if one[4] != XA_PREPARE)
         matters = _has_rows(window, number) or any(map(self._changes_rows, others))
         return Prepared(read_prepare(event[HEADER:]).xid, self.log.name, start, end, matters, skipped)
 
@@ -108,19 +115,19 @@ class Notes:
             tables_in_transaction(self.log, self.span, self.registry, window, number) if undone else (),
         )
 
-    def _rolled_back(self, window: Window, why: w.Ints, mine: tuple[int, int]) -> Iterator[LogStatement]:
-        """Transactions with captured rows that end in ROLLBACK."""
+    def _rolled_back(self, window: Window, why: w.Ints, byte_range: tuple[int, int]) -> Iterator[LogStatement]:
+        """Yield a statement for each transaction with captured rows that ends in ROLLBACK."""
         transactions = window.index.transactions
         for number in np.flatnonzero((transactions[:, w.T_OUTCOME] == w.ROLLED_BACK) & (why == KEPT)).tolist():
             start, end = (int(field) for field in transactions[number, [w.T_START, w.T_END]])
-            if mine[0] <= start < mine[1] and _has_rows(window, number):
+            if byte_range[0] <= start < byte_range[1] and _has_rows(window, number):
                 tables = tables_in_transaction(self.log, self.span, self.registry, window, number)
                 place, mariadb = f"{self.log.name}:{start}", self.log.form.mariadb
                 yield LogStatement(end + self.unit, place, "", ROLLED_BACK, 0, mariadb, bool(tables), row_tables=tables)
 
 
 def _has_rows(window: Window, number: int) -> bool:
-    """Whether a transaction has rows of captured tables; of one without an index it is taken for granted."""
+    """Return whether a transaction has rows of captured tables; True for a transaction without an index."""
     rows = window.index.rows
     first, last = np.searchsorted(rows[:, w.R_TRANSACTION], (number, number + 1))
     return number in window.index.long or bool((rows[first:last, w.R_TABLE] >= 0).any())

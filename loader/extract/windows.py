@@ -1,4 +1,4 @@
-"""The windows of a range of log: what each block of it brings to an end, with the bytes of its row events."""
+"""The windows of a log range: the transactions that each block completes, with the bytes of their row events."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Window:
-    """What one block of log brought to an end.
+    """The transactions that one block of log completes.
 
-    A transaction of very many row events comes in windows of its own, before the one that it closes in.
+    A transaction with very many row events gets windows of its own, before the window in which it closes.
 
     Attributes:
-        index: the transactions that closed in it; the first may have begun in blocks before.
-        block: the block's bytes; they are overwritten by the next one.
-        base: offset in the file of the block's first byte.
-        more: it only adds row events; everything else of its transactions is in a window that follows.
-        inner: the block is not of the file but of the expanded bytes of an event.
+        index: the completed transactions; the first may have begun in earlier blocks.
+        block: the bytes of the block. The next block overwrites them.
+        base: offset of the block's first byte in the file.
+        more: the window only adds row events; the rest of its transactions follows in a later window.
+        inner: the block holds expanded bytes of an event instead of bytes of the file.
     """
 
     index: LogIndex
@@ -41,7 +41,7 @@ class Window:
     inner: bool = False
 
     def holding(self, log: LogBytes, rows: Ints) -> Iterator[tuple[Bytes, int, Ints]]:
-        """The row events `rows` in runs, each with bytes that hold it and the place of the first of them."""
+        """Yield the row events `rows` in runs, each with the bytes that hold it and the offset of the first byte."""
         if not len(rows):
             return
         if self.inner:
@@ -63,7 +63,7 @@ class Window:
             yield self.block, self.base, rows[before:]
 
     def statement(self, log: LogBytes, statement: Ints) -> bytes:
-        """The event of a statement (fields walk.S_*)."""
+        """Return the event of a statement (fields walk.S_*)."""
         offset, size, body = (int(statement[n]) for n in (w.S_OFFSET, w.S_SIZE, w.S_BODY))
         if body >= 0:
             return self.index.bodies[body]
@@ -73,7 +73,7 @@ class Window:
 
 
 def counted_bytes(span: LogRange, part_bytes: int) -> tuple[int, int]:
-    """The bytes whose events this range accounts for."""
+    """Return the byte range whose events the range accounts for."""
     return span.first_part * part_bytes, span.end_part * part_bytes
 
 
@@ -84,13 +84,19 @@ def read_windows(
     part_bytes: int,
     cut_off: Callable[[int, int], None] | None = None,
 ) -> Iterator[Window]:
-    """The windows of a range, one after the other, in memory that grows with its longest row only.
+    """Yield the windows of a range in order. Memory grows with the longest row only.
 
-    `cut_off`: the range ends where its file does, and may end inside a transaction, of which nothing is given. It is
-    called with the place where that begins, and that of the event that is cut (the end of the file, if none is).
+    Args:
+        log: the bytes of the log file.
+        span: the range.
+        registry: of the tables.
+        part_bytes: bytes of log per part.
+        cut_off: if given, the range ends at the end of its file and may end inside a transaction, which is not yielded.
+            It is called with the offset where that transaction begins, and the offset of the incomplete event (the end
+            of the file if every event is whole).
 
     Raises:
-        BinlogFormatError: damage, or ends that are no transaction boundaries.
+        BinlogFormatError: damage, or an end that is no transaction boundary.
         LogLags: the file ends before the range does.
     """
     walk = Walk(registry, span.file, span.read_from, log.form.checksum, counted_bytes(span, part_bytes))
@@ -111,15 +117,15 @@ def read_windows(
         if not log.fill(np.empty(1, np.uint8), span.read_to - 1):
             raise lags(span.file, walk.position, span.read_to)
         raise BinlogFormatError(
-            "the interval does not end where an event does",
-            why="the log ends before it, or its end is not the boundary of a transaction",
+            "the interval does not end at the end of an event",
+            why="the log ends before the interval does, or the end is not a transaction boundary",
             file=span.file,
             position=walk.position,
         )
 
 
 def _long(log: LogBytes, span: LogRange, registry: TableRegistry, transaction: Ints) -> Iterator[Window]:
-    """The row events of a transaction of which no index was kept, in as many windows as it takes."""
+    """Yield the row events of a transaction without an index, in as many windows as needed."""
     start, end = int(transaction[0, w.T_START]), int(transaction[0, w.T_END])
     walk = Walk(registry, span.file, start, log.form.checksum, (0, 0), keep=True)
     for block, base, inner in steps(log, walk, end):
@@ -131,7 +137,7 @@ def _long(log: LogBytes, span: LogRange, registry: TableRegistry, transaction: I
 def tables_in_transaction(
     log: LogBytes, span: LogRange, registry: TableRegistry, window: Window, number: int
 ) -> tuple[str, ...]:
-    """The captured tables that a transaction of the window has rows of, in order; one without an index is walked."""
+    """Return the captured tables that have rows in a transaction, sorted. A transaction without an index is walked."""
     if number in window.index.long:
         transaction = window.index.transactions[number : number + 1]
         parts = [np.unique(one.index.rows[:, w.R_TABLE]) for one in _long(log, span, registry, transaction)]
@@ -143,7 +149,7 @@ def tables_in_transaction(
 
 
 def _runs(rows: Ints) -> Iterator[Ints]:
-    """Runs of row events that span about a block of log, or one larger event."""
+    """Yield runs of row events that span about one block of log, or one larger event."""
     at = 0
     while at < len(rows):
         limit = rows[at, w.R_OFFSET] + BLOCK
@@ -153,7 +159,7 @@ def _runs(rows: Ints) -> Iterator[Ints]:
 
 
 def _expanded(log: LogBytes, offset: int, rows: Ints) -> Iterator[tuple[Bytes, int, Ints]]:
-    """Row events of a compressed event or of fragments, with expanded bytes that hold them."""
+    """Yield row events of a compressed event or of fragments, with the expanded bytes that hold them."""
     ends = rows[:, w.R_OFFSET] + rows[:, w.R_SIZE]
     rest, base, at = b"", 0, 0
     for piece in log.expanded(offset).pieces:

@@ -1,4 +1,4 @@
-"""Where the pieces of an extraction are done: Spark's executors, or threads where there is but this machine."""
+"""Workers of an extraction: Spark's executors, or threads if there is only one machine."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _Result = TypeVar("_Result")
 
 
 class Workers(Protocol):
-    """So many at once."""
+    """Runs up to `count` pieces concurrently."""
 
     count: int
 
     def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
-        """What the work comes to for each piece, in their order. Raises what it raises for any."""
+        """Return the results of the work on each piece, in order. Raises what the work raises for any piece."""
 
 
 class Threads:
-    """Threads of this process. The codec's kernels release the interpreter's lock."""
+    """Threads of this process. The codec's kernels release the GIL."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
     def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
-        """See Workers; after a failure no further piece is begun."""
+        """Run the work; see Workers. After a failure, no further piece is started."""
         if self.count > 1:
             keep_memory()
         with ThreadPoolExecutor(self.count) as pool:
@@ -43,14 +43,14 @@ class Threads:
 
 
 class Tasks:
-    """Tasks of Spark, one for each piece."""
+    """Spark tasks, one for each piece."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
         self.count = self._context.defaultParallelism
 
     def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
-        """See Workers."""
+        """Run the work; see Workers."""
         if not pieces:
             return []
         found: Any = self._context.parallelize(pieces, len(pieces)).map(work).collect()
@@ -58,5 +58,5 @@ class Tasks:
 
 
 def workers_of(spark: SparkSession) -> Workers:
-    """Threads where the driver is the executor too: to start processes takes longer than most intervals."""
+    """Return threads if the driver is also the executor: starting processes takes longer than most intervals."""
     return Threads(spark.sparkContext.defaultParallelism) if on_one_machine(spark) else Tasks(spark)

@@ -1,4 +1,4 @@
-"""The events of XA transactions in a log: a group is prepared, and a prepared group is decided."""
+"""The XA events of a log: a group is prepared, then committed or rolled back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Prepared(NamedTuple):
-    """A group that ends in XA_PREPARE: its bytes, if rows of captured tables are in it, and if it is skipped."""
+    """A group that ends in XA_PREPARE: its bytes, whether it has rows of captured tables, and whether it is skipped."""
 
     xid: str
     file: str
@@ -17,7 +17,7 @@ class Prepared(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """An XA COMMIT or XA ROLLBACK: the seqno and commit time (microseconds) of its own transaction."""
+    """An XA COMMIT or XA ROLLBACK, with the seqno and commit time (microseconds) of its own transaction."""
 
     xid: str
     file: str

@@ -13,7 +13,7 @@ REASONS = [
     r"^rows of the table are not staged from a place in the log on",
     r"^table .* waits for table .*, which is quarantined",
     r"^table .* was renamed to the name of a captured table, but it is not in the warehouse",
-    r"^rows were changed by a statement in the log, which does not say which rows",
+    r"^the log holds a statement that changed rows, instead of the rows",
     r"^rows of the table were logged and then rolled back",
     r"^table .* cannot be merged up to the rename by which table .* takes its rows",
     r"^table .* has no snapshot from right before it was renamed to",

@@ -22,7 +22,7 @@ from tests.chaos.cures import commands
             "say how it was: loader schema set c0.t --at b.000001:4 --file FILE; then stage them: loader extract --interval 5",
             ["loader extract --interval 5"],
         ),
-        ("extract it with the loader version of its manifest", []),
+        ("run this command with the loader version that its manifest names (loader_version)", []),
         ("mend the cause, then: loader release c0.t", ["loader release c0.t"]),
     ],
 )  # fmt: skip

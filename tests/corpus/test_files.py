@@ -30,7 +30,7 @@ class Index(NamedTuple):
 NAMELESS = "the log has no column names"
 OLD = "starts with START_V3, not FORMAT_DESCRIPTION"
 HEADER = "binary log version 4 is not supported"
-CUT = "the interval does not end where an event does"
+CUT = "the interval does not end at the end of an event"
 ORDER = "a transaction begins inside another one, or ends without a beginning"
 OUTSIDE = "a row event is outside a transaction"
 CHECKSUM = "the checksum of an event is wrong"

@@ -15,7 +15,7 @@ from tests.corpus.corpus import RUST, SERVER, names, needs_corpus, read
 from tests.unit.binlog.reading import FILE, Staged, outcome, staged
 
 pytestmark = needs_corpus
-CUT = {"the interval does not end where an event does": "the log ends inside an event"}
+CUT = {"the interval does not end at the end of an event": "the log ends inside an event"}
 
 PLAIN = {165: 2, 166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
 

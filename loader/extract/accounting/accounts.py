@@ -1,4 +1,4 @@
-"""The accounts of a range: each of its events once, and each of its row events staged, held or skipped for a reason."""
+"""Counting the events of a range: each event once, and each row event as staged, held or skipped for a reason."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ UNREADABLE = "row events of captured tables that cannot be staged"
 ROLLED_BACK = "row events of captured tables in transactions that end in ROLLBACK"
 
 
-def count_events(result: RangeResult, window: Window, why: w.Ints, mine: tuple[int, int]) -> w.Ints:
-    """Add what a window has in the bytes `mine` to the range's accounts; those of its row events that are to be staged.
+def count_events(result: RangeResult, window: Window, why: w.Ints, byte_range: tuple[int, int]) -> w.Ints:
+    """Count the events of a window in a byte range, and return its row events to stage, which are not counted yet.
 
-    `why`: of each transaction why it is skipped, or KEPT. The row events that come back are not counted yet.
+    `why`: for each transaction its skip reason, or KEPT.
     """
     index = window.index
     for kind in np.flatnonzero(index.counts[:256]):
@@ -28,10 +28,10 @@ def count_events(result: RangeResult, window: Window, why: w.Ints, mine: tuple[i
         result.event_types[name] = result.event_types.get(name, 0) + int(index.counts[kind])
     result.bytes += int(index.counts[256])
     starts = index.transactions[:, w.T_START]
-    begun = index.transactions[(starts >= mine[0]) & (starts < mine[1])]
+    begun = index.transactions[(starts >= byte_range[0]) & (starts < byte_range[1])]
     result.transactions += 0 if window.more else len(begun)
     result.committed = max(result.committed, int(begun[:, w.T_COMMITTED].max(initial=0)))
-    rows = index.rows[slice(*np.searchsorted(index.rows[:, w.R_EVENT], mine).tolist())]
+    rows = index.rows[slice(*np.searchsorted(index.rows[:, w.R_EVENT], byte_range).tolist())]
     result.row_events += len(rows)
     if why.any():
         rows = _without_skipped(result, rows, why)
@@ -57,9 +57,10 @@ def count_skipped(result: RangeResult, reason: str, number: int) -> None:
 
 
 def _done(result: RangeResult, index: LogIndex, rows: w.Ints) -> w.Ints:
-    """Of captured row events those of transactions that are done; those of prepared ones are held.
+    """Return the captured row events of finished transactions. Those of prepared transactions are counted as held.
 
-    Those of transactions that end in ROLLBACK are counted: a barrier stops their tables there, see `notes`.
+    Row events of transactions that end in ROLLBACK are counted as skipped. A barrier stops their tables: see
+    `window_notes`.
     """
     outcomes = index.transactions[rows[:, w.R_TRANSACTION], w.T_OUTCOME]
     result.row_events_held += int((outcomes == w.PREPARED).sum())

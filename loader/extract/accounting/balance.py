@@ -1,4 +1,4 @@
-"""The balance of an interval: every byte of its log walked exactly once, and every row event accounted for."""
+"""The balance of an interval: every byte of its log is walked exactly once, and every row event is accounted for."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from loader.extract.range_result import RangeResult
 from loader.staging.documents import Balance, Plan
 from loader.transport.base import Segment
 
-_FAULT = "this is a fault of the loader; please report it with the plan"
+_FAULT = "this is a bug in the loader; please report it with the plan"
 
 
 def close_balance(
     plan: Plan, segments: Sequence[Segment], results: Sequence[RangeResult], released: Sequence[RangeResult]
 ) -> Balance:
-    """Close the balance over an interval's bytes in each log file, and over its row events.
+    """Return the balance over an interval's bytes in each log file, and over its row events.
 
     Args:
         plan: of the interval.
-        segments: the interval's bytes in each log file, by the sizes of the files.
+        segments: the interval's bytes in each log file, from the sizes of the files.
         results: of the interval's ranges.
-        released: of XA groups that were held and are staged in it.
+        released: of held XA groups that are staged in this interval.
 
     Raises:
-        DataError: a byte was not walked, or twice; or a row event is neither staged nor held nor skipped, or twice.
+        DataError: a byte was not walked or walked twice; or a row event is neither staged nor held nor skipped, or
+            counted twice.
     """
     _check_bytes(plan, segments, results)
     staged = sum(result.row_events_staged for result in results)
@@ -37,7 +38,7 @@ def close_balance(
     seen = sum(result.row_events for result in results)
     if seen != staged + held + skipped.total():
         raise DataError(
-            "the accounts of the interval do not close: a row event is neither staged nor held nor skipped, or twice",
+            "the balance of the interval does not close: row events are missing or counted twice",
             why=f"of {seen} row events {staged} were staged, {held} held and {skipped.total()} skipped",
             hint=_FAULT,
             interval=plan.start_seqno,
@@ -60,7 +61,7 @@ def close_balance(
 
 
 def _check_bytes(plan: Plan, segments: Sequence[Segment], results: Sequence[RangeResult]) -> None:
-    """Compare the bytes of the events that were walked in each log file with its bytes in the interval."""
+    """Compare the walked bytes of each log file with its bytes in the interval."""
     wanted = {file: end - begin for file, begin, end in segments if begin < end}
     walked: Counter[str] = Counter()
     for result in results:
@@ -68,7 +69,7 @@ def _check_bytes(plan: Plan, segments: Sequence[Segment], results: Sequence[Rang
     for file in sorted(wanted.keys() | walked.keys()):
         if walked[file] != wanted.get(file, 0):
             raise DataError(
-                "the accounts of the interval do not close: not every byte was walked exactly once",
+                "the balance of the interval does not close: bytes were not walked, or were walked twice",
                 why=f"{walked[file]} bytes were walked of {wanted.get(file, 0)}",
                 hint=_FAULT,
                 file=file,

@@ -1,4 +1,4 @@
-"""Judging the statements of an interval: which are barriers, which stop it, which may be passed over."""
+"""Judging the statements of an interval: which are barriers, which stop the interval, and which can be ignored."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from loader.schema.statements import Effect, Kind, begins_with_row_verb, effect
 from loader.staging.documents import Barrier, Plan, TableFilter
 from loader.staging.filters import CapturedTables, matches_schema
 
-_SHOWN = 1000  # characters of a statement that changes rows: it can be as long as a log file
+_SHOWN = 1000  # characters of a statement that changes rows, which can be as long as a log file
 
 
 def find_barriers(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barrier, ...]:
-    """The barriers among the statements of transactions that are not skipped, in log order.
+    """Return the barriers among the statements of transactions that are not skipped, in log order.
 
-    A barrier without tables stops all tables: a statement that cannot be read, or one that changes rows which the log
-    does not have, and may reach captured tables by way of triggers, foreign keys, views or functions.
+    A barrier without tables stops all tables. It is a statement that cannot be read, or a statement that changed rows
+    without row events and may reach captured tables through triggers, foreign keys, views or functions.
 
     Raises:
-        DataError: a statement changed a marker table, so that the log does not tell what is to be skipped.
+        DataError: a statement changed a marker table, so the log does not tell which transactions to skip.
     """
     captured, markers = CapturedTables(plan.tables), plan.skip.markers()
     ordered = sort_statements(statements)
@@ -42,14 +42,14 @@ def find_barriers(statements: Iterable[LogStatement], plan: Plan) -> tuple[Barri
 
 
 def sort_statements(statements: Iterable[LogStatement]) -> list[LogStatement]:
-    """The statements in the order of the log."""
+    """Return the statements in log order."""
     return sorted(statements, key=lambda s: (s.seqno, int(s.position.rpartition(":")[2])))
 
 
 def _unlogged(
     statement: LogStatement, found: Effect, concerned: tuple[str, ...], plan: Plan, ordered: Sequence[LogStatement]
 ) -> list[Barrier]:
-    """The barrier of a statement that changes rows, if captured tables can be among its tables or behind them."""
+    """Return the barrier of a statement that changes rows, if it may change captured tables directly or indirectly."""
     if not found.tables or may_write_indirectly(statement, found.tables, plan, ordered):
         return [_barrier(statement, (), plan)]
     return [_barrier(statement, concerned, plan)] if concerned else []
@@ -69,7 +69,7 @@ def _barrier(statement: LogStatement, tables: tuple[str, ...], plan: Plan) -> Ba
 
 
 def _unknown(found: Effect, tables: TableFilter) -> bool:
-    """Whether captured tables can be meant though none is named."""
+    """Return whether a statement that names no captured table may concern captured tables."""
     if found.tables:
         return False
     if not found.schema:
@@ -79,7 +79,7 @@ def _unknown(found: Effect, tables: TableFilter) -> bool:
 
 def _statement_format(statement: LogStatement, concerned: tuple[str, ...]) -> DataError:
     return DataError(
-        "rows were changed by a statement in the log, which does not say which rows",
+        "the log holds a statement that changed rows, instead of the rows",
         why=f"a session logged with binlog_format=STATEMENT or MIXED: {statement.text[:200]}",
         hint=f"SET GLOBAL binlog_format=ROW, then {LOAD_ALL_AGAIN}",
         position=statement.position,

@@ -1,8 +1,8 @@
-"""Whether a statement that the log has instead of rows may change other tables than those that it names.
+"""Whether a statement that is logged instead of rows may change other tables than those it names.
 
-Triggers, cascading foreign keys, views, MERGE tables and stored functions do so. The plan says which tables of the
-server are of that kind (`Plan.side_effects`), read before the end of the log was. So it holds for an interval that ends
-there, unless a statement of the interval defines or drops something.
+Triggers, cascading foreign keys, views, MERGE tables and stored functions do so. The plan lists the server's tables of
+that kind (`Plan.side_effects`), read before the end of the log. So the list is valid for an interval that stops there,
+unless a statement of the interval creates or drops something.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_CALLS = frozenset({
     "NOT", "ON", "OR", "OVER", "PARTITION", "SELECT", "SET", "SIGNED", "SOME", "THEN", "UNION", "UNSIGNED",
     "UPDATE", "USING", "VALUE", "VALUES", "VARCHAR", "WHEN", "WHERE", "WITH", "XOR",
 })  # fmt: skip
-"""Words in front of a parenthesis that are no names of functions."""
+"""Keywords that can precede a parenthesis without being function names."""
 _NATIVE = frozenset({
     "ABS", "AVG", "BIT_AND", "BIT_OR", "BIT_XOR", "CAST", "CEIL", "CEILING", "CHAR", "CHAR_LENGTH", "COALESCE",
     "CONCAT", "CONCAT_WS", "CONV", "CONVERT", "COUNT", "CRC32", "CURDATE", "CURRENT_DATE", "CURRENT_TIME",
@@ -41,17 +41,17 @@ _NATIVE = frozenset({
     "TIME", "TIMESTAMP", "TO_DAYS", "TRIM", "TRUNCATE", "UNHEX", "UNIX_TIMESTAMP", "UPPER", "USER", "UTC_DATE",
     "UTC_TIME", "UTC_TIMESTAMP", "UUID", "UUID_SHORT", "VERSION", "WEEK", "YEAR",
 })  # fmt: skip
-"""Functions of the server. Where one is called without a schema, a stored function of that name is never meant."""
+"""Native functions. A call without a schema never means a stored function of the same name."""
 
 
 def may_write_indirectly(
     statement: LogStatement, written: Iterable[TableName], plan: Plan, interval: Sequence[LogStatement]
 ) -> bool:
-    """Whether the statement may change tables beside those that it is known to write to.
+    """Return whether the statement may change other tables than those that it names as its targets.
 
     Args:
-        statement: one that changes rows.
-        written: the tables that it names as those that it writes to.
+        statement: a statement that changes rows.
+        written: the tables that it names as its targets.
         plan: of the interval.
         interval: all statements of the interval.
     """
@@ -72,13 +72,13 @@ def may_write_indirectly(
 
 
 def _inside(statement: LogStatement, plan: Plan) -> bool:
-    """Whether the statement ran in the interval; that of a prepared transaction can be older."""
+    """Return whether the statement ran in the interval. A statement of a prepared transaction can be older."""
     place, start = Position.parse(statement.position), plan.interval.start
     return place.basename == start.basename and place >= start
 
 
 def _calls(found: Sequence[Token], tables: set[str]) -> bool:
-    """Whether a function is called that may be a stored one."""
+    """Return whether the statement calls a function that may be a stored function."""
     for place, token in enumerate(found[1:], 1):
         before = found[place - 1]
         if token.word != "(" or before.kind not in {"word", "name"}:
@@ -92,12 +92,12 @@ def _calls(found: Sequence[Token], tables: set[str]) -> bool:
 
 
 def _is_value(found: Sequence[Token], place: int) -> bool:
-    """Whether a name before a parenthesis stands behind the list of columns, where it cannot be the table's."""
+    """Return whether a name before a parenthesis comes after the column list, where it cannot be the table."""
     return any(token.word in {"VALUES", "VALUE", "SELECT", "SET"} for token in found[:place])
 
 
 def _defines(statement: LogStatement) -> bool:
-    """Whether the statement makes, alters or drops tables, triggers, views, functions or databases."""
+    """Return whether the statement creates, alters or drops tables, triggers, views, functions or databases."""
     if effect(statement.text, statement.database, statement.sql_mode, statement.mariadb).kind is Kind.BARRIER:
         return True
     return bool(_DEFINES.search(statement.text))

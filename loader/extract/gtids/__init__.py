@@ -1,1 +1,1 @@
-"""Global transaction ids of an interval, and the transactions that it skips."""
+"""GTIDs of an interval, and the transactions that it skips."""

@@ -1,7 +1,7 @@
-"""How far a server's log has transactions that were read from another server before, and which others are among them.
+"""How far a server's log contains transactions that were read from another server, and which others are among them.
 
-A replica logs transactions in another order than its source did where its appliers do not keep it, or where they are of
-several replication domains.
+A replica logs transactions in another order than its source if its appliers do not preserve the order, or if they
+belong to several replication domains.
 """
 
 from __future__ import annotations
@@ -22,23 +22,28 @@ from loader.transport.base import Transport
 
 @dataclass(frozen=True)
 class Interleaving:
-    """Where the last transaction that was read before ends, and the set of those before it that were not read."""
+    """Where the last transaction of a set ends, and which other transactions precede it.
+
+    Attributes:
+        until: the end of the last transaction that was read before, from another server.
+        others: the GTID set of unread transactions before `until`.
+    """
 
     until: Position
     others: str
 
 
 def find_interleaving(transport: Transport, log: Interval, before: str, known: str) -> Interleaving:
-    """Walk a server's log until all transactions of a set were seen.
+    """Walk a server's log until every transaction of a set was seen.
 
     Args:
         transport: reads the log.
-        log: from the first transaction that is not in the set to the end of the log.
-        before: the GTID set of everything before that.
+        log: from the first transaction outside the set to the end of the log.
+        before: the GTID set of everything before `log`.
         known: the set.
 
     Raises:
-        LoaderError: what transport and codec raise.
+        LoaderError: from transport or codec.
     """
     seen, others = before, ""
     for found, closer in _steps(transport, log):
@@ -56,7 +61,7 @@ def find_interleaving(transport: Transport, log: Interval, before: str, known: s
 
 
 def _steps(transport: Transport, log: Interval) -> Iterator[tuple[GtidSet, Iterator[tuple[Gtid, Position]]]]:
-    """The GTID set of each window, and its transactions one by one with their ends."""
+    """Yield the GTID set of each window, and its transactions one by one with their ends."""
     for file, begin, end in transport.segments(log):
         if begin == end:
             continue
@@ -81,7 +86,7 @@ def _alone(gtid: Gtid) -> GtidSet:
 
 
 def _with(others: str, found: GtidSet, known: str) -> str:
-    """The set `others` with what is found and not known."""
+    """Return the set `others` with the part of `found` that is not in `known`."""
     whole = joined(known, type(found)())
     if isinstance(found, MysqlGtidSet) and isinstance(whole, MysqlGtidSet):
         return str(joined(others, found.without(whole)))

@@ -1,4 +1,4 @@
-"""The GTIDs of the transactions in a range of log, and the mark by which its end is known again."""
+"""The GTIDs of the transactions in a range of log, and the mark that identifies its end."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 _ROOM = 16  # sources at first
-_MANY = 100_000  # runs, before those that meet are put together
+_MANY = 100_000  # runs, before adjacent runs are merged
 
 
 class GtidTally:
-    """What GTIDs the windows of a range hold, and the newest transaction among them."""
+    """The GTIDs in the windows of a range, and the newest transaction."""
 
     def __init__(self, mariadb: bool) -> None:
         self._mariadb = mariadb
@@ -39,7 +39,7 @@ class GtidTally:
         self._last = 0
 
     def add(self, log: LogBytes, window: Window, first: int, end: int) -> None:
-        """Add the transactions of a window that begin in the bytes from `first` to `end`.
+        """Add the transactions of a window that begin in the bytes [first, end).
 
         Raises:
             BinlogFormatError: a damaged GTID event.
@@ -50,13 +50,13 @@ class GtidTally:
             return
         self._last = int(starts[-1])
         before = int(np.searchsorted(starts, window.base))
-        for start in starts[:before].tolist():  # one transaction at most, but for events that hold several
+        for start in starts[:before].tolist():  # at most one transaction, except for events that contain several
             self.read(log, *event_at(log, start), np.array([start]))
         if before < len(starts):
             self.read(log, window.block, window.base, starts[before:])
 
     def parts(self) -> tuple[Part, ...]:
-        """All that was found, in order."""
+        """Return all GTIDs found, in order."""
         runs = _joined([self._ended, *self._new, self._current[: self._state[g.KNOWN]]])
         found = ((self._name(source), first, last) for source, first, last in runs.tolist())
         if not self._mariadb:
@@ -68,11 +68,17 @@ class GtidTally:
         return tuple((name, 1, newest[name]) for name in sorted(newest))
 
     def mark(self, log: LogBytes) -> Mark:
-        """The mark of the place behind the last of the transactions."""
+        """Return the mark of the position after the last transaction."""
         return mark_of(log, self._last)
 
     def read(self, log: LogBytes, block: Bytes, base: int, starts: Ints) -> None:
-        """Add the transactions that begin at `starts` in the file, whose GTID events are in a block from `base` on.
+        """Add the transactions that begin at the offsets `starts`.
+
+        Args:
+            log: the log file.
+            block: bytes that hold their GTID events.
+            base: offset of the block in the file.
+            starts: offsets in the file.
 
         Raises:
             BinlogFormatError: a damaged GTID event.
@@ -98,7 +104,10 @@ class GtidTally:
 
 
 def _joined(runs: Sequence[Ints]) -> Ints:
-    """The same GTIDs in as few runs as can be, in order. A replica's appliers leave its log with a run for each."""
+    """Return the same GTIDs in as few runs as possible, in order.
+
+    The log of a replica with parallel appliers has a run for almost every transaction.
+    """
     every = np.concatenate(runs)
     found = []
     for source in np.unique(every[:, 0]):
@@ -112,7 +121,7 @@ def _joined(runs: Sequence[Ints]) -> Ints:
 
 
 def gtid_at(log: LogBytes, start: int) -> Gtid | None:
-    """The GTID of the transaction that begins there; None for one without.
+    """Return the GTID of the transaction that begins at an offset, or None if it has none.
 
     Raises:
         BinlogFormatError: a damaged GTID event.
@@ -128,20 +137,20 @@ def gtid_at(log: LogBytes, start: int) -> Gtid | None:
 
 
 def event_at(log: LogBytes, start: int) -> tuple[Bytes, int]:
-    """The event there, and its place."""
+    """Return the event at an offset, and the offset."""
     size = int.from_bytes(log.block(start, HEADER)[9:13].tobytes(), "little")
     return log.block(start, size), start
 
 
 def mark_of(log: LogBytes, last: int) -> Mark:
-    """The mark of a place in a file behind the transaction that begins at `last` (0: behind none)."""
+    """Return the mark of a position after the transaction that begins at `last` (0: after no transaction)."""
     identity = b"".join(log_identity(event_at(log, FIRST)[0].tobytes()))
     event = event_at(log, last)[0].tobytes() if last else b""
     return Mark(log=_digest(identity), last=last, event=_digest(event) if last else "")
 
 
 def gtid_set(parts: Iterable[Part], *, mariadb: bool) -> GtidSet:
-    """The set of all that was found."""
+    """Return the GTID set of these parts."""
     if not mariadb:
         return mysql_set(parts)
     found = ((name.split("-"), last) for name, _, last in parts)

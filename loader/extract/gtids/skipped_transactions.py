@@ -1,4 +1,4 @@
-"""Which transactions are skipped whole, and why: by server id, by a marker table, or since they were read before."""
+"""Which transactions are skipped as a whole: by server id, by a marker table, or because they were read before."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SKIPPED = {
     TOUCHES_MARKER: "row events of transactions that touch a marker table",
     READ_BEFORE: "row events of transactions that were read from another server before",
 }
-"""What the balance says of their row events."""
+"""The names under which the balance counts their row events."""
 
 
 class SkipRule:
-    """Why the transactions of a plan's log are skipped."""
+    """Decides which transactions of a plan's log are skipped."""
 
     def __init__(self, plan: Plan) -> None:
         self._skip = plan.skip
         self._before = parse_gtid_set(plan.read_before) if plan.read_before else None
 
     def of(self, log: LogBytes, transactions: w.Ints) -> w.Ints:
-        """Of each transaction (fields walk.T_*) why it is skipped, or KEPT.
+        """Return the skip reason of each transaction (fields walk.T_*), or KEPT.
 
         Raises:
             BinlogFormatError: a damaged GTID event.
@@ -41,7 +41,7 @@ class SkipRule:
 
 
 def skip_reasons(skip: Skip, transactions: w.Ints) -> w.Ints:
-    """Of each transaction why it is skipped by what the operator said, or KEPT."""
+    """Return the configured skip reason of each transaction, or KEPT."""
     found = transactions[:, w.T_MARKED] * TOUCHES_MARKER
     if skip.server_ids:
         found[np.isin(transactions[:, w.T_SERVER], skip.server_ids)] = FROM_SERVER

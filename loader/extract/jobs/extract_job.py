@@ -1,4 +1,4 @@
-"""The Spark job that extracts planned intervals: `spark-submit job.py --spec FILE --result FILE`."""
+"""The Spark job that extracts planned intervals: `spark-submit extract_job.py --spec FILE --result FILE`."""
 
 from __future__ import annotations
 

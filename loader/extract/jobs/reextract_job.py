@@ -1,4 +1,7 @@
-"""The Spark job that extracts an interval again, to compare: `spark-submit again_job.py --spec FILE --result FILE`."""
+"""The Spark job that compares an interval with a second extraction.
+
+Usage: `spark-submit reextract_job.py --spec FILE --result FILE`.
+"""
 
 from __future__ import annotations
 

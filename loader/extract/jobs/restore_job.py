@@ -1,4 +1,4 @@
-"""The Spark job that puts back staged files: `spark-submit restore_job.py --spec FILE --result FILE`."""
+"""The Spark job that restores staged files: `spark-submit restore_job.py --spec FILE --result FILE`."""
 
 from __future__ import annotations
 

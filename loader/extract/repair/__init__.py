@@ -1,1 +1,1 @@
-"""Intervals that are extracted again: to compare, to restore files, to fill in left-out tables."""
+"""Extracting staged intervals again: to compare them, to restore files, and to backfill incomplete tables."""

@@ -1,7 +1,8 @@
-"""Staging what intervals had left out of a table, once a schema was given for it.
+"""Backfill: staging what intervals had left out of a table, once its definition was given.
 
-The table is extracted once more from such an interval, alone, into a manifest of its own, which stands in for what the
-interval's manifest has of it. How the table is at the interval's stop is given there, so that the next one goes on.
+Only that table is extracted again from the interval, into a separate manifest. That manifest replaces what the
+interval's manifest has of the table. The definition of the table at the interval's stop is stored for the next
+interval.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from loader.staging.documents import IncompleteTable, Manifest, Plan, TableFilte
 from loader.staging.schemas import GivenSchema, SchemaStore
 
 Attempt = Callable[[Plan, tuple[str, ...]], Manifest]
-"""Extracts a plan by schemas that were given, by their keys."""
+"""Extracts a plan with the given definitions, named by their keys."""
 
 
 def backfill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attempt) -> bool:
-    """Fill the staged intervals from one on, in order; whether there was something to fill.
+    """Backfill the staged intervals from a start seqno on, in order; return whether anything was backfilled.
 
     Raises:
-        UnsupportedError: what was given does not tell all of a table, and what is missing.
+        UnsupportedError: the given definitions do not cover all rows of a table; the error names the first missing row.
     """
     schemas, some = SchemaStore(chain.store, chain.source), False
     for manifest in chain.manifests_from(generation, start_seqno):
@@ -37,13 +38,13 @@ def backfill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attem
 
 
 def plans_and_manifests(chain: PlanChain, plan: Plan, extracted: Manifest) -> list[tuple[Plan, Manifest]]:
-    """An interval's manifests, each with the plan that it comes from: its own, and those of tables filled since."""
+    """Return the manifests of an interval with their plans: its own manifest, and its backfills."""
     filled = chain.backfilled_manifests(extracted)
     return [(plan, extracted), *((plan_for_table(plan, name), one) for name, one in filled.items())]
 
 
 def plan_for_table(plan: Plan, name: TableName) -> Plan:
-    """The plan for one table alone."""
+    """Return the plan restricted to one table."""
     return plan.model_copy(update={"tables": TableFilter(include=(escape(str(name)),))})
 
 
@@ -66,11 +67,11 @@ def _fill(chain: PlanChain, schemas: SchemaStore, name: TableName, manifest: Man
 
 def _still_missing(manifest: Manifest, left_out: IncompleteTable) -> UnsupportedError:
     return UnsupportedError(
-        f"what was given of the table does not tell all: {left_out.what}",
+        f"the given definitions do not cover all rows of the table: {left_out.what}",
         why=left_out.why,
         hint=f"{left_out.hint}; then: {left_out.name.load_again}"
         if left_out.hint
-        else f"say how it was there, too: loader schema set {left_out.name.argument} --at {left_out.at} --file FILE",
+        else f"loader schema set {left_out.name.argument} --at {left_out.at} --file FILE",
         table=left_out.table,
         position=left_out.position,
         interval=manifest.start_seqno,

@@ -1,4 +1,4 @@
-"""Tables of which an interval leaves rows out, since they cannot be staged: where, why, from where on."""
+"""Incomplete tables: tables of which an interval lacks rows because they cannot be staged."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:  # the driver has no use for the codec
 def find_incomplete_tables(
     plan: Plan, file: str, unread: Mapping[TableName, UnstagedRow]
 ) -> dict[TableName, IncompleteTable]:
-    """What a manifest says of the tables that could not be read in a log file."""
+    """Return the manifest entries of tables whose rows in a log file could not be staged."""
     return {name: _of(plan, file, name, one) for name, one in unread.items()}
 
 
 def first_per_table(found: Iterable[IncompleteTable]) -> tuple[IncompleteTable, ...]:
-    """Of each table the first one by seqno and place, in the order of their names."""
+    """Return the first entry of each table by seqno and position, sorted by table name."""
     by_table: dict[str, IncompleteTable] = {}
     for one in sorted(found, key=lambda one: (one.table, one.seqno, Position.parse(one.position))):
         by_table.setdefault(one.table, one)
@@ -43,6 +43,6 @@ def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow) -> Incomple
 
 
 def _inside(plan: Plan, seqno: int) -> str:
-    """A place in the transaction: rows of it are read by what is said from there on, and none before."""
+    """Return a position inside the transaction: definitions given there apply to its rows and to no earlier rows."""
     number, end = divmod(seqno, SEQNO_UNIT)
     return str(Position(plan.interval.start.basename, number - plan.shift, end - 1))

@@ -1,4 +1,4 @@
-"""Two extractions of one interval compared: the same log and the same plan must give the same bytes."""
+"""Comparing two extractions of one interval: the same log and the same plan must give the same bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BESIDE_FILES = ("stop", "schemas", "barriers", "held", "gtids", "mark", "balanc
 
 
 class Difference(BaseModel):
-    """A file, named without its attempt, or another part of the manifest, that came out otherwise."""
+    """A file, named without its attempt, or another part of the manifest that differs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,7 +25,7 @@ class Difference(BaseModel):
 
 
 class ReextractResult(BaseModel):
-    """How an interval came out that was extracted again: how many files and bytes, and what is not as it was staged."""
+    """The result of extracting an interval again: numbers of files and bytes, and the differences."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,12 +39,12 @@ class ReextractResult(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> int:
-        """0 when everything is equal, else that of data that must be looked at."""
+        """0 without differences, else the code of a data error."""
         return StagedDataError.exit_code if self.differences else 0
 
 
 def combine_results(results: Sequence[ReextractResult]) -> ReextractResult:
-    """The results of an interval's manifests as one; see pieces."""
+    """Return the results of an interval's manifests as one result; see plans_and_manifests."""
     return results[0].model_copy(
         update={
             "files": sum(one.files for one in results),
@@ -55,7 +55,7 @@ def combine_results(results: Sequence[ReextractResult]) -> ReextractResult:
 
 
 def compare_manifests(staged: Manifest, again: Manifest) -> ReextractResult:
-    """What differs between the manifest that stands and the one of a later extraction."""
+    """Return the differences between a published manifest and the manifest of a later extraction."""
     return ReextractResult(
         start=again.start,
         stop=again.stop,
@@ -85,7 +85,7 @@ def _of_the_rest(staged: Manifest, again: Manifest) -> Iterator[Difference]:
 
 
 def files_by_name(manifest: Manifest) -> dict[str, StagedFile]:
-    """The files by their names without the attempt."""
+    """Return the files by their keys without the attempt."""
     return {file.key.split("/", 4)[-1]: file for file in manifest.files}
 
 

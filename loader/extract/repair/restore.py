@@ -1,4 +1,4 @@
-"""Putting back staged files that are lost or changed, from another extraction of their interval."""
+"""Restoring staged files that are lost or changed, from another extraction of their interval."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from loader.store.base import Store
 
 
 def find_lost_files(store: Store, manifest: Manifest) -> list[StagedFile]:
-    """The files that are not as the manifest says."""
+    """Return the files that do not match the manifest."""
     return [file for file in manifest.files if find_fault(store, file)]
 
 
 def restore_files(store: Store, manifest: Manifest, again: Manifest, lost: Sequence[StagedFile]) -> None:
-    """Copy what was lost from another extraction of the same interval, whose files are removed then.
+    """Replace lost files with those of another extraction of the same interval, and remove that attempt's files.
 
     Raises:
-        StagedDataError: that one came out otherwise. Nothing is put back.
+        StagedDataError: the other extraction differs from the manifest. Nothing is restored.
     """
     found = compare_manifests(manifest, again)
     if found.differences:
         raise StagedDataError(
-            "the interval comes out otherwise than it was staged",
+            "re-extraction produced different bytes, so no file is restored",
             why="; ".join(f"{one.name}: {one.what}" for one in found.differences[:5]),
-            hint="extract it with the loader version of its manifest",
+            hint="run this command with the loader version that its manifest names (loader_version)",
             interval=manifest.start_seqno,
         )
     fresh = files_by_name(again)

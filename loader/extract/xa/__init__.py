@@ -1,1 +1,1 @@
-"""XA transactions, whose rows and outcome are logged apart."""
+"""XA transactions, whose rows and outcome are logged separately."""

@@ -1,4 +1,4 @@
-"""XA transactions once all ranges of a plan are extracted: which groups are staged now, which stay held."""
+"""The outcomes of XA transactions after all ranges of a plan: which groups are staged, and which stay held."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from loader.extract.xa.prepared_groups import Release, Settled, find_unknown_com
 from loader.staging.documents import HeldGroup, Plan
 from loader.transport.base import Transport
 
-_GAP = 4 * 1024 * 1024  # of log that is read over rather than left out between two held groups
+_GAP = 4 * 1024 * 1024  # bytes of log between two held groups that are read instead of skipped
 
 
 def settle_groups(
     plan: Plan, held: Sequence[HeldGroup], transport: Transport, results: Sequence[RangeResult]
 ) -> Settled:
-    """How XA transactions stand after all ranges of a plan, into which the groups `held` are carried.
+    """Return the state of XA transactions after all ranges of a plan.
+
+    `held`: groups that earlier intervals carry over.
 
     Raises:
-        DataError: the log does not hold what an XA COMMIT makes count, or is not what a server writes.
+        DataError: the log lacks the rows of an XA COMMIT, or is not what a server writes.
     """
     events = [event for result in results for event in result.xa]
     missing = find_unknown_commits(held, events)
@@ -30,5 +32,5 @@ def settle_groups(
 
 
 def plan_releases(plan: Plan, settled: Settled) -> list[list[Release]]:
-    """The held groups to stage, in the runs that are staged together."""
+    """Return the held groups to stage, in runs that are staged together."""
     return list(group_releases(settled.releases, plan.part_bytes, _GAP))

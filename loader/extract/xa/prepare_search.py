@@ -1,4 +1,4 @@
-"""Finding XA transactions that were prepared before the chain of plans began, in the log before it."""
+"""Finding XA transactions that were prepared before the chain of plans began, in the older log files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from loader.transport.base import Transport
 
 
 def find_prepared(transport: Transport, before: Position, skip: Skip, missing: Sequence[Decided]) -> list[HeldGroup]:
-    """The groups that these commits decide, from the log files up to a position, the newest file first.
+    """Return the groups that these commits decide, searching log files before a position, newest first.
 
-    They are skipped as `skip` says: no plan did before. One that is in none of the files that are left is not found.
+    No plan decided whether they are skipped, so `skip` does. A group that is in none of the remaining files is not
+    found.
 
     Raises:
-        LoaderError: what transport and codec raise.
+        LoaderError: from transport or codec.
     """
     wanted = {event.xid: event for event in missing}
     found: list[HeldGroup] = []
@@ -37,13 +38,14 @@ def find_prepared(transport: Transport, before: Position, skip: Skip, missing: S
             break
         newest = {event.xid: event for event in _xa_events(transport, skip, *segment) if event.xid in wanted}
         for event in newest.values():
-            found += [] if isinstance(event, Decided) else [held_group(event)]  # one that was decided is another group
+            # A newest event that decides the identifier belongs to another group.
+            found += [held_group(event)] if isinstance(event, Prepared) else []
             del wanted[event.xid]
     return found
 
 
 def _backwards(transport: Transport, before: Position) -> Iterator[tuple[str, int, int]]:
-    """File, first byte and end byte of each log file up to a position, the newest first, until GapError."""
+    """Yield file, first byte and end byte of each log file up to a position, newest first, until GapError."""
     stop = before
     while True:
         start = Position(stop.basename, stop.lognum - (stop.logpos == FIRST), FIRST)

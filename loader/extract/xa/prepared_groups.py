@@ -1,4 +1,4 @@
-"""Held groups: what the log says of XA transactions, matched up across ranges, files and intervals."""
+"""Held groups: XA events of the log, matched across ranges, files and intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loader.staging.documents import HeldGroup
 
 
 class Release(NamedTuple):
-    """A held group whose rows are staged now, as of its XA COMMIT."""
+    """A held group whose rows are staged now, with the seqno and commit time of its XA COMMIT."""
 
     file: str
     start: int
@@ -25,12 +25,12 @@ class Release(NamedTuple):
 
 @dataclass(frozen=True)
 class Settled:
-    """How XA transactions stand at the end of an interval.
+    """The state of XA transactions at the end of an interval.
 
     Attributes:
-        releases: committed groups that hold captured rows, in the order of the log.
-        held: groups without an outcome yet, in the order of the log.
-        lost: commits of groups that are in no log file at hand, in the order of the log.
+        releases: committed groups with captured rows, in log order.
+        held: groups without an outcome, in log order.
+        lost: commits of groups that are in no available log file, in log order.
     """
 
     releases: tuple[Release, ...]
@@ -42,13 +42,13 @@ NO_GROUPS = Settled((), ())
 
 
 def match_events(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Settled:
-    """Match the XA events of an interval with each other and with the groups `carried` into it.
+    """Match the XA events of an interval with each other and with the groups carried over from earlier intervals.
 
-    A rollback of a group that is not known changes nothing. MariaDB also logs one for a transaction that has no rows
-    left, without its XA PREPARE (MDEV-25616).
+    A rollback of an unknown group changes nothing. MariaDB also logs one for a transaction without remaining rows,
+    without its XA PREPARE (MDEV-25616).
 
     Raises:
-        DataError: a second group of an identifier that awaits its outcome.
+        DataError: a second group with the same identifier is prepared before the first has an outcome.
     """
     open_groups = {group.xid: group for group in carried}
     idle = {group.xid for group in open_groups.values() if group.skipped}
@@ -75,12 +75,12 @@ def match_events(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> Set
 
 
 def held_group(event: Prepared) -> HeldGroup:
-    """The group, as it is held."""
+    """Return the held group of a prepare event."""
     return HeldGroup(xid=event.xid, file=event.file, start=event.start, end=event.end, skipped=event.skipped)
 
 
 def find_unknown_commits(carried: Iterable[HeldGroup], events: Iterable[XaEvent]) -> list[Decided]:
-    """Commits of groups that were prepared before these events and are not carried."""
+    """Return commits of groups that were prepared before these events and are not carried over."""
     known = {group.xid for group in carried}
     missing = []
     for event in sorted(events, key=_place):
@@ -94,9 +94,9 @@ def find_unknown_commits(carried: Iterable[HeldGroup], events: Iterable[XaEvent]
 
 
 def group_releases(releases: Sequence[Release], most_bytes: int, gap: int) -> Iterator[list[Release]]:
-    """Releases in runs that are read together: of one file, near each other, of about `most_bytes` at most.
+    """Yield releases in runs that are read together: of one file, close to each other, of at most about `most_bytes`.
 
-    A rule of the log alone, so that every attempt cuts the same runs.
+    The runs depend on the log alone, so every attempt makes the same runs.
     """
     run: list[Release] = []
     for release in releases:
@@ -111,18 +111,18 @@ def group_releases(releases: Sequence[Release], most_bytes: int, gap: int) -> It
 
 
 def missing_rows_error(event: Decided) -> DataError:
-    """The error of a commit whose group is nowhere in the log."""
+    """Return the error of a commit whose group is in no log file."""
     return DataError(
         "the log holds the commit of an XA transaction, but not its rows",
-        why=f"XA transaction {event.xid} was prepared before the oldest log file at hand",
-        hint="read it together with older log files",
+        why=f"XA transaction {event.xid} was prepared before the oldest available log file",
+        hint="include older log files",
         file=event.file,
         position=event.end,
     )
 
 
 def as_statement(event: Decided) -> LogStatement:
-    """A commit as a statement that changed rows which the log does not have."""
+    """Return a commit as a statement that changed rows without row events in the log."""
     text, position = f"XA COMMIT {event.xid}", f"{event.file}:{event.end}"
     return LogStatement(event.seqno, position, "", text, 0, mariadb=False, with_rows=False)
 

@@ -66,7 +66,7 @@ def test_a_stop_inside_a_transaction_or_an_event(
     assert "inside a transaction" in inside.what
     cut = error(source, getattr(source, transport), tmp_path / "2", start, moved(start, events[3] + 7))
     assert isinstance(cut, BinlogFormatError)
-    assert "does not end where an event does" in cut.what
+    assert "does not end at the end of an event" in cut.what
 
 
 def test_a_start_inside_an_event_of_a_file(source: Source, worked: Worked, tmp_path: Path) -> None:

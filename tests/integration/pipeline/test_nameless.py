@@ -182,7 +182,7 @@ def test_a_generation_without_a_document_goes_by_what_is_read_for_the_plan(
     assert known_.left_out == ()
     ((table, at, why),) = [(one.table, one.at, one.why) for one in manifest.left_out]
     assert (table, at) == ("nameless.swapped", generation.start)
-    assert why == "nothing tells them: no statement made it, and it was not among the tables that were read"
+    assert why == "no statement in the log creates the table, and it was absent when the definitions were read"
     expected = shop.staged(known_)
     assert old.staged(manifest) == {key: expected[key] for key in expected if key[0] != "nameless.swapped"}
     assert old.again(manifest) == ()

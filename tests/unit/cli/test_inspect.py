@@ -250,8 +250,8 @@ def test_what_can_show_nothing_is_refused(log: Path, tmp_path: Path) -> None:
         ((f"file://{log}", "-t", "orders"), "'orders' is not like any table"),
         ((f"file://{log}", "--from", last, "--to", first), "ends before it begins"),
         ((f"file://{log}", "--stats", "--from", last, "--to", first), "ends before it begins"),
-        ((f"file://{log}", "-f", "csv", "-o", str(file)), "the output folder cannot be made"),
-        ((f"file://{log}", "-f", "csv", "-o", str(file / "below")), "the output folder cannot be made"),
+        ((f"file://{log}", "-f", "csv", "-o", str(file)), "the output folder cannot be created"),
+        ((f"file://{log}", "-f", "csv", "-o", str(file / "below")), "the output folder cannot be created"),
     ):
         with pytest.raises(UsageError, match=says):
             run(*argv)

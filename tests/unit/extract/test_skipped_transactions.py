@@ -191,7 +191,7 @@ def test_row_events_that_are_not_accounted_for_are_an_error(tmp_path: Path) -> N
     found.results[0].row_events_skipped[MARKED] -= 1
     plan = plan_of(bytes(log.data), include=["shop.*"], skip=BOTH)
     segments = [(FILE, 4, len(log.data))]
-    with pytest.raises(DataError, match="neither staged nor held nor skipped") as caught:
+    with pytest.raises(DataError, match="row events are missing or counted twice") as caught:
         build_manifest(plan, Checkpoint(plan.interval.start, "", None), segments, found.results)
     assert "of 7 row events 3 were staged, 0 held and 3 skipped" in caught.value.why
 
