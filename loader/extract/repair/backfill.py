@@ -71,7 +71,8 @@ def _still_missing(manifest: Manifest, left_out: IncompleteTable) -> Unsupported
         why=left_out.why,
         hint=f"{left_out.hint}; then: {left_out.name.load_again}"
         if left_out.hint
-        else f"loader schema set {left_out.name.argument} --at {left_out.at} --file FILE",
+        else f"give the definition at that position: loader schema set {left_out.name.argument} --at {left_out.at}"
+        " --file FILE",
         table=left_out.table,
         position=left_out.position,
         interval=manifest.start_seqno,

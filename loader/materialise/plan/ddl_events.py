@@ -193,7 +193,7 @@ def _unlogged_rows_error(name: TableName, barrier: Barrier) -> UnsupportedError:
         )
     maybe = "" if barrier.tables else "; triggers, foreign keys or functions may have changed any captured table"
     return UnsupportedError(
-        "rows were changed by a statement in the log, which does not say which rows",
+        "the log holds a statement that changed rows, instead of the rows",
         why=f"a session logged with binlog_format STATEMENT or MIXED: {barrier.statement[:200]}{maybe}",
         hint=f"let all sessions log with binlog_format=ROW; then, {reload}",
         table=name,

@@ -146,7 +146,7 @@ def test_tables_of_the_server_itself_have_no_triggers(text: str) -> None:
 
 def test_a_marker_table_that_a_statement_changes_stops_the_interval() -> None:
     plan = PLAN.model_copy(update={"skip": Skip(marker_tables=("other.marker",))})
-    with pytest.raises(DataError, match="rows were changed by a statement") as caught:
+    with pytest.raises(DataError, match="the log holds a statement that changed rows") as caught:
         find_barriers([statement("INSERT INTO other.marker VALUES (1)")], plan)
     assert (caught.value.where["table"], caught.value.exit_code) == ("other.marker", 4)
 

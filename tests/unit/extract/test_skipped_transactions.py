@@ -179,7 +179,7 @@ def test_a_marker_table_that_a_statement_changes_stops_the_interval(tmp_path: Pa
     log = rows(LogBuilder().begin(), ORDERS, 1)
     log.query("INSERT INTO loader.marker VALUES (1)")
     log.xid()
-    with pytest.raises(DataError, match="rows were changed by a statement") as caught:
+    with pytest.raises(DataError, match="the log holds a statement that changed rows") as caught:
         whole(log, tmp_path)
     assert caught.value.where["table"] == "loader.marker"
     assert keys(whole(log, tmp_path, Skip())) == [1]
