@@ -91,7 +91,7 @@ def test_a_table_whose_columns_cannot_be_read_stops_alone(tmp_path: Path) -> Non
     found = one_range(log, tmp_path)
     (left_out,) = found.manifest.left_out
     assert (left_out.table, left_out.hint) == (
-        "shop.odd", "exclude the table from the captured tables, or convert the column to utf8mb4"
+        "shop.odd", "exclude the table (tables.exclude of the source), or convert the column to utf8mb4"
     )  # fmt: skip
     assert found.manifest.balance.skipped[LEFT_OUT] == 1
     assert ids(found, "items") == ["1"]

@@ -148,7 +148,7 @@ def test_a_commit_whose_rows_are_gone_stops_all_tables(before: str, tmp_path: Pa
     (barrier,) = found.manifest.barriers
     assert (barrier.tables, barrier.position, barrier.seqno) == ((), f"{FILE}:{log.end}", log.end + 10**12)
     with pytest.raises(
-        UnsupportedError, match="an XA transaction was committed whose rows are in no log file"
+        UnsupportedError, match="an XA transaction was committed whose rows are in no available log file"
     ) as caught:
         collect_events(TableName("shop", "orders"), [found.manifest], 0, barrier.seqno)
     assert caught.value.hint == "loader initial-load --table shop.orders --again"
