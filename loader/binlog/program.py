@@ -47,11 +47,14 @@ from loader.binlog.values.vectors import VECTOR_ROOM
 from loader.errors import UnsupportedError
 from loader.model.ranges import check_ranges
 from loader.model.table import ADDRESS_BYTES, Column, TableSchema
+from loader.types.catalogue import type_of
+from loader.types.column_type import Encoding
 
-_LONGEST_FIXED = 96
-_INTEGER_BYTES = {"tinyint": 1, "smallint": 2, "mediumint": 3, "int": 4, "bigint": 8}
-_TEMPORAL = {"datetime": (DATETIME, 5), "timestamp": (TIMESTAMP, 4), "time": (TIME, 3)}
-_ADDRESSES = {"uuid": UUID, "inet4": INET4, "inet6": INET6}
+_LONGEST_FIXED = 96  # bytes of the longest text of a fixed value
+_PLAIN = {Encoding.FLOAT: FLOAT, Encoding.DOUBLE: DOUBLE, Encoding.DATE: DATE, Encoding.YEAR: YEAR}
+_FRACTIONAL = {Encoding.DATETIME: DATETIME, Encoding.TIMESTAMP: TIMESTAMP, Encoding.TIME: TIME}
+_LABELLED = {Encoding.ENUM: ENUM, Encoding.SET: SET}
+_ADDRESSES = {Encoding.UUID: UUID, Encoding.INET4: INET4, Encoding.INET6: INET6}
 _UTF8_CHARSETS = {"utf8mb4", "utf8mb3", "utf8"}
 
 
@@ -144,27 +147,24 @@ def text_operation(charset: str, first: dict[str, int]) -> tuple[int, int, int, 
 def _fields(
     schema: TableSchema, column: Column, prefix: int, texts: list[bytes], first: dict[str, int], hex_fallback: bool
 ) -> list[int]:
-    kind = column.type
-    if kind in _INTEGER_BYTES:
-        return [UINT if column.unsigned else INT, 0, _INTEGER_BYTES[kind], 0, 0, _LONGEST_FIXED]
-    if kind in {"float", "double"}:
-        return [FLOAT if kind == "float" else DOUBLE, 0, 4 if kind == "float" else 8, 0, 0, _LONGEST_FIXED]
-    if kind == "decimal":
-        whole, scale = column.size - column.scale, column.scale
-        size = sum(digits // 9 * 4 + int(BYTES_OF_DIGITS[digits % 9]) for digits in (whole, scale))
-        return [DECIMAL, 0, size, column.size, scale, _LONGEST_FIXED]
+    known = type_of(column, schema.name)
+    encoding, size = known.encoding, known.log_bytes
+    if encoding is Encoding.INTEGER:
+        return [UINT if column.unsigned else INT, 0, size, 0, 0, _LONGEST_FIXED]
+    if encoding in _PLAIN:
+        return [_PLAIN[encoding], 0, size, 0, 0, _LONGEST_FIXED]
+    if encoding is Encoding.DECIMAL:
+        return [DECIMAL, 0, _decimal_bytes(column), column.size, column.scale, _LONGEST_FIXED]
     if prefix == OLD_FORMAT:
+        kind = column.type
         return [OLD, 0, SIZES[kind][column.size], column.size, list(SIZES).index(kind), _LONGEST_FIXED]
-    if kind in _TEMPORAL:
-        op, whole = _TEMPORAL[kind]
-        return [op, 0, whole + (column.size + 1) // 2, column.size, 0, _LONGEST_FIXED]
-    if kind in {"date", "year"}:
-        return [DATE if kind == "date" else YEAR, 0, 3 if kind == "date" else 1, 0, 0, _LONGEST_FIXED]
-    if kind == "bit":
+    if encoding in _FRACTIONAL:
+        return [_FRACTIONAL[encoding], 0, size + (column.size + 1) // 2, column.size, 0, _LONGEST_FIXED]
+    if encoding is Encoding.BIT:
         return [BIT, 0, (column.size + 7) // 8, 0, 0, _LONGEST_FIXED]
-    if kind in {"enum", "set"}:
-        return _labelled(column, texts)
-    if kind == "json":
+    if encoding in _LABELLED:
+        return _labelled(column, _LABELLED[encoding], texts)
+    if encoding is Encoding.JSON:
         return [JSON, prefix, 0, 0, 0, 0]
     if prefix > PACKED:
         op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first, hex_fallback)
@@ -172,13 +172,18 @@ def _fields(
     return _variable(schema, column, prefix, first, hex_fallback)
 
 
-def _labelled(column: Column, texts: list[bytes]) -> list[int]:
+def _decimal_bytes(column: Column) -> int:
+    parts = (column.size - column.scale, column.scale)
+    return sum(digits // 9 * 4 + int(BYTES_OF_DIGITS[digits % 9]) for digits in parts)
+
+
+def _labelled(column: Column, operation: int, texts: list[bytes]) -> list[int]:
     first = len(texts)
     texts += [_escaped(label) for label in column.labels]
     most = sum(len(text) + 1 for text in texts[first:]) + 3
     count = len(column.labels)
-    size = label_bytes(column.type == "set", count)
-    return [SET if column.type == "set" else ENUM, 0, size, first, count, most]
+    size = label_bytes(operation == SET, count)
+    return [operation, 0, size, first, count, most]
 
 
 def label_bytes(many: bool, count: int) -> int:
@@ -190,13 +195,14 @@ def label_bytes(many: bool, count: int) -> int:
 
 
 def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hex_fallback: bool) -> list[int]:
-    if column.type.endswith(("blob", "binary")) or column.type == "geometry":
+    encoding = type_of(column, schema.name).encoding
+    if encoding is Encoding.BYTES:
         return [HEX, prefix, column.size, column.size, 0, 2]
-    if column.type in _ADDRESSES:
-        return [_ADDRESSES[column.type], prefix, ADDRESS_BYTES[column.type], 0, 0, 4]
-    if column.type == "vector":
+    if encoding in _ADDRESSES:
+        return [_ADDRESSES[encoding], prefix, ADDRESS_BYTES[column.type], 0, 0, 4]
+    if encoding is Encoding.VECTOR:
         return [VECTOR, prefix, 0, 0, 0, VECTOR_ROOM]
-    operation = text_operation(column.charset, first)
+    operation = text_operation(column.charset, first) if encoding is Encoding.TEXT else None
     if operation:
         op, x, y, most = operation
         return [op + HEXED if hex_fallback else op, prefix, 0, x, y, most]

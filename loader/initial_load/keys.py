@@ -11,12 +11,19 @@ import re
 
 from loader.errors import StagedDataError, UnsupportedError
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
-from loader.model.table import ADDRESS_BYTES, Column, TableName
+from loader.model.table import Column, TableName
 from loader.source.schemas import quote_name
+from loader.types.catalogue import type_of
+from loader.types.column_type import KeyBound
 
-_NUMBERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal"}
-_COUNTED = {"bit", "enum", "set"}
-_TEMPORALS = {"date", "datetime", "timestamp", "time"}
+_EXPRESSIONS = {
+    KeyBound.NUMBER: "CAST({} AS CHAR)",
+    KeyBound.TEMPORAL: "CAST({} AS CHAR)",
+    KeyBound.ADDRESS: "CAST({} AS CHAR)",
+    KeyBound.INDEX: "CAST(CAST({} AS UNSIGNED) AS CHAR)",
+    KeyBound.YEAR: "CAST({} + 0 AS CHAR)",
+    KeyBound.BYTES: "HEX({})",
+}
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _MOMENT = re.compile(r"-?[0-9:. -]+")
@@ -28,7 +35,7 @@ _LISTED = 1000  # values of an ENUM or SET that a range is spelled out to
 def refuse_inexact(table: TableName, columns: list[Column]) -> None:
     """Raise UnsupportedError for keys whose text is not their value."""
     for column in columns:
-        if column.type in {"float", "double"}:
+        if type_of(column, table).key_bound is KeyBound.INEXACT:
             raise UnsupportedError(
                 f"a key of type {column} is not covered",
                 why="its values cannot be compared exactly",
@@ -41,13 +48,7 @@ def refuse_inexact(table: TableName, columns: list[Column]) -> None:
 def bound_expression(column: Column) -> str:
     """The expression that gives a key column's part of a bound."""
     name = quote_name(column.name)
-    if column.type in _NUMBERS or column.type in _TEMPORALS or column.type in ADDRESS_BYTES:
-        return f"CAST({name} AS CHAR)"
-    if column.type in _COUNTED:
-        return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
-    if column.type == "year":
-        return f"CAST({name} + 0 AS CHAR)"
-    return f"HEX({name})"
+    return _EXPRESSIONS[type_of(column).key_bound].format(name)
 
 
 def range_condition(plan: LoadPlan, lower: Bound | None, upper: Bound | None) -> str:
@@ -108,11 +109,12 @@ def literal(column: Column, text: str) -> str:
     Raises:
         StagedDataError: the text is none, so the plan that holds it is damaged.
     """
-    if column.type in _NUMBERS or column.type in _COUNTED or column.type == "year":
+    bound = type_of(column).key_bound
+    if bound in {KeyBound.NUMBER, KeyBound.INDEX, KeyBound.YEAR}:
         return _checked(_NUMBER, column, text)
-    if column.type in _TEMPORALS:
+    if bound is KeyBound.TEMPORAL:
         return f"'{_checked(_MOMENT, column, text)}'"
-    if column.type in ADDRESS_BYTES:
+    if bound is KeyBound.ADDRESS:
         return f"'{_checked(_ADDRESS, column, text)}'"
     digits = _checked(_HEX, column, text)
     return f"_{column.charset} X'{digits}'" if column.charset else f"X'{digits}'"

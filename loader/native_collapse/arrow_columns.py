@@ -13,7 +13,8 @@ from loader.binlog.native.buffer import Bytes
 from loader.model.table import Column, TableSchema
 from loader.native_collapse.staged_lines import longest
 from loader.native_collapse.staged_text import unescape, unhex
-from loader.typemap import Form, form, spark_type
+from loader.types.column_type import Form
+from loader.types.warehouse import form, spark_type
 
 _META = {"_op": pa.string(), "_seqno": pa.int64(), "_row_offset": pa.int64(), "_committed_at": pa.timestamp("us")}
 _DIALECT = pa.csv.ParseOptions(delimiter=",", quote_char='"', double_quote=True, escape_char=False)

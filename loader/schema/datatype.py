@@ -8,27 +8,23 @@ from __future__ import annotations
 from loader.schema.changes import ColumnDefinition
 from loader.schema.cursor import TokenCursor
 from loader.schema.lexer import UNKNOWN, UnreadableError
+from loader.types.catalogue import declared_as
+from loader.types.column_type import Encoding
 
 _REAL_AS_FLOAT = 1 << 0
 _ORACLE = 1 << 9
 _MAXDB = 1 << 12
 
-_INTEGERS = {
-    "TINYINT": "tinyint", "SMALLINT": "smallint", "MEDIUMINT": "mediumint", "INT": "int", "INTEGER": "int",
-    "BIGINT": "bigint", "INT1": "tinyint", "INT2": "smallint", "INT3": "mediumint", "INT4": "int", "INT8": "bigint",
-    "MIDDLEINT": "mediumint", "BOOL": "tinyint", "BOOLEAN": "tinyint",
-}  # fmt: skip
-_DECIMALS = {"DECIMAL", "DEC", "NUMERIC", "FIXED"}
-_FLOATS = {"FLOAT": "float", "FLOAT4": "float", "FLOAT8": "double", "DOUBLE": "double", "REAL": "double"}
-_CHARS = {"CHAR", "CHARACTER", "NCHAR"}
-_VARCHARS = {"VARCHAR", "VARCHARACTER", "NVARCHAR"}
-_TEXTS = {"TINYTEXT", "MEDIUMTEXT", "LONGTEXT", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB"}
-_GEOMETRIES = {
-    "GEOMETRY", "POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON", "GEOMCOLLECTION",
-    "GEOMETRYCOLLECTION",
-}  # fmt: skip
-_PLAIN = {"DATE", "UUID", "INET4", "INET6"}
-_FRACTIONED = {"TIME", "DATETIME", "TIMESTAMP"}
+_INTEGERS = declared_as(Encoding.INTEGER)
+_DECIMALS = declared_as(Encoding.DECIMAL)
+_FLOATS = declared_as(Encoding.FLOAT, Encoding.DOUBLE)
+_LABELLED = declared_as(Encoding.ENUM, Encoding.SET)
+_STRINGS = declared_as(Encoding.TEXT, Encoding.BYTES)
+_CHARS = {word for word, name in _STRINGS.items() if name == "char"}
+_VARCHARS = {word for word, name in _STRINGS.items() if name == "varchar"}
+_PLAIN = declared_as(Encoding.DATE, Encoding.UUID, Encoding.INET4, Encoding.INET6)
+_FRACTIONAL = declared_as(Encoding.TIME, Encoding.DATETIME, Encoding.TIMESTAMP)
+_WITH_LENGTH = declared_as(Encoding.YEAR, Encoding.VECTOR)
 _CAPACITY = (("tiny", 1 << 8), ("", 1 << 16), ("medium", 1 << 24), ("long", 1 << 32))
 _WIDEST = 4  # maximum bytes of a character
 
@@ -54,10 +50,10 @@ def read_type(cursor: TokenCursor, name: str, sql_mode: int, mariadb: bool) -> C
         return ColumnDefinition(name, "decimal", size=precision or 10, scale=scale)
     if word in _FLOATS:
         return _float(cursor, name, word, sql_mode)
-    if word in {"ENUM", "SET"}:
-        return ColumnDefinition(name, word.lower(), labels=_labels(cursor))
-    if word in _FRACTIONED:
-        return ColumnDefinition(name, word.lower(), size=sum(_numbers(cursor)))
+    if word in _LABELLED:
+        return ColumnDefinition(name, _LABELLED[word], labels=_labels(cursor))
+    if word in _FRACTIONAL:
+        return ColumnDefinition(name, _FRACTIONAL[word], size=sum(_numbers(cursor)))
     if word in {"BIT", "BINARY"}:
         size = _length(cursor, 1)
         return ColumnDefinition(name, word.lower(), size=size, length=size if word == "BINARY" else 0)
@@ -109,7 +105,7 @@ def _string(cursor: TokenCursor, name: str, word: str) -> ColumnDefinition | Non
             cursor.take_any("CHAR", "CHARACTER") and cursor.take("VARYING")
         )
         return ColumnDefinition(name, kind)
-    return ColumnDefinition(name, word.lower()) if word in _TEXTS else None
+    return ColumnDefinition(name, _STRINGS[word]) if word in _STRINGS else None
 
 
 def _length(cursor: TokenCursor, otherwise: int) -> int:
@@ -128,13 +124,11 @@ def _sized(word: str, length: int) -> str:
 
 
 def _other(cursor: TokenCursor, name: str, word: str, mariadb: bool) -> ColumnDefinition:
-    if word in _GEOMETRIES:
-        return ColumnDefinition(name, "geometry")
     if word == "JSON":
         return ColumnDefinition(name, "longtext", charset="utf8mb4") if mariadb else ColumnDefinition(name, "json")
-    if word in {"YEAR", "VECTOR"}:
+    if word in _WITH_LENGTH:
         _numbers(cursor)
-        return ColumnDefinition(name, word.lower())
+        return ColumnDefinition(name, _WITH_LENGTH[word])
     if word in _PLAIN:
-        return ColumnDefinition(name, word.lower())
+        return ColumnDefinition(name, _PLAIN[word])
     raise UnreadableError(f"type {word} is not known")

@@ -12,9 +12,11 @@ import unicodedata
 from loader.model.table import Column
 from loader.schema.changes import ColumnDefinition
 from loader.schema.constants import NotLoggedError
-from loader.typemap import spark_type, widened_type
+from loader.types.catalogue import names_of
+from loader.types.column_type import Encoding
+from loader.types.warehouse import spark_type, widened_type
 
-INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
+INTEGERS = names_of(Encoding.INTEGER)
 _TEXTS = {"tinytext": 1 << 8, "text": 1 << 16, "mediumtext": 1 << 24, "longtext": 1 << 32}
 _BLOBS = {"varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 _BYTES = {"varchar": 1 << 16} | _TEXTS

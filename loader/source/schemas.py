@@ -19,16 +19,16 @@ from loader.errors import UnsupportedError, UsageError
 from loader.model.ranges import check_ranges
 from loader.model.table import SEQUENCE, Column, TableName, TableSchema
 from loader.resources import sql
-from loader.typemap import spark_type
+from loader.types.catalogue import declared_as, names_of
+from loader.types.column_type import Encoding
+from loader.types.warehouse import spark_type
 
-_GEOMETRIES = {
-    "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geomcollection",
-    "geometrycollection",
-}  # fmt: skip
+_GEOMETRIES = {word.lower() for word, name in declared_as(Encoding.BYTES).items() if name == "geometry"}
 _OLD_FORMAT = " /* mariadb-5.3 */"
 _SIZED = {"decimal": "precision", "bit": "precision", "binary": "length"}
-_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint"}
-_FRACTIONED = {"datetime", "timestamp", "time"}
+_INTEGERS = names_of(Encoding.INTEGER)
+_FRACTIONAL = names_of(Encoding.DATETIME, Encoding.TIMESTAMP, Encoding.TIME)
+_LABELLED = names_of(Encoding.ENUM, Encoding.SET)
 _LABEL = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r"}
@@ -269,7 +269,7 @@ def _check_whole(name: TableName, columns: list[ColumnDescription]) -> None:
 def _column(table: TableName, description: ColumnDescription) -> Column:
     column = _plain(description)
     spark_type(column, table)
-    labelled = column.type in {"enum", "set"}
+    labelled = column.type in _LABELLED
     # What is not known of a type is in a comment, and YEAR(2) hides the century.
     declared = description.declared.replace("/*M!100301 COMPRESSED*/", "").removesuffix(_OLD_FORMAT)
     if declared == "year(2)" or (not labelled and "/*" in declared):
@@ -282,12 +282,12 @@ def _column(table: TableName, description: ColumnDescription) -> Column:
 def _plain(description: ColumnDescription) -> Column:
     kind = description.type
     size = getattr(description, _SIZED[kind]) if kind in _SIZED else 0
-    labels = labels_of(description.declared) if kind in {"enum", "set"} else ()
+    labels = labels_of(description.declared) if kind in _LABELLED else ()
     return Column(
         description.name,
         kind,
         unsigned=kind in _INTEGERS and "unsigned" in description.declared,
-        size=description.fraction if kind in _FRACTIONED else size,
+        size=description.fraction if kind in _FRACTIONAL else size,
         scale=description.scale if kind == "decimal" else 0,
         charset=description.charset or ("binary" if labels else ""),
         labels=labels,

@@ -15,7 +15,8 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.source.schemas import read_schemas
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
-from loader.verify.expressions import in_warehouse, number_like, on_server
+from loader.types.column_type import Comparison
+from loader.verify.expressions import comparison_of, in_warehouse, on_server
 from loader.verify.spec import CompareResult, CompareSpec, TableComparison
 
 _SAMPLES = 5
@@ -67,8 +68,9 @@ def _warehouse_rows(warehouse: Warehouse, schema: TableSchema) -> Iterator[Row]:
 
 
 def _canonical(columns: tuple[Column, ...], rows: Iterable[Row]) -> Iterator[Row]:
-    numbers = [(n, column.type == "float") for n, column in enumerate(columns) if number_like(column)]
-    vectors = [n for n, column in enumerate(columns) if column.type == "vector"]
+    ways = [(n, comparison_of(column)) for n, column in enumerate(columns)]
+    numbers = [(n, way is Comparison.SINGLE) for n, way in ways if way in {Comparison.SINGLE, Comparison.DOUBLE}]
+    vectors = [n for n, way in ways if way is Comparison.VECTOR]
     for row in rows:
         if not numbers and not vectors:
             yield tuple(row)

@@ -14,7 +14,8 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.source.schemas import read_schemas
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
-from loader.verify.expressions import in_warehouse, number_like, on_server
+from loader.types.column_type import Comparison
+from loader.verify.expressions import comparison_of, in_warehouse, on_server
 from tests.cases.showing import Numbers, order
 
 Row = dict[str, str | None]
@@ -125,7 +126,7 @@ def _told(column: Column, there: list[str]) -> str:
 
 
 def _canonical(column: Column, text: str | None) -> str | None:
-    if text is None or not number_like(column):
+    if text is None or comparison_of(column) not in {Comparison.SINGLE, Comparison.DOUBLE}:
         return text
     value = float(text)
     return repr(struct.unpack("f", struct.pack("f", value))[0] if column.type == "float" else value)

@@ -17,12 +17,13 @@ from loader.binlog.values.codepages import decode_text
 from loader.binlog.values.operations import OLD_FORMAT, PACKED
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import ADDRESS_BYTES, GROWING_TEXTS, SEQUENCE, TEXTS, Column, TableName, TableSchema
+from loader.types.catalogue import TYPES
+from loader.types.column_type import Encoding
 
 _SEQUENCE_TYPES = (8, 8, 8, 8, 8, 8, 1, 8)
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
-_INTEGERS = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigint"}
-_SIMPLE = {4: "float", 5: "double", 10: "date", 13: "year", 242: "vector", 245: "json", 255: "geometry"}
-_FRACTIONED = {17: "timestamp", 18: "datetime", 19: "time"}
+_TYPES = {known.log_type: known for known in TYPES if known.log_type}
+_FRACTIONAL = {Encoding.TIMESTAMP, Encoding.DATETIME, Encoding.TIME}
 _BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
 _ENUM, _SET, _STRING, _VARCHAR, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 252, 242, 255
 _COMPRESSED = {140: _BLOB, 141: _VARCHAR}
@@ -418,16 +419,17 @@ def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: Ta
 
 
 def _other(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) -> Column:
-    if kind in _INTEGERS:
-        return Column(name, _INTEGERS[kind], unsigned=unsigned)
-    if kind in _SIMPLE:
-        return Column(name, _SIMPLE[kind])
-    if kind in _FRACTIONED:
-        return Column(name, _FRACTIONED[kind], size=meta[0])
-    if kind == 246:
-        return Column(name, "decimal", size=meta[0], scale=meta[1])
-    if kind == 16:
-        return Column(name, "bit", size=meta[1] * 8 + meta[0])
+    known = _TYPES.get(kind)
+    if known and known.encoding is Encoding.INTEGER:
+        return Column(name, known.name, unsigned=unsigned)
+    if known and known.encoding in _FRACTIONAL:
+        return Column(name, known.name, size=meta[0])
+    if known and known.encoding is Encoding.DECIMAL:
+        return Column(name, known.name, size=meta[0], scale=meta[1])
+    if known and known.encoding is Encoding.BIT:
+        return Column(name, known.name, size=meta[1] * 8 + meta[0])
+    if known:
+        return Column(name, known.name)
     raise UnsupportedError(
         f"column type {kind} of the log is not supported",
         hint="exclude the table (tables.exclude of the source)",

@@ -17,7 +17,8 @@ from loader.reader.events import (
 )
 from loader.reader.rows import Row
 from loader.reader.values import Value
-from loader.typemap import Form, form
+from loader.types.column_type import Form
+from loader.types.warehouse import form
 from loader.visible_text import visible as hidden
 
 _ACTIONS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}

@@ -35,14 +35,21 @@ from loader.initial_load.result_set.kernel import (
 )
 from loader.model.ranges import check_ranges
 from loader.model.table import Column, TableSchema
+from loader.types.catalogue import type_of
+from loader.types.column_type import Encoding
 
-_INTEGERS = {"tinyint": (1, 1), "smallint": (2, 2), "mediumint": (9, 4), "int": (3, 4), "bigint": (8, 8)}
-_FIXED = {"float": (4, FLOAT, 4), "double": (5, DOUBLE, 8), "year": (13, YEAR, 2)}
-_TEMPORAL = {"date": (10, DATE), "datetime": (12, DATETIME), "timestamp": (7, DATETIME), "time": (11, TIME)}
+_FIXED = {Encoding.FLOAT: FLOAT, Encoding.DOUBLE: DOUBLE, Encoding.YEAR: YEAR}
+_TEMPORAL = {
+    Encoding.DATE: DATE,
+    Encoding.DATETIME: DATETIME,
+    Encoding.TIMESTAMP: DATETIME,
+    Encoding.TIME: TIME,
+}
 _STRINGS = {249, 250, 251, 252, 253, 254}
 _UNSIGNED = 32
-_LABELLED = {"enum": 256, "set": 2048}  # flags of a column that is sent as a string
+_LABELLED = {Encoding.ENUM: 256, Encoding.SET: 2048}  # flags of a column that is sent as a string
 _BINARY = 63
+_SENT_AS_TEXT = {Encoding.TEXT, Encoding.JSON, Encoding.UUID, Encoding.INET4, Encoding.INET6}
 _TEXTS = {log.UTF8: TEXT, log.LATIN1: LATIN1, log.SINGLE: SINGLE, log.MULTIBYTE: MULTIBYTE, log.UNICODE: UNICODE}
 
 
@@ -79,7 +86,7 @@ def compile_program(
         operation, size, fits = _program(column, field)
         if not fits:
             raise _altered(schema, f"{field.name} has type {field.type_code} of the protocol now", column)
-        rows.append((VECTOR, 0, 0, 0, VECTOR_ROOM) if column.type == "vector" else (operation, size, 0, 0, 2))
+        rows.append((operation, size, 0, 0, VECTOR_ROOM if operation == VECTOR else 2))
         if operation == TEXT and column.charset not in {"", "binary"}:
             rows[-1] = _text(schema, column, field, first, hex_fallback)
     return Program(np.array(rows, np.int64).reshape(len(rows), 5), codepage_array(tuple(first)))
@@ -98,31 +105,29 @@ def _text(
 
 
 def _program(column: Column, field: FieldDescriptorPacket) -> tuple[int, int, bool]:
-    """Operation, size, and whether the result has the column as the schema does."""
-    kind, code = column.type, field.type_code
-    if kind in _INTEGERS:
-        expected, size = _INTEGERS[kind]
+    """Return operation, size, and whether the result has the column as in the schema."""
+    known, code = type_of(column), field.type_code
+    encoding, same = known.encoding, code == known.result_type
+    if encoding is Encoding.INTEGER:
         unsigned = bool(field.flags & _UNSIGNED)
-        return UINT if unsigned else INT, size, code == expected and unsigned == column.unsigned
-    if kind in _FIXED:
-        expected, operation, size = _FIXED[kind]
-        return operation, size, code == expected
-    if kind in _TEMPORAL:
-        expected, operation = _TEMPORAL[kind]
-        return operation, column.size, code == expected and field.scale == column.size
-    if kind == "decimal":
-        return DECIMAL, 0, code == 246 and field.scale == column.scale
-    if kind == "bit":
-        return BIT, 0, code == 16 and field.length == column.size
-    if kind == "json":
-        return TEXT, 0, code == 245
-    if kind in _LABELLED:
-        return TEXT, 0, code in _STRINGS and bool(field.flags & _LABELLED[kind])
-    if kind == "geometry":
-        return HEX, 0, code == 255
-    if kind == "vector":
-        return HEX, 0, code == 242 or (code in _STRINGS and field.charsetnr == _BINARY)
-    binary = kind.endswith(("blob", "binary"))
+        return UINT if unsigned else INT, known.result_bytes, same and unsigned == column.unsigned
+    if encoding in _FIXED:
+        return _FIXED[encoding], known.result_bytes, same
+    if encoding in _TEMPORAL:
+        return _TEMPORAL[encoding], column.size, same and field.scale == column.size
+    if encoding is Encoding.DECIMAL:
+        return DECIMAL, 0, same and field.scale == column.scale
+    if encoding is Encoding.BIT:
+        return BIT, 0, same and field.length == column.size
+    if encoding in _LABELLED:
+        return TEXT, 0, code in _STRINGS and bool(field.flags & _LABELLED[encoding])
+    if encoding is Encoding.VECTOR:
+        return VECTOR, 0, same or (code in _STRINGS and field.charsetnr == _BINARY)
+    binary = encoding is Encoding.BYTES
+    if not binary and encoding not in _SENT_AS_TEXT:
+        raise NotImplementedError(f"the chunk kernel has no operation for {encoding}")
+    if known.result_type:
+        return HEX if binary else TEXT, 0, same
     plain = code in _STRINGS and not field.flags & sum(_LABELLED.values())
     return HEX if binary else TEXT, 0, plain and (field.charsetnr == _BINARY) == binary
 

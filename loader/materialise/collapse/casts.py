@@ -19,7 +19,7 @@ from loader.materialise.collapse.staged_records import cast_value
 from loader.materialise.conditions import any_of
 from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
-from loader.typemap import spark_type
+from loader.types.warehouse import spark_type
 
 _RECORD = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "_form")
 

@@ -16,7 +16,8 @@ from pyspark.sql import functions as sf
 from loader.errors import StagedDataError
 from loader.materialise.plan.frame_columns import places
 from loader.model.table import Column, TableName, TableSchema
-from loader.typemap import Form, form, spark_type
+from loader.types.column_type import Form
+from loader.types.warehouse import form, spark_type
 
 _META = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent")
 

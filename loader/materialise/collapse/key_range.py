@@ -5,7 +5,7 @@ from __future__ import annotations
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifier, literal
 from loader.model.table import TableSchema
-from loader.typemap import spark_type
+from loader.types.warehouse import spark_type
 
 
 def key_between(low: str | None, high: str | None, work: Work) -> str:

@@ -25,7 +25,7 @@ from loader.native_collapse.parquet_files import write_parquet
 from loader.schema.evolution import ColumnOrigin
 from loader.spark.job import on_one_machine
 from loader.store.base import Store
-from loader.typemap import spark_type
+from loader.types.warehouse import spark_type
 
 _LOG = logging.getLogger(__name__)
 _MOST_ROWS = 20_000_000

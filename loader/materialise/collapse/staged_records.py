@@ -20,7 +20,7 @@ from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work
 from loader.model.table import Column
 from loader.schema.evolution import ColumnOrigin, Origin
 from loader.store.base import Store
-from loader.typemap import form, spark_type
+from loader.types.warehouse import form, spark_type
 
 META = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "_form")
 

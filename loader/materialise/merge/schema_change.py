@@ -21,7 +21,7 @@ from loader.materialise.plan.column_aliases import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier, identifiers
 from loader.model.table import TableName
-from loader.typemap import widened_type
+from loader.types.warehouse import widened_type
 
 ColumnTypes = Mapping[str, str]
 """By name of a column in the table, its Spark type."""

@@ -14,7 +14,8 @@ from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier, literal
 from loader.model.table import Column, TableName
 from loader.resources import sql
-from loader.typemap import Form, form, spark_type
+from loader.types.column_type import Form
+from loader.types.warehouse import form, spark_type
 
 _LOST = {("error", "null"), ("error", "text"), ("text", "null")}
 """Pairs of on_misfit, of this table and of the other one, in which a NULL of the other may hide an invalid date."""

@@ -17,7 +17,7 @@ from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import Column, TableName, TableSchema
 from loader.schema.evolution import ColumnOrigin, ConstantOrigin, Origin
 from loader.staging.documents import Manifest, StagedFile
-from loader.typemap import form
+from loader.types.warehouse import form
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.quoting import identifier
 from loader.materialise.rules import RESERVED, TableRule
 from loader.model.table import TableSchema
-from loader.typemap import spark_type
+from loader.types.warehouse import spark_type
 
 _META = {
     "seqno_column": ("bigint", "_seqno"),

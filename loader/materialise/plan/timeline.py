@@ -22,7 +22,7 @@ from loader.materialise.plan.ddl_events import (
 from loader.model.table import TableName, TableSchema
 from loader.schema.evolution import ColumnOrigin, ConstantOrigin, Evolution, Origin, Step, evolve
 from loader.staging.documents import Manifest, StagedFile
-from loader.typemap import spark_type, widened_type
+from loader.types.warehouse import spark_type, widened_type
 
 Lifecycle = Literal["", "fresh", "gone"]
 """`fresh`: the table was created, and no row has shown its columns yet. `gone`: it was dropped or renamed away."""

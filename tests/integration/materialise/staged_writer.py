@@ -24,7 +24,8 @@ from loader.staging.documents import (
 )
 from loader.staging.layout import interval_folder, load_folder, part_key
 from loader.store.local import LocalStore
-from loader.typemap import Form, form
+from loader.types.column_type import Form
+from loader.types.warehouse import form
 
 IDENTITY = Identity(kind="mysql", version="9.4.0", server_id=1, uuid="11111111-1111-1111-1111-111111111111")
 COMMITTED = "2026-01-02 03:04:05.678901"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from loader.model.table import Column, TableSchema
-from loader.typemap import Form, form
+from loader.types.column_type import Form
+from loader.types.warehouse import form
 from tests.integration.binlog.source import Source, quoted
 from tests.integration.types.kinds import all_tables
 from tests.integration.types.tables import TypedTable
