@@ -93,8 +93,10 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
     _check_release(server, file)
     if not _VERSION.match(server):
         raise BinlogFormatError(f"the first event of the log has an invalid server version: {server!r}", file=file)
-    if version != 4 or header != HEADER:
+    if version != 4:
         raise UnsupportedError(f"binary log version {version} is not supported", file=file)
+    if header != HEADER:
+        raise UnsupportedError(f"event headers of {header} bytes are not supported", file=file)
     checksum = _checksum(event, file)
     _check_lengths(event, file)
     in_use = bool(int.from_bytes(event[17:19], "little") & FLAG_IN_USE)
