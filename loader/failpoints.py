@@ -1,7 +1,7 @@
-"""Named points before and after each outside effect, where a test can kill the process, or stop it for a while.
+"""Named points before and after each outside effect, where a test can kill or halt the process.
 
-A run is killed at a point by `LOADER_FAILPOINT=<name>` in its environment, as a power cut would: SIGKILL, no clean-up.
-`LOADER_FAILPOINT=<name>:stop` halts it there (SIGSTOP), until a SIGCONT finds it long overtaken.
+`LOADER_FAILPOINT=<name>` in the environment kills the run at that point with SIGKILL, like a power cut.
+`LOADER_FAILPOINT=<name>:stop` halts it there with SIGSTOP. A test sends SIGCONT after other runs have overtaken it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ POINTS = (
 
 
 def failpoint(name: str) -> None:
-    """Kill or halt this process when the environment names this point; otherwise do nothing."""
+    """Kill or halt this process if the environment names this point.
+
+    Raises:
+        ValueError: there is no point of this name.
+    """
     if name not in POINTS:
         raise ValueError(f"unknown failpoint {name!r}")
     wanted, _, halt = os.environ.get("LOADER_FAILPOINT", "").partition(":")

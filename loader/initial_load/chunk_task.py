@@ -1,4 +1,4 @@
-"""Reading one chunk of a load and staging it. Runs in a Spark task."""
+"""Reading and staging one chunk of an initial load in a Spark task."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _LOG = logging.getLogger(__name__)
 
 
 def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt: str, number: int) -> LoadedChunk:
-    """Read and stage a chunk, or take it as another attempt staged it first.
+    """Read and stage a chunk, or return the chunk that another attempt staged first.
 
-    Every read writes a file of its own under the attempt's folder: two of them may find other rows, and one that was
+    Every read writes a separate file in the attempt's folder. Two reads may find different rows, and a read that was
     given up may still be running.
 
     Raises:
-        LoaderError: what server, codec and store give; nothing of the chunk is visible then.
+        LoaderError: from server, codec or store. No file of the chunk is visible then.
     """
     plan = _plan(staging_root, plan_key)
     with connected(server) as connection:
@@ -42,10 +42,10 @@ def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt:
 
 
 def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attempt: str, number: int) -> LoadedChunk:
-    """The same on a connection that is prepared for it; without a key, in the transaction that it is in.
+    """Read and stage a chunk on a prepared connection. A table without a key is read in the connection's transaction.
 
     Raises:
-        LoaderError: what server, codec and store give; nothing of the chunk is visible then.
+        LoaderError: from server, codec or store. No file of the chunk is visible then.
     """
     part = f"{number:06d}-{uuid.uuid4().hex[:8]}"
     definition = plan.definition
@@ -61,5 +61,5 @@ def stage_chunk(connection: Connection[Any], store: Store, plan: LoadPlan, attem
 
 @lru_cache(maxsize=4)
 def _plan(staging_root: str, key: str) -> LoadPlan:
-    """A plan never changes, and one of many chunks takes its time to read."""
+    """Return a plan. It is cached, because plans never change and a plan with many chunks is slow to read."""
     return LoadPlan.read(open_store(staging_root).get(key), key)

@@ -1,4 +1,4 @@
-"""Cutting a table into chunks of equal rows, by walking the index of its key on the server."""
+"""Cutting a table into chunks of equal numbers of rows, by walking the index of its key on the server."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from loader.resources import sql
 from loader.source.schemas import quote_name
 
 _LOG = logging.getLogger(__name__)
-_REPORTED = 100  # chunks between two lines of the log
+_REPORTED = 100  # chunks between two log lines
 
 
 def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Iterator[Bound]:
-    """The last key of every chunk of `rows` rows, whatever gaps the keys have; none for the rest after the last.
+    """Yield the last key of every full chunk of `rows` rows, however sparse the keys are.
 
     Raises:
-        MySQLError: as the driver has it.
+        MySQLError: from the driver.
     """
     columns = [plan.definition.column(part.name) for part in plan.key]
     order = ", ".join(quote_name(part.name) + (" DESC" if part.descending else "") for part in plan.key)
@@ -51,22 +51,22 @@ def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Itera
 
 
 def select_expression(column: Column) -> str:
-    """The expression that reads a column; MariaDB's UUID, INET4 and INET6 as text."""
+    """Return the expression that reads a column; MariaDB's UUID, INET4 and INET6 are read as text."""
     name = quote_name(column.name)
     return f"CAST({name} AS CHAR)" if column.type in ADDRESS_BYTES else name
 
 
 def chunk_query(plan: LoadPlan, number: int) -> str:
-    """The statement that reads a chunk.
+    """Return the statement that reads a chunk.
 
     Raises:
-        StagedDataError: the plan is not one that the loader made.
+        StagedDataError: the plan selects other expressions than the loader would.
     """
     if plan.select != tuple(map(select_expression, plan.definition.columns)):
         raise StagedDataError(
-            "the plan of a load reads other expressions than the columns of its table",
+            "the plan of an initial load selects other expressions than the columns of its table",
             why=", ".join(plan.select),
-            hint=f"see who else can write to the store, then {plan.name.load_again}",
+            hint=f"check who else can write to the store, then: {plan.name.load_again}",
             table=plan.name,
         )
     return sql("initial_load/chunk").format(

@@ -1,7 +1,8 @@
-"""Waiting until a read sees everything that the log holds up to a position.
+"""Waiting until a read sees everything that the log contains up to a position.
 
-A server writes a transaction to its log first and makes it visible to others afterwards; with semi-synchronous
-replication (AFTER_SYNC) seconds can lie between. A load that read too early would miss rows that no later log brings.
+A server first writes a transaction to its log, then makes it visible to other sessions. With semi-synchronous
+replication (AFTER_SYNC) seconds can pass between the two. A load that reads too early would miss rows that no later
+part of the log contains.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ _LOG = logging.getLogger(__name__)
 
 
 def wait_until_visible(connection: Connection[Any], position: Position) -> None:
-    """Return once reads that start from now on see every transaction up to `position`, which the log has reached.
+    """Return once new reads see every transaction up to `position`, which the log has reached.
 
-    MariaDB tells the position of a snapshot. MySQL tells which GTIDs are owned: a transaction owns its GTID from
-    before it is in the log until it is visible. With any `gtid_mode` but ON there can be transactions without a GTID.
-    MySQL counts those that are under way (status `Ongoing_anonymous_transaction_count`): a commit from before it is in
-    the log until it is visible, one that a replica applies from its beginning on (seen on MySQL 9.7 in all modes). Once
-    the count is 0, all are visible. A busy replica may always have some: there, commits that wait for a replica are
-    waited for, and any other one is assumed to become visible within half a minute after its write to the log.
+    MariaDB tells the position of a consistent snapshot. MySQL tells which GTIDs are owned: a transaction owns its GTID
+    from before it is in the log until it is visible. Unless `gtid_mode` is ON, some transactions may have no GTID.
+    MySQL counts those in progress (status `Ongoing_anonymous_transaction_count`): a commit from before it is in the log
+    until it is visible, and a transaction applied by a replica from its start (seen on MySQL 9.7 in all modes). When
+    the count is 0, all are visible. On a busy replica it may never be 0. There, commits that wait for a replica are
+    waited for. Any other commit is assumed to be visible half a minute after its write to the log.
 
     Raises:
-        RetryableError: not within ten minutes.
+        RetryableError: not all transactions are visible after ten minutes.
     """
     began = time.monotonic()
     visible = _question(connection, position)
@@ -44,14 +45,14 @@ def wait_until_visible(connection: Connection[Any], position: Position) -> None:
             raise RetryableError(
                 "transactions in the log are not visible yet",
                 why="a commit waits for a replica, or a session holds a GTID without using it",
-                hint="look at SHOW PROCESSLIST and @@global.gtid_owned, then run again",
+                hint="check SHOW PROCESSLIST and SELECT @@global.gtid_owned, then run again",
                 position=position,
             )
         time.sleep(_PAUSE_SECONDS)
 
 
 def _question(connection: Connection[Any], position: Position) -> Callable[[], bool]:
-    """How to ask this server whether all is visible."""
+    """Return the function that asks this server whether all transactions are visible."""
     if read_identity(connection).kind == "mariadb":
         return lambda: _snapshot_position(connection) >= position
     owned = _owned(connection)
@@ -62,14 +63,14 @@ def _question(connection: Connection[Any], position: Position) -> Callable[[], b
 
 
 def _none_anonymous(connection: Connection[Any], settled: float) -> bool:
-    """Whether no transaction without a GTID is under way, or all are visible since the time is over."""
+    """Return whether no transaction without a GTID is in progress. After `settled`, all of them count as visible."""
     counts = query(connection, "SHOW GLOBAL STATUS LIKE 'Ongoing_anonymous_transaction_count'")
     if any(int(count) == 0 for _, count in counts):
         return True
     if time.monotonic() < settled or _waiting(connection):
         return False
     _LOG.warning(
-        "there were transactions without a GTID all the time; after %s seconds those in the log are taken for visible",
+        "transactions without a GTID stay in progress; after %s seconds those in the log count as visible",
         _SETTLE_SECONDS,
     )
     return True
@@ -90,5 +91,5 @@ def _owned(connection: Connection[Any]) -> set[MysqlGtid]:
 
 
 def _waiting(connection: Connection[Any]) -> int:
-    """Commits that wait for a replica."""
+    """Return the number of commits that wait for a replica."""
     return sum(int(count) for _, count in query(connection, "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync%wait_sessions'"))

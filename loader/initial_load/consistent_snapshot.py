@@ -1,4 +1,4 @@
-"""A consistent snapshot whose exact position in the log is known, without any lock."""
+"""A consistent snapshot of the server at an exact log position, without locks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _OPEN = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 
 
 def open_snapshot(connection: Connection[Any]) -> Position:
-    """Begin a transaction that sees all up to the position and nothing after it; the session has repeatable reads.
+    """Begin a transaction that sees everything up to the returned position and nothing after it.
 
-    MariaDB and Percona Server tell the position (status `binlog_snapshot_file`). MySQL does not: there a snapshot is
-    opened, again and again, until the end of the log before it, all of which is visible then, is still the end
-    behind it. A commit is written to the log before it is visible, so that the snapshot has nothing beyond that.
+    The session must use REPEATABLE READ. MariaDB and Percona Server tell the position (status `binlog_snapshot_file`).
+    MySQL does not. There, snapshots are opened until the end of the log is the same before and after: everything before
+    that end is visible to the snapshot. A commit is in the log before it is visible, so the snapshot contains nothing
+    after that end.
 
     Raises:
-        RetryableError: the log grew during every try.
+        RetryableError: the log grew during every attempt.
     """
     began = time.monotonic()
     while time.monotonic() - began < _LONGEST_SECONDS:
@@ -39,7 +40,7 @@ def open_snapshot(connection: Connection[Any]) -> Position:
             return before
         query(connection, "ROLLBACK")
     raise RetryableError(
-        "no moment without a commit was found, which the snapshot of a table without a key needs",
-        why=f"the log grew during each try in {_LONGEST_SECONDS} seconds; MySQL does not tell a snapshot's position",
+        "no consistent snapshot with a known log position could be opened",
+        why=f"a table without a key needs one, but the log grew during each attempt for {_LONGEST_SECONDS} seconds",
         hint="run again when the server is less busy, or give the table a primary key",
     )

@@ -1,6 +1,6 @@
-"""Making sure that a table has the definition that its load was planned for.
+"""Checking that a table still has the definition that its load was planned for.
 
-The condition that reads a chunk is only right for the key as it was: its columns, collations, labels and order.
+The condition that reads a chunk is only valid for the key as it was: its columns, collations, labels and order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ def is_altered(connection: Connection[Any], plan: LoadPlan) -> bool:
 
 
 def check_unaltered(connection: Connection[Any], plan: LoadPlan) -> None:
-    """Raise RetryableError if the table was altered since the load was planned."""
+    """Check that the table was not altered since the load was planned.
+
+    Raises:
+        RetryableError: it was altered.
+    """
     if is_altered(connection, plan):
         raise altered_error(plan.name)
 
@@ -33,18 +37,18 @@ def check_unaltered(connection: Connection[Any], plan: LoadPlan) -> None:
 def altered_error(table: TableName) -> RetryableError:
     """Return the error of a load whose table was altered meanwhile."""
     return RetryableError(
-        "the table was altered while it was loaded",
-        why="chunks that are read before and after it do not fit together: rows could be in two of them, or in none",
-        hint="run again: the load begins anew",
+        "the table was altered during its initial load",
+        why="chunks read before and after the change do not fit together: a row could be in two chunks, or in none",
+        hint="run again: the load of the table starts over",
         table=table,
     )
 
 
 @contextmanager
 def definition_locked(connection: Connection[Any], plan: LoadPlan) -> Iterator[None]:
-    """Keep everybody from altering the table inside the block, if it still is as planned.
+    """Prevent changes of the table's definition inside the block, after checking it.
 
-    A transaction that read a table holds a shared metadata lock on it to its end (MySQL manual, "Metadata Locking").
+    A transaction that read a table holds a shared metadata lock on it until it ends (MySQL manual, "Metadata Locking").
 
     Raises:
         RetryableError: the table was altered since the load was planned.
@@ -57,5 +61,5 @@ def definition_locked(connection: Connection[Any], plan: LoadPlan) -> Iterator[N
 
 
 def lock_definition(connection: Connection[Any], table: TableName) -> None:
-    """Let nobody alter the table until the end of the connection's transaction."""
+    """Prevent changes of the table's definition until the end of the connection's transaction."""
     query(connection, f"SELECT 1 FROM {quote_name(table.schema)}.{quote_name(table.table)} LIMIT 1")

@@ -24,7 +24,7 @@ Bound = tuple[str, ...]
 
 
 class KeyColumn(BaseModel):
-    """A column of the key that the chunks are cut by, as its index orders it."""
+    """A column of the key that the chunks are cut by, with the order of its index."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -33,19 +33,20 @@ class KeyColumn(BaseModel):
 
 
 class LoadPlan(Document):
-    """The decision of an initial load of one table: from which position on the log goes over it, and its chunks.
+    """The decision of an initial load of one table: its position and its chunks.
 
     Attributes:
-        position: P0, the log position before the first read; everything up to it was visible to the first read, and
-            without a key nothing after it to any.
-        taken_at: the server's UTC time at P0, with microseconds; `_committed_at` of every record.
+        position: P0, the log position before the first read, from which the log is applied. The first read sees
+            everything up to P0. Without a key, no read sees anything after P0.
+        taken_at: the server's UTC time at P0, with microseconds; `_committed_at` of every staged record.
         table_schema: `TableSchema.as_dict()`.
-        index, key: the key by which it is cut, and its index; none for a table without a key, which is one chunk.
-        bounds: last key of each chunk but the last one, which has no end; see initial_load.keys.
-        digest: of the table's definition, see loader.source.digest; empty in plans of versions that did not keep one.
+        index, key: the index and its key that the chunks are cut by; empty for a table without a key, which is one
+            chunk.
+        bounds: the last key of each chunk except the last chunk, which has no end; see initial_load.keys.
+        digest: of the table's definition, see loader.source.digest; empty in plans of versions that did not store it.
         unlogged: see read_unlogged of loader.source.schemas.
-        select: the expressions that are read, in the order of the table's columns.
-        undecodable: see SourceSettings.
+        select: the expressions to read, in the order of the table's columns.
+        undecodable: see Shaping.
     """
 
     source: str
@@ -65,41 +66,41 @@ class LoadPlan(Document):
 
     @cached_property
     def definition(self) -> TableSchema:
-        """The table's schema."""
+        """The schema of the table."""
         return TableSchema.from_dict(self.table_schema)
 
     @property
     def name(self) -> TableName:
-        """The table."""
+        """The name of the table."""
         return self.definition.name
 
     @property
     def seqno(self) -> int:
-        """The seqno of every record."""
+        """The seqno of every staged record."""
         return Position.parse(self.position).seqno(self.shift)
 
     @property
     def folder(self) -> str:
-        """Where the load's objects lie."""
+        """The folder of the load's objects."""
         return f"{load_folder(self.source, self.generation, self.name)}/{self.seqno:020d}"
 
     @property
     def chunks(self) -> int:
-        """Number of chunks; each table has one at least."""
+        """The number of chunks; at least one."""
         return len(self.bounds) + 1
 
     def chunk(self, number: int) -> tuple[Bound | None, Bound | None]:
-        """The key that the chunk begins after, and the one it ends with; None where it is open."""
+        """Return the key after which a chunk begins and the key with which it ends; None for an open end."""
         lower = self.bounds[number - 1] if number else None
         return lower, self.bounds[number] if number < len(self.bounds) else None
 
 
 class LoadedChunk(Document):
-    """A chunk that was read and staged; `file` is None when it had no rows."""
+    """A staged chunk; `file` is None if the chunk has no rows."""
 
     number: int
     file: StagedFile | None
 
     def check(self, key: str) -> None:
-        """See Document: its file lies in the folder of the load."""
+        """Check that the file lies in the folder of the load: see Document."""
         check_files([self.file] if self.file else [], {}, key.rsplit("/", 2)[0], key)

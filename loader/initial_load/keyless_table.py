@@ -1,7 +1,7 @@
-"""The initial load of a table without a key: all of it in one snapshot, whose position is that of the load.
+"""The initial load of a table without a key: all rows in one consistent snapshot, whose position is that of the load.
 
-Its rows cannot be told apart, so the log must not go over any that the load has: the load has exactly what the log
-made up to its position. Runs in one Spark task, since a snapshot belongs to its connection.
+Rows without a key cannot be told apart, so no change may be in both the load and the log after it. The load contains
+exactly the changes up to its position. It runs in one Spark task, because a snapshot belongs to its connection.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from loader.transport.server.connection import connected
 
 
 def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) -> str:
-    """Stage the table as the only chunk of a load; the key of its plan.
+    """Stage the table as the only chunk of a load, and return the key of its plan.
 
     Raises:
-        UnsupportedError: the table's engine has no snapshots, or there are types that are not covered.
-        RetryableError: no snapshot of a known position was had, or the table was altered.
+        UnsupportedError: the table's engine has no consistent snapshots, or a column type is not supported.
+        RetryableError: no snapshot of a known position could be opened, or the table was altered.
     """
     store = open_store(spec.staging_root)
     loads = Loads(store, spec.source, spec.generation)
@@ -41,15 +41,15 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
         _check_engine(asking, table)
         prepare_session(reading)
         position = open_snapshot(reading)
-        # From here on nobody alters the table. Where its rows were written anew since the snapshot, the server refuses
-        # to read it; a change of its definition alone does not keep it from that.
+        # From here on nobody can alter the table. If its rows were rewritten since the snapshot, the server refuses to
+        # read it. If only its definition changed, the server does not refuse, so the digest is compared.
         lock_definition(reading, table)
         if definition_digest(asking, table) != digest:
             raise altered_error(table)
         schema = read_schemas(asking, [table])[0]
         if schema.key:
-            raise RetryableError("the table has got a key meanwhile", hint="run again", table=table)
-        # Another attempt at the same position has seen the same rows; its plan is as good.
+            raise RetryableError("the table got a key during its initial load", hint="run again", table=table)
+        # Another attempt at the same position saw the same rows, so its plan is equivalent.
         plan = loads.begin(plan_single_chunk(asking, spec, schema, position, digest))
         stage_chunk(reading, store, plan, attempt, 0)
     return plan_key(plan)

@@ -1,8 +1,8 @@
-"""Bounds of chunks as SQL: the server itself orders and compares keys, in its own collations.
+"""Bounds of chunks as SQL. The server orders and compares keys in its own collations.
 
-A bound is the text of each key column: hex digits of a string's bytes in the column's own character set, numbers and
-points in time as the server writes them, ENUM, SET and BIT as numbers (their columns are ordered so),
-UUID and addresses as their text.
+A bound is the text of each key column: strings as hex digits of their bytes in the column's character set; numbers and
+temporal values as the server writes them; ENUM, SET and BIT as numbers, because their columns are ordered by number;
+UUID and addresses as text.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _MOMENT = re.compile(r"-?[0-9:. -]+")
 _ADDRESS = re.compile(r"[0-9a-f:.-]+")
-_INEXACT = 1 << 53  # from here on a double does not hold every integer
-_LISTED = 1000  # values of an ENUM or SET that a range is spelled out to
+_INEXACT = 1 << 53  # a double holds every integer below this
+_LISTED = 1000  # ENUM and SET ranges with fewer values are listed value by value
 
 
 def refuse_inexact(table: TableName, columns: list[Column]) -> None:
-    """Raise UnsupportedError for keys whose text is not their value."""
+    """Refuse keys whose text is not their exact value.
+
+    Raises:
+        UnsupportedError: a key column is a FLOAT or DOUBLE.
+    """
     for column in columns:
         if type_of(column, table).key_bound is KeyBound.INEXACT:
             raise UnsupportedError(
@@ -46,15 +50,15 @@ def refuse_inexact(table: TableName, columns: list[Column]) -> None:
 
 
 def bound_expression(column: Column) -> str:
-    """The expression that gives a key column's part of a bound."""
+    """Return the expression that reads a key column's part of a bound."""
     name = quote_name(column.name)
     return _EXPRESSIONS[type_of(column).key_bound].format(name)
 
 
 def range_condition(plan: LoadPlan, lower: Bound | None, upper: Bound | None) -> str:
-    """The condition for the keys after `lower` up to and including `upper`.
+    """Return the condition for keys after `lower` up to and including `upper`.
 
-    Row values are written out, since servers do not look up ranges of `(a, b) > (1, 2)` in an index.
+    Row values are expanded, because servers do not use an index for ranges such as `(a, b) > (1, 2)`.
     """
     conditions = []
     if lower is not None:
@@ -65,7 +69,7 @@ def range_condition(plan: LoadPlan, lower: Bound | None, upper: Bound | None) ->
 
 
 def _beyond(plan: LoadPlan, key: tuple[KeyColumn, ...], bound: Bound, *, after: bool) -> str:
-    """After the bound, or before it or at it."""
+    """Return the condition for keys after the bound, or up to and including the bound."""
     column, text = plan.definition.column(key[0].name), bound[0]
     rising = after != key[0].descending
     if len(key) == 1:
@@ -91,23 +95,23 @@ def _compared(column: Column, text: str, *, rising: bool, equal: bool) -> str:
 
 
 def _same(column: Column) -> str:
-    """The column where it must equal a bound; servers compare the numbers of ENUM and SET as doubles."""
+    """Return the column for a comparison with `=`. Servers compare the numbers of ENUM and SET as doubles."""
     exact = (_most(column) or 0) < _INEXACT
     return quote_name(column.name) if exact else f"CAST({quote_name(column.name)} AS UNSIGNED)"
 
 
 def _most(column: Column) -> int | None:
-    """The highest number of an ENUM or SET."""
+    """Return the highest number of an ENUM or SET, or None for other types."""
     if column.type == "enum":
         return len(column.labels)
     return (1 << len(column.labels)) - 1 if column.type == "set" else None
 
 
 def literal(column: Column, text: str) -> str:
-    """A key column's part of a bound as a literal of its type.
+    """Return a key column's part of a bound as a literal of its type.
 
     Raises:
-        StagedDataError: the text is none, so the plan that holds it is damaged.
+        StagedDataError: the text is no value of the type, so the plan is damaged.
     """
     bound = type_of(column).key_bound
     if bound in {KeyBound.NUMBER, KeyBound.INDEX, KeyBound.YEAR}:
@@ -123,6 +127,8 @@ def literal(column: Column, text: str) -> str:
 def _checked(pattern: re.Pattern[str], column: Column, text: str) -> str:
     if not pattern.fullmatch(text):
         raise StagedDataError(
-            f"{text!r} is no bound of a {column}", hint="restore the plan.json of the load", column=column.name
+            f"the chunk bound {text!r} is not a value of type {column}",
+            hint="restore the plan.json of the load",
+            column=column.name,
         )
     return text

@@ -1,4 +1,4 @@
-"""The durable state of initial loads in a store. Everything is create-if-absent: the first one stands."""
+"""The durable state of initial loads in a store. Every object is created only if absent."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _Document = TypeVar("_Document", bound=Document)
 
 
 def plan_key(plan: LoadPlan) -> str:
-    """Key of the plan itself."""
+    """Return the key of the plan."""
     return f"{plan.folder}/plan.json"
 
 
 def manifest_key(plan: LoadPlan) -> str:
-    """Key of the manifest that finishes the load."""
+    """Return the key of the manifest that completes the load."""
     return f"{plan.folder}/manifest.json"
 
 
 class Loads:
-    """The loads of one generation of a source."""
+    """The initial loads of one generation of a source."""
 
     def __init__(self, store: Store, source: str, generation: str) -> None:
         self._store = store
         self._place = (source, generation)
 
     def plan(self, key: str) -> LoadPlan:
-        """The plan that is known to have this key."""
+        """Return the plan with this key, which must exist."""
         return LoadPlan.read(self._store.get(key), key)
 
     def newest(self, table: TableName, not_before: int) -> LoadPlan | None:
-        """The table's last load whose seqno is not below `not_before`, finished or not."""
+        """Return the table's last load with a seqno of at least `not_before`, finished or not; None without one."""
         folder = load_folder(*self._place, table)
         for name in reversed(self._store.folders(f"{folder}/")):
             plan = LoadPlan.find(self._store, f"{folder}/{name}/plan.json") if int(name) >= not_before else None
@@ -49,7 +49,10 @@ class Loads:
         return None
 
     def followed(self, table: TableName) -> LoadPlan | None:
-        """The table's last load in older generations, if it is finished and this one goes on from all it has read."""
+        """Return the table's last load of an older generation, or None.
+
+        The load must be finished, and this generation must continue after everything that it read.
+        """
         source, generation = self._place
         lineage = PlanChain(self._store, source).lineage(generation)
         for older, newer in reversed(list(pairwise(lineage))):
@@ -60,10 +63,10 @@ class Loads:
         return None
 
     def begin(self, plan: LoadPlan) -> LoadPlan:
-        """Make the plan durable, or take the one that another process made for the same position.
+        """Create the plan if it is absent, and return the stored plan: another process may have created it.
 
         Raises:
-            RetryableError: that one is for another definition of the table.
+            RetryableError: the stored plan is for another definition of the table.
         """
         failpoint("plan.before")
         self._store.create(plan_key(plan), plan.canonical())
@@ -71,16 +74,16 @@ class Loads:
         found = self.plan(plan_key(plan))
         if found.digest != plan.digest:
             raise RetryableError(
-                "there is an unfinished load of the table at this position for another definition of it",
+                "an unfinished load at this position was planned for another definition of the table",
                 why="an older version of the loader planned it, or the table was altered with sql_log_bin=0",
-                hint="FLUSH BINARY LOGS on the source, so that its log moves on; then run again",
+                hint="run FLUSH BINARY LOGS on the source, so that its log position changes; then run again",
                 table=plan.name,
                 position=plan.position,
             )
         return found
 
     def chunks(self, plan: LoadPlan) -> dict[int, LoadedChunk]:
-        """The finished chunks by number."""
+        """Return the finished chunks by number."""
         found = {}
         for info in self._store.list(f"{plan.folder}/chunks/"):
             chunk = LoadedChunk.read(self._store.get(info.key), info.key)
@@ -88,17 +91,17 @@ class Loads:
         return found
 
     def finish(self, plan: LoadPlan, chunk: LoadedChunk) -> LoadedChunk:
-        """Make a chunk durable, or take the one that another attempt finished first."""
+        """Store a chunk, or return the chunk that another attempt finished first."""
         key = f"{plan.folder}/chunks/{chunk.number:06d}.json"
         self._store.create(key, chunk.canonical())
         return LoadedChunk.read(self._store.get(key), key)
 
     def manifest(self, plan: LoadPlan) -> Manifest | None:
-        """The manifest; None while the load is not finished."""
+        """Return the manifest, or None while the load is unfinished."""
         return Manifest.find(self._store, manifest_key(plan))
 
     def publish(self, plan: LoadPlan, manifest: Manifest) -> Manifest:
-        """Finish the load, or adopt the manifest that another attempt published first."""
+        """Publish the manifest of the load, or return the manifest that another attempt published first."""
         failpoint("manifest.before")
         self._store.create(manifest_key(plan), manifest.canonical())
         failpoint("manifest.after")

@@ -1,4 +1,4 @@
-"""Deciding an initial load: its position, its schema, its chunks."""
+"""Planning an initial load: its position, schema and chunks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     plan = plan_single_chunk(connection, spec, schema, position, digest).model_copy(
         update={"index": key.index, "key": parts}
     )
-    # An index on the beginnings of values does not order the values: such a table is one chunk.
+    # A prefix index does not order whole values, so the table becomes one chunk.
     ordered = not any(part.prefix for part in key.parts)
     bounds = _bounds(connection, plan, spec.chunk_rows) if ordered else ()
     check_unaltered(connection, plan)
@@ -64,10 +64,10 @@ def _schema(connection: Connection[Any], table: TableName) -> TableSchema:
 
 
 def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> tuple[Bound, ...]:
-    """Find the bounds of the chunks.
+    """Return the bounds of the chunks.
 
     Raises:
-        RetryableError: the table was altered, so that the server refuses to read it as planned.
+        RetryableError: the table was altered, so the server refuses to read it as planned.
     """
     try:
         return tuple(find_bounds(connection, plan, rows))
@@ -80,7 +80,7 @@ def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> tuple[Bou
 def plan_single_chunk(
     connection: Connection[Any], spec: InitialLoadSpec, schema: TableSchema, position: Position, digest: str
 ) -> LoadPlan:
-    """The plan of a load at a position, in one chunk, without a key."""
+    """Return the plan of a load at a position, as one chunk without a key."""
     taken_at = query(connection, "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")[0][0]
     return LoadPlan(
         source=spec.source,
@@ -101,7 +101,7 @@ def plan_single_chunk(
 
 
 def can_resume(connection: Connection[Any], plan: LoadPlan) -> bool:
-    """Whether an unfinished load is still worth finishing: same definition, and its position still in the log."""
+    """Return whether an unfinished load can be finished: position still in the log, definition unchanged."""
     try:
         check_log_holds(connection, Position.parse(plan.position))
     except GapError as error:

@@ -1,4 +1,4 @@
-"""The initial load of all tables of a run: plan each, read its chunks as Spark tasks, publish its manifest."""
+"""The initial load of all tables of a run: plan each table, read its chunks in Spark tasks, publish its manifest."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _REPORT_SECONDS = 2
 
 
 def stage_tables(spark: SparkSession, spec: InitialLoadSpec) -> InitialLoadResult:
-    """Stage the initial load of every table. One that fails is reported and stops no other.
+    """Stage the initial load of every table. A table that fails is reported and does not stop the others.
 
     Raises:
-        LoaderError: nothing could be begun.
+        LoaderError: no load could be started.
     """
     tables = _tables(spec)
     _LOG.info("%d tables to load", len(tables))
@@ -60,10 +60,10 @@ def _counted(count: TableCount, done: TableLoad) -> TableLoad:
 
 
 def find_staged_loads(spec: InitialLoadSpec) -> InitialLoadResult | None:
-    """What is staged of every table that is asked for; None where one has yet to be read. Needs no Spark.
+    """Return the staged loads of all requested tables, or None if a table has yet to be read. Needs no Spark.
 
     Raises:
-        LoaderError: the server does not answer, or a table that is asked for is not there.
+        LoaderError: the server does not answer, or a requested table does not exist.
     """
     if spec.not_before:
         return None
@@ -79,10 +79,10 @@ def find_staged_loads(spec: InitialLoadSpec) -> InitialLoadResult | None:
 
 
 def _tables(spec: InitialLoadSpec) -> list[TableName]:
-    """The captured tables that are asked for.
+    """Return the captured tables that were requested.
 
     Raises:
-        UsageError: one that is asked for is not there or not captured.
+        UsageError: a requested table does not exist or is not captured.
     """
     with connected(spec.server) as connection:
         check_identity(connection, spec.identity)
@@ -104,7 +104,7 @@ def _guarded(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> Ta
     began = time.monotonic()
     try:
         result = _load(spark, spec, table)
-    except Exception as error:  # one table's failure is not another one's
+    except Exception as error:  # a failed table must not stop the others
         _LOG.error("table %s failed", table, exc_info=error)
         told = failure(error)
         if told["exit_code"] == DataError.exit_code:
@@ -126,14 +126,14 @@ def _load(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> Table
                 raise
             _LOG.warning("table %s was altered while it was loaded, and is planned again", table, exc_info=error)
     raise RetryableError(
-        f"the table was altered during each of {_PLANS} attempts to load it",
-        hint="run again when the definition of the table changes no more",
+        f"the table was altered during each of {_PLANS} attempts of its initial load",
+        hint="run again when no statement alters the table",
         table=table,
     )
 
 
 def _altered(server: ServerAddress, plan: LoadPlan) -> bool:
-    """Return whether a load failed since its table was altered; not if that cannot be asked."""
+    """Return whether a load failed because its table was altered; False if the server cannot be asked."""
     try:
         with connected(server) as connection:
             return bool(plan.key) and is_altered(connection, plan)
@@ -142,7 +142,7 @@ def _altered(server: ServerAddress, plan: LoadPlan) -> bool:
 
 
 def _stage(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, plan: LoadPlan) -> TableLoad:
-    """Read what is missing of a load and publish its manifest."""
+    """Read the missing chunks of a load and publish its manifest."""
     chunks = loads.chunks(plan)
     missing = [number for number in range(plan.chunks) if number not in chunks]
     _LOG.info("table %s: %d of %d chunks are to be read", plan.name, len(missing), plan.chunks)
@@ -155,10 +155,7 @@ def _stage(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, plan: LoadP
 
 
 def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | None:
-    """The plan of the load that is done or goes on; a new one where there is none, or where it cannot go on.
-
-    None for a table without a key that is yet to be read.
-    """
+    """Return the plan of a finished or resumable load, or a new plan; None if a table without a key must be read."""
     not_before = Position.parse(spec.not_before).seqno(spec.shift) if spec.not_before else 0
     existing = loads.newest(table, not_before) or (None if not_before else loads.followed(table))
     if existing and loads.manifest(existing):
@@ -167,12 +164,12 @@ def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | N
         check_identity(connection, spec.identity)
         key = read_key(connection, table)
         if existing and can_resume(connection, existing) and (existing.key or loads.chunks(existing)):
-            return existing  # without a key only when all is read: the snapshot is gone
+            return existing  # without a key only if everything is read: the snapshot is gone
         return loads.begin(plan_load(connection, spec, table, key)) if key else None
 
 
 def _read_whole(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, table: TableName) -> LoadPlan:
-    """Read a table without a key in one Spark task; the plan of what was read."""
+    """Read a table without a key in one Spark task, and return its plan."""
     attempt = uuid.uuid4().hex[:12]
 
     def work(name: TableName) -> str:
@@ -188,15 +185,7 @@ def _read_whole(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, table:
 def _read(
     spark: SparkSession, spec: InitialLoadSpec, plan: LoadPlan, numbers: list[int], staged: Sequence[LoadedChunk]
 ) -> list[LoadedChunk]:
-    """Read chunks, each in a Spark task with its own connection, and report the progress of the table.
-
-    Args:
-        spark: the session.
-        spec: of the job.
-        plan: of the table's load.
-        numbers: of the chunks to read.
-        staged: the chunks that earlier runs have read.
-    """
+    """Read chunks in Spark tasks, each with its own connection, and log the progress regularly."""
     if not numbers:
         return []
     context = spark.sparkContext
@@ -231,7 +220,7 @@ def _read(
 
 
 def _read_chunk(server: ServerAddress, root: str, key: str, attempt: str, number: int) -> LoadedChunk:
-    # The codec compiles or loads its kernels on import; the driver has no use for them.
+    # Not at the top: the codec compiles or loads its kernels on import, and the driver does not need them.
     from loader.initial_load.chunk_task import load_chunk
 
     with carried():
@@ -246,8 +235,8 @@ def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChun
             check_unaltered(connection, plan)
     if end < Position.parse(plan.position):
         raise GapError(
-            "the server's log ends before the position where the load began",
-            why=f"it ends at {end}: it was reset or restored",
+            "the server's log ends before the position where the initial load began",
+            why=f"the log ends at {end}: the log was reset or the server restored",
             hint=LOAD_ALL_AGAIN,
             position=plan.position,
         )

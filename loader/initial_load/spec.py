@@ -1,4 +1,4 @@
-"""What the initial load job is told and what it reports."""
+"""The input and the result of the initial load job."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class InitialLoadSpec(Shaping):
 
     Attributes:
         identity, shift: of the generation.
-        chunk_rows, undecodable: rows of a chunk, and see SourceSettings; a load that was begun keeps what it has.
-        not_before: a position; loads begun before it do not count, so that each table is read anew.
+        chunk_rows: rows per chunk. A load that was started keeps its chunks and its `undecodable`.
+        not_before: a position; loads that began before it are ignored, so that each table is read again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,13 +34,13 @@ class InitialLoadSpec(Shaping):
 
 
 class TableLoad(BaseModel):
-    """One table: `staged` by this run, `already` before it or by a faster one, or `failed` (see `error`).
+    """The result of one table: `staged` by this run, `already` staged before or by a faster run, or `failed`.
 
     Attributes:
-        position: P0, from which on the log goes over what was read.
-        exact_at: the log's end after the last read; the table is exact once the log is applied up to it.
+        position: P0, from which the log is applied over the rows that were read.
+        exact_at: the end of the log after the last read; the table is exact once the log is applied up to it.
         manifest: key of the load's manifest.
-        error: in the form of `LoaderError.as_dict()`.
+        error: of a failed table, in the form of `LoaderError.as_dict()`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,7 +57,7 @@ class TableLoad(BaseModel):
 
 
 class InitialLoadResult(BaseModel):
-    """All tables of a run, by name; `only`: those that somebody asked for by name."""
+    """All tables of a run, by name; `only`: those that were requested by name."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -73,5 +73,5 @@ class InitialLoadResult(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> int:
-        """0, or the worst code of a failed table."""
+        """0, or the highest exit code of a failed table."""
         return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)

@@ -1,4 +1,4 @@
-"""The schemas of all captured tables at once: a few queries for each database, however many tables it has."""
+"""Reads the schemas of all captured tables together: a few queries per database, however many tables it has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loader.source.schemas import build_schema, read_columns, read_key
 from loader.source.server_facts import folds_names, query
 
 _AT_ONCE = 1000
-"""Tables to a query."""
+"""Tables per query."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class ServerTable:
     """A table on the server.
 
     Attributes:
-        schema: None where `why` says why it is not covered.
-        primary: its key is a primary key, not a unique one.
-        others: it has unique keys beside a primary one.
-        charset: of columns that get none of their own.
+        schema: None if the table is not supported, and `why` says why.
+        primary: its key is a primary key, not a unique key.
+        others: it has unique keys besides its primary key.
+        charset: of columns that declare none.
     """
 
     schema: TableSchema | None
@@ -41,8 +41,8 @@ class ServerTables:
     """Captured tables on the server.
 
     Attributes:
-        charsets: of each database, that of tables that are made in it.
-        folds: the server does not tell names apart by case.
+        charsets: the default character set of each database.
+        folds: the server compares table names without case.
     """
 
     tables: dict[TableName, ServerTable] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class ServerTables:
 
 
 def read_tables(connection: Connection[Any], wanted: Callable[[TableName], bool]) -> ServerTables:
-    """All tables that are wanted, as they are now."""
+    """Return all wanted tables as they are now."""
     folds = folds_names(connection)
     charsets = {
         str(schema): _named(str(charset)) for schema, charset in query(connection, sql("source/schemas_charsets"))
@@ -75,7 +75,7 @@ def _read(
     names: Sequence[TableName],
     kinds: Mapping[TableName, tuple[str, str, str]],
 ) -> dict[TableName, ServerTable]:
-    """Some tables of one database."""
+    """Return some tables of one database."""
     columns = read_columns(connection, database, names)
     keys = _unique_keys(connection, database, names)
     found = {}
@@ -102,7 +102,7 @@ def _read(
 def _unique_keys(
     connection: Connection[Any], database: str, names: Sequence[TableName]
 ) -> dict[TableName, dict[str, list[tuple[str, int, bool, str]]]]:
-    """Of each table its unique keys: name, bytes of a prefix, whether it can be NULL, and kind of each column."""
+    """Return the unique keys of each table: name, prefix length, nullability and kind of each column."""
     found: dict[TableName, dict[str, list[tuple[str, int, bool, str]]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(sql("source/schemas_keys"), (database, tuple(name.table for name in names)))
@@ -115,7 +115,7 @@ def _unique_keys(
 def _key(
     connection: Connection[Any], name: TableName, keys: Mapping[str, Sequence[tuple[str, int, bool, str]]]
 ) -> tuple[str, ...]:
-    """The columns of the table's key; see read_key, which alone knows the server's order of unique ones."""
+    """Return the key columns of a table; only read_key knows the server's order of unique keys."""
     if "PRIMARY" in keys:
         return tuple(column for column, *_ in keys["PRIMARY"])
     if any(all(column and not prefix and not null for column, prefix, null, _ in key) for key in keys.values()):

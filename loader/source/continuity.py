@@ -1,4 +1,4 @@
-"""Whether a server's log still is the one that was read: each way in which it is not has an error of its own."""
+"""Whether a server's log still is the log that was read. Each difference has a separate error class."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from loader.transport.server.connection import log_sizes
 
 
 class AnotherServer(GapError):
-    """A position means nothing on this server."""
+    """The source is another server than before, on which known positions are meaningless."""
 
 
 class LogRenamed(GapError):
-    """The server's log files have another base name."""
+    """The base name of the server's log files has changed."""
 
 
 class LogReset(GapError):
-    """The numbering of the server's log began again."""
+    """The numbering of the server's log files started over."""
 
 
 class LogPurged(GapError):
-    """The server has deleted log files that are still needed. `begins`: where its log begins now, if that was asked."""
+    """The server has deleted log files that are still needed. `begins`: where its log begins now, if known."""
 
     begins: Position | None = None
 
 
 class LogShortened(GapError):
-    """The server's log lost its end."""
+    """The end of the server's log is missing."""
 
 
 class LogReplaced(GapError):
-    """A log file of that name has another content."""
+    """A log file has the same name but other content."""
 
 
 class Errant(GapError):
-    """The server has transactions of its own before some that were read from another one."""
+    """The new server has transactions of its own before transactions that were read from the old server."""
 
 
 class ServerRestored(GapError):
@@ -49,50 +49,58 @@ class ServerRestored(GapError):
 
 
 def check_identity(connection: Connection[Any], expected: Identity) -> None:
-    """Raise AnotherServer when this is not the server that the chain was read from."""
+    """Check that this is the server that the chain was read from.
+
+    Raises:
+        AnotherServer: it is another server.
+    """
     found = read_identity(connection)
     if not found.same_server(expected):
         raise AnotherServer(
-            "this is another server than the one that was read so far: positions mean nothing on it",
+            "the source is another server than before, so known positions are meaningless",
             why=f"expected {expected.uuid or expected.server_id}, found {found.uuid or found.server_id}",
-            hint=f"point the source at the old server; or, from this one, {LOAD_ALL_AGAIN}",
+            hint=f"point the source at the old server; or {LOAD_ALL_AGAIN}",
         )
 
 
 def check_log_holds(connection: Connection[Any], position: Position) -> None:
-    """Raise LogRenamed, LogReset, LogPurged or LogShortened when the log does not hold the position."""
+    """Check that the server's log contains a position.
+
+    Raises:
+        LogRenamed, LogReset, LogPurged, LogShortened: it does not.
+    """
     sizes = log_sizes(connection)
     newest = Position.at(*list(sizes.items())[-1])
-    # A log that got another name in the same index has the old files before it.
+    # If log_bin was renamed, the same index still lists the old files first.
     oldest = next(one for file in sizes if (one := Position.at(file, 4)).basename == newest.basename)
     if newest.basename != position.basename:
         raise LogRenamed(
-            f"the server's log is called {newest.basename} now",
-            why="log_bin or the host's name was changed, and numbering began again",
-            hint=f"give it its old name, or {LOAD_ALL_AGAIN}",
+            f"the server's log is now named {newest.basename}",
+            why="log_bin or the host name was changed, and the numbering started over",
+            hint=f"restore the old name (log_bin), or {LOAD_ALL_AGAIN}",
             position=position,
         )
     if position.file in sizes:
         if sizes[position.file] < position.logpos:
             raise LogShortened(
-                "the log file of the last applied position is shorter than it was",
-                why=f"it has {sizes[position.file]} bytes: the log was reset or restored, or lost its end in a crash",
+                "the log file in which reading continues is shorter than before",
+                why=f"it has {sizes[position.file]} bytes: the log was reset or restored, or a crash cut its end",
                 hint=LOAD_ALL_AGAIN,
                 position=position,
             )
         return
     if newest.lognum < position.lognum:
         raise LogReset(
-            "the log ends before the last applied position",
-            why=f"it ends at {newest}: it was reset, or the server was restored",
+            "the log ends before the position where reading continues",
+            why=f"the log ends at {newest}: it was reset, or the server was restored",
             hint=LOAD_ALL_AGAIN,
             position=position,
         )
     purged = LogPurged(
-        "the log file of the last applied position is gone from the server",
+        "the server purged a log file that is still needed",
         why=f"its log begins with {oldest.file}: everything in [{position}, {oldest}) was purged",
-        hint="keep logs longer (binlog_expire_logs_seconds); give the source an archive that has it (log_archive),"
-        f" or {LOAD_ALL_AGAIN}",
+        hint="set log_archive of the source to an archive that has the file, or"
+        f" {LOAD_ALL_AGAIN}; keep logs longer (binlog_expire_logs_seconds)",
         position=position,
     )
     purged.begins = oldest
@@ -100,10 +108,13 @@ def check_log_holds(connection: Connection[Any], position: Position) -> None:
 
 
 def check_executed(connection: Connection[Any], position: Position, gtids: str, *, same_server: bool = False) -> None:
-    """Raise ServerRestored when the server lacks transactions of the set.
+    """Check that the server has all transactions of the set.
 
-    The same MariaDB server can forget a domain (FLUSH BINARY LOGS DELETE_DOMAIN_ID): then the mark of the position
-    alone tells whether its log is the one that was read.
+    The same MariaDB server can forget a domain (FLUSH BINARY LOGS DELETE_DOMAIN_ID). Then only the mark of the position
+    tells whether its log is the log that was read.
+
+    Raises:
+        ServerRestored: the server lacks some of them.
     """
     executed = executed_gtids(connection) if gtids else ""
     lost = lacking(gtids, executed) if gtids else ""
@@ -113,61 +124,63 @@ def check_executed(connection: Connection[Any], position: Position, gtids: str, 
     if lost:
         raise ServerRestored(
             "the server lacks transactions that were read from it",
-            why=f"they are {lost}: it was restored from a backup, or its log was begun anew",
+            why=f"transactions {lost}: the server was restored from a backup, or its log was reset",
             hint=LOAD_ALL_AGAIN,
             position=position,
         )
 
 
 def executed_gtids(connection: Connection[Any]) -> str:
-    """All GTIDs of the server's own log and of before it."""
+    """Return all GTIDs of the server's log and of everything before it."""
     mariadb = read_identity(connection).kind == "mariadb"
     return str(query(connection, f"SELECT @@global.{'gtid_binlog_pos' if mariadb else 'gtid_executed'}")[0][0])
 
 
 def check_not_purged(connection: Connection[Any], gtids: str) -> None:
-    """Raise LogPurged when the server has transactions that are neither in its log nor in the set."""
+    """Check that every transaction of the server is in its log or in the set.
+
+    Raises:
+        LogPurged: some transactions are in neither.
+    """
     if not gtids or read_identity(connection).kind == "mariadb":
-        return  # it says so itself, when asked for what comes after the set
+        return  # MariaDB reports it itself when asked for what follows the set
     purged = str(query(connection, "SELECT @@global.gtid_purged")[0][0])
     if unread := lacking(purged, gtids):
-        raise purged_unread_error(f"they are {unread}")
+        raise purged_unread_error(f"transactions {unread}")
 
 
 def purged_unread_error(why: str) -> LogPurged:
-    """The error of a server that cannot give all transactions that were not read yet."""
-    return LogPurged(
-        "the server no longer has transactions in its log that were not read yet", why=why, hint=LOAD_ALL_AGAIN
-    )
+    """Return the error of a server that has purged transactions before they were read."""
+    return LogPurged("the server purged transactions from its log before they were read", why=why, hint=LOAD_ALL_AGAIN)
 
 
 def log_replaced_error(position: Position, difference: str) -> LogReplaced:
-    """The error of a log file that only has its name in common with the one that was read."""
+    """Return the error of a log file that has the name of a read file, but other content."""
     return LogReplaced(
-        "the log file of that name is not the one that was read",
-        why=f"{difference}: the log was reset, or the server was restored, and has written on since",
+        "the log file was replaced by another one of the same name",
+        why=f"{difference}: the log was reset or the server restored, and it has written more log since",
         hint=LOAD_ALL_AGAIN,
         position=position,
     )
 
 
 def errant_error(source: str, gtids: str) -> Errant:
-    """The error of a new server with transactions that the old one never had, and that later ones may overwrite."""
+    """Return the error of a new server with transactions that the old server never had."""
     return Errant(
-        "the new server has transactions of its own before some that were read from the old one",
-        why=f"they are {gtids}: applied now, they would come after later changes of the same rows",
-        hint=f"loader follow --source {source} --accept {gtids}; it passes over them,"
-        " so load the tables again that they changed",
+        "the new server has errant transactions before transactions that were read from the old server",
+        why=f"transactions {gtids}: applied now, they could overwrite later changes of the same rows",
+        hint=f"loader follow --source {source} --accept {gtids}; it skips them,"
+        " so load the tables that they changed again",
         source=source,
     )
 
 
 def unfollowed_error(source: str, position: Position, why: str) -> AnotherServer:
-    """The error of another server whose log has no GTIDs to find the place by."""
+    """Return the error of another server whose log has no GTIDs to find the position by."""
     return AnotherServer(
-        "this is another server than the one that was read so far, and without GTIDs the place in its log is not known",
+        "the source is another server than before, and without GTIDs the position in its log is unknown",
         why=why,
-        hint="point the source at the old server; or, if you know the position on this one up to which everything was"
+        hint="point the source at the old server; or, if you know up to which position of this server everything was"
         f" read: loader follow --source {source} --at FILE:POS; or {LOAD_ALL_AGAIN}",
         position=position,
     )

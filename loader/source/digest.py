@@ -1,4 +1,4 @@
-"""A digest of a table's definition, to notice that the table was altered."""
+"""A digest of a table's definition, which reveals that the table was altered."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _DEFINITION = re.compile(
     rb"|\n(?:/\*!50\d00)? PARTITION BY .*",
     re.DOTALL,
 )
-"""What is kept as it is, and what is left out: the next number, and the partitions, which come last."""
+"""Matches quoted text, which is kept, and what is removed: the next AUTO_INCREMENT, and the partitions at the end."""
 
 
 def definition_digest(connection: Connection[Any], name: TableName) -> str:
     """Return the SHA-256 of a table's SHOW CREATE TABLE in hex, without its next AUTO_INCREMENT and its partitions.
 
-    It covers what a key is compared by: order of columns, collations, labels, indexes and their names. Partitions come
-    and go every day on some servers, and what that does to rows is in the log. Both servers show `?` for a character of
-    four bytes in a label, so that a change of only such characters is not seen here.
+    It covers everything that affects key comparisons: order of columns, collations, labels, indexes and their names.
+    Partitions are excluded, because some servers change them daily, and the log contains what that does to rows. Both
+    servers show `?` for a four-byte character in a label, so a change of only such characters is not detected.
 
     Raises:
-        MySQLError: as the driver has it; also where there is no such table.
+        MySQLError: from the driver; also if there is no such table.
     """
     return hashlib.sha256(strip_definition(_show_create(connection, name))).hexdigest()
 
@@ -39,7 +39,7 @@ def strip_definition(definition: bytes) -> bytes:
 
 
 def _show_create(connection: Connection[Any], name: TableName) -> bytes:
-    """Return the bytes as they are sent: in MariaDB the default of a VARBINARY is written as it is, and is no text."""
+    """Return the bytes as they are sent: MariaDB writes the default of a VARBINARY as raw bytes, which are no text."""
     unicode, connection.use_unicode = connection.use_unicode, False
     try:
         with connection.cursor() as cursor:

@@ -1,8 +1,8 @@
-"""How long the server keeps a log file yet: the runway of whoever still has to read it.
+"""The runway: how long the server still keeps a log file that must be read.
 
-Both servers purge whole files, when they start another one: by the age of a file's last write (MySQL manual,
-binlog_expire_logs_seconds) or, MariaDB and Percona, the oldest ones beyond a total size (MDEV-31404). A file's last
-write is as old as the first event of the file after it. The current file is never purged.
+Both servers purge whole files when they start a new file: files whose last write is too old (MySQL manual,
+binlog_expire_logs_seconds) or, on MariaDB and Percona, the oldest files beyond a total size (MDEV-31404). The last
+write of a file is as old as the first event of the next file. The current file is never purged.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from loader.transport.server.connection import log_sizes
 
 _HOUR = 3600
 _DAY = 24 * _HOUR
-_FEWEST_SECONDS = _HOUR  # that a rate is measured over
-_MOST_FILES = 5  # that are looked at for it
+_FEWEST_SECONDS = _HOUR  # the shortest time to measure a rate over
+_MOST_FILES = 5  # the most files to measure a rate over
 
 
 class RunwayTooShort(LoaderError):
-    """The server purges a log file that is still needed before somebody could mend what holds the loader up."""
+    """The server will purge a needed log file within less time than the configured limit."""
 
 
 @dataclass(frozen=True)
 class PurgeRules:
-    """When the server purges: 0 for never, by age in seconds or by size in bytes; and how large a file becomes.
+    """When the server purges: by age in seconds or by total size in bytes (0: never), and the maximum size of a file.
 
-    `replicas`: MariaDB purges only while so many replicas are connected; a dump of the loader is one of them.
+    `replicas`: MariaDB purges only while this many replicas are connected; a dump of the loader counts as one.
     """
 
     expire_seconds: float
@@ -45,7 +45,7 @@ class PurgeRules:
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> PurgeRules:
-        """From the server's variables. Where seconds are set days do not count."""
+        """Return the rules from the server's variables. Seconds override days."""
         seconds = float(variables.get("binlog_expire_logs_seconds", 0))
         expire = seconds or float(variables.get("expire_logs_days", 0)) * _DAY
         if variables.get("binlog_expire_logs_auto_purge") == "OFF":
@@ -59,9 +59,9 @@ class PurgeRules:
 
 
 class Runway(BaseModel):
-    """Hours until a log file may be purged, at the earliest, and by which rule; None for never.
+    """Hours until a log file may be purged at the earliest, and by which rule; None for never.
 
-    `gone`: the server has it no more, and 0 hours are left.
+    `gone`: the server no longer has the file, so 0 hours are left.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,23 +72,23 @@ class Runway(BaseModel):
 
     def __str__(self) -> str:
         if self.rule == "gone":
-            return f"{self.file} is purged already"
+            return f"{self.file} is already purged"
         if self.hours is None:
-            return f"{self.file} is kept for good"
-        why = "its age" if self.rule == "age" else "the size of all logs, at the present rate"
-        return f"{self.file} is kept for {self.hours:,.1f} hours more, by {why}"
+            return f"{self.file} is kept forever"
+        why = "its age" if self.rule == "age" else "the size of all logs at the current rate"
+        return f"{self.file} is kept for another {self.hours:,.1f} hours, limited by {why}"
 
 
 def runway(rules: PurgeRules, file: str, sizes: Mapping[str, int], *, ended: int, rate: float, now: int) -> Runway:
-    """The runway of a file. Nothing is asked.
+    """Compute the runway of a file without asking the server.
 
     Args:
         rules: of the server.
-        file: the one that is still needed.
-        sizes: the server's files, oldest first, and their bytes.
-        ended: when the file was left for the next one, seconds since 1970; now for the current file.
-        rate: bytes of log per second at present.
-        now: the server's time, seconds since 1970.
+        file: the file that is still needed.
+        sizes: sizes of the server's files in bytes, oldest first.
+        ended: when the server switched to the next file, in seconds since 1970; now for the current file.
+        rate: current bytes of log per second.
+        now: the server's time, in seconds since 1970.
     """
     if file not in sizes:
         return Runway(file=file, hours=0, rule="gone")
@@ -108,15 +108,15 @@ def runway(rules: PurgeRules, file: str, sizes: Mapping[str, int], *, ended: int
 
 
 def read_rules(connection: Connection[Any]) -> PurgeRules:
-    """The server's own rules."""
+    """Return the purge rules of the server."""
     return PurgeRules.of({str(name): str(value) for name, value in query(connection, sql("source/retention"))})
 
 
 def read_runway(connection: Connection[Any], transport: Transport, file: str) -> Runway:
-    """Ask the server for the runway of a file; the ages of files are read from their first events.
+    """Return the runway of a file. The ages of files are read from their first events.
 
     Raises:
-        LoaderError: as the transport does; a file may be gone meanwhile.
+        LoaderError: from the transport; a file may be purged in the meantime.
     """
     rules, sizes = read_rules(connection), log_sizes(connection)
     now = int(query(connection, "SELECT UNIX_TIMESTAMP()")[0][0])
@@ -133,14 +133,14 @@ def read_runway(connection: Connection[Any], transport: Transport, file: str) ->
 
 
 def begun(transport: Transport, file: str) -> int:
-    """When a log file was begun, seconds since 1970: the time of its first event."""
+    """Return when a log file was started, in seconds since 1970: the time of its first event."""
     with transport.open(file, len(MAGIC), len(MAGIC)) as log:
         log.seek(len(MAGIC))
         return int.from_bytes(log.read(4) or b"", "little")
 
 
 def _rate(transport: Transport, sizes: Mapping[str, int], now: int) -> float:
-    """Bytes of log per second, over the newest files that took an hour, or over a few that took less."""
+    """Return bytes of log per second, over the newest files that cover an hour, or over a few files that cover less."""
     written, first = 0, now
     for file in list(sizes)[: -_MOST_FILES - 1 : -1]:
         written, first = written + sizes[file], begun(transport, file)
@@ -150,16 +150,18 @@ def _rate(transport: Transport, sizes: Mapping[str, int], now: int) -> float:
 
 
 def check_runway(found: Runway, limit_hours: float) -> None:
-    """Raise RunwayTooShort when fewer hours are left than the limit; a limit of 0 is none.
+    """Check that the runway is not below the limit; a limit of 0 disables the check.
 
-    What is gone is another's to tell: it may be in an archive.
+    A purged file is not reported here, because an archive may have it.
+
+    Raises:
+        RunwayTooShort: fewer hours are left.
     """
     if found.rule != "gone" and found.hours is not None and found.hours < limit_hours:
         raise RunwayTooShort(
-            f"the server purges a log file that is still needed in {found.hours:.1f} hours",
+            f"the server will purge a log file that is still needed in {found.hours:.1f} hours",
             why=f"{found}; the limit is {limit_hours:g} hours",
             hint="raise binlog_expire_logs_seconds on the server now (MariaDB: or max_binlog_total_size), then find out"
-            " what holds the loader up: loader status; a server that keeps less by design needs another"
-            " min_runway_hours",
+            " what delays the loader: loader status; for a server that keeps less by design, lower min_runway_hours",
             file=found.file,
         )

@@ -1,8 +1,8 @@
-"""The schemas of tables as the server's catalog has them, equal to what its log says of the same tables.
+"""The schemas of tables from the server's catalog, equal to the schemas from its log.
 
-Equal means the same schema_id as `loader.binlog.events.table_map` gives a FULL table map, with the properties that the
-log of MariaDB lacks: see read_untold. One difference remains: the catalog is utf8mb3, so a character of four bytes in
-an ENUM or SET label reads as `?`.
+Equal means the same schema_id that `loader.binlog.events.table_map` gives a FULL table map, including the properties
+that MariaDB's log lacks: see read_ambiguous_tables. One difference remains: the catalog is utf8mb3, so a four-byte
+character in an ENUM or SET label reads as `?`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _LABELLED = names_of(Encoding.ENUM, Encoding.SET)
 _LABEL = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r"}
-_EXCLUDE = "exclude the table from the captured tables"
+_EXCLUDE = "exclude the table (tables.exclude of the source)"
 
 
 @dataclass(frozen=True)
 class ColumnDescription:
-    """A row of information_schema.COLUMNS; numbers that are NULL there are 0, names empty."""
+    """A row of information_schema.COLUMNS. NULL numbers become 0, NULL names become empty."""
 
     table: str
     name: str
@@ -53,7 +53,7 @@ class ColumnDescription:
 
 @dataclass(frozen=True)
 class KeyPart:
-    """A column of a key; `prefix` says that the key holds only the beginning of its values."""
+    """A column of a key. `prefix`: the key contains only the beginning of its values."""
 
     name: str
     descending: bool = False
@@ -62,19 +62,19 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class TableKey:
-    """The key of a table, in key order, and the index that holds it."""
+    """The key of a table, in key order, and the index that contains it."""
 
     index: str
     parts: tuple[KeyPart, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its columns."""
+        """The names of its columns."""
         return tuple(part.name for part in self.parts)
 
 
 def find_tables(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableName]:
-    """Names of the captured tables that the server has and the user may see, in order."""
+    """Return the captured tables that the server has and the user may see, sorted."""
     with connection.cursor() as cursor:
         cursor.execute(sql("source/schemas_names"))
         names = [TableName(str(schema), str(table)) for schema, table in cursor.fetchall()]
@@ -82,7 +82,7 @@ def find_tables(connection: Connection[Any], captured: Callable[[TableName], boo
 
 
 def find_sequences(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableName]:
-    """Names of the sequences of MariaDB that match, in order."""
+    """Return MariaDB's sequences that match the filter, sorted."""
     with connection.cursor() as cursor:
         cursor.execute(sql("source/sequences"))
         names = [TableName(str(schema), str(table)) for schema, table in cursor.fetchall()]
@@ -90,11 +90,11 @@ def find_sequences(connection: Connection[Any], captured: Callable[[TableName], 
 
 
 def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> list[TableSchema]:
-    """The schemas of the tables, in the order asked for.
+    """Return the schemas of the tables, in the order of `names`.
 
     Raises:
-        UsageError: there is no such table, or the user may not see it.
-        UnsupportedError: a type or a kind of table that is not supported, by table and column.
+        UsageError: a table does not exist, or the user may not see it.
+        UnsupportedError: a column type or a kind of table is not supported.
     """
     asked = list(names)
     found: dict[TableName, TableSchema] = {}
@@ -108,10 +108,10 @@ def read_schemas(connection: Connection[Any], names: Iterable[TableName]) -> lis
 
 
 def read_unlogged(connection: Connection[Any], name: TableName) -> tuple[str, ...]:
-    """The generated columns of a table of MariaDB, which row images leave out where they can, changed or not.
+    """Return the generated columns of a MariaDB table, which row images may omit even if they change.
 
-    MySQL logs those that change; MariaDB leaves virtual ones out of MINIMAL images of updates, and from 11 on all
-    generated ones, and out of FULL images too (seen on both servers, of several versions).
+    MySQL logs generated columns that change. MariaDB omits virtual columns from MINIMAL images of updates. From version
+    11 on it omits all generated columns, also from FULL images (seen on both servers, several versions).
     """
     if "mariadb" not in connection.get_server_info().lower():
         return ()
@@ -121,10 +121,10 @@ def read_unlogged(connection: Connection[Any], name: TableName) -> tuple[str, ..
 
 
 def read_ambiguous_tables(connection: Connection[Any], captured: Callable[[TableName], bool]) -> list[TableSchema]:
-    """The captured tables of which the log of this server does not tell everything, as they are now, without keys.
+    """Return the captured tables that the server's log describes incompletely, as they are now, without keys.
 
-    These are tables of MariaDB with a UUID, INET4, INET6 or VECTOR, which are BINARY and VARBINARY in its log, or with
-    times in the format of MariaDB 5.3, whose fractions have a number of digits that its log does not have.
+    These are MariaDB tables with a UUID, INET4, INET6 or VECTOR, which its log describes as BINARY or VARBINARY. Tables
+    with temporal columns in the format of MariaDB 5.3 also count, because the log lacks their fractional digits.
     """
     if "mariadb" not in connection.get_server_info().lower():
         return []
@@ -143,9 +143,9 @@ def read_ambiguous_tables(connection: Connection[Any], captured: Callable[[Table
 
 
 def read_key(connection: Connection[Any], name: TableName) -> TableKey | None:
-    """The primary key, else what the server takes and logs as one; None when there is neither.
+    """Return the primary key, or else the key that the server uses and logs as one; None if there is neither.
 
-    That is the first unique key, in the server's order of keys, of whole columns without NULL.
+    That is the first unique key in the server's order whose columns are whole and NOT NULL.
     """
     for index, parts in _unique_indexes(connection, name).items():
         whole = all(part["column_name"] and not part["sub_part"] and not part["null"] for part in parts)
@@ -155,12 +155,12 @@ def read_key(connection: Connection[Any], name: TableName) -> TableKey | None:
 
 
 def quote_name(name: str) -> str:
-    """The name as an identifier in SQL."""
+    """Return the name as a quoted identifier in SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def _unique_indexes(connection: Connection[Any], name: TableName) -> dict[str, list[dict[str, Any]]]:
-    """Rows of SHOW INDEX, by lower-case title, of each unique index."""
+    """Return the rows of SHOW INDEX for each unique index, keyed by lower-case title."""
     with connection.cursor() as cursor:
         cursor.execute(f"SHOW INDEX FROM {quote_name(name.schema)}.{quote_name(name.table)}")
         titles = [str(field[0]).lower() for field in cursor.description]
@@ -183,7 +183,7 @@ def _check_tables(connection: Connection[Any], schema: str, names: list[TableNam
     for name in names:
         if name.table not in known:
             raise UsageError(
-                "there is no such table, or the user may not see it",
+                "the table does not exist, or the user may not see it",
                 hint="check the name, its case, and the SELECT privilege (see sql/source/grants.sql)",
                 table=name,
             )
@@ -211,25 +211,25 @@ def _refused(table: TableName, what: str, why: str) -> UnsupportedError:
 def read_columns(
     connection: Connection[Any], schema: str, names: Sequence[TableName]
 ) -> dict[TableName, list[ColumnDescription]]:
-    """The columns of some tables of one schema, of which the user may not see all."""
+    """Return the columns of some tables of one schema. The user may not see all columns."""
     found: dict[TableName, list[ColumnDescription]] = {name: [] for name in names}
     with connection.cursor() as cursor:
         cursor.execute(sql("source/schemas_columns"), (schema, tuple(name.table for name in names)))
         rows = [_read(row) for row in cursor.fetchall()]
     for row in rows:
-        # The catalog compares names without regard to case on some servers.
+        # Some servers compare names in the catalog without case.
         if (name := TableName(schema, row.table)) in found:
             found[name].append(row)
     return found
 
 
 def build_schema(name: TableName, columns: list[ColumnDescription], key: tuple[str, ...]) -> TableSchema:
-    """The schema of a table with these columns.
+    """Return the schema of a table with these columns.
 
     Raises:
-        UsageError: the user may not see all of them.
-        UnsupportedError: a type that is not supported, by table and column.
-        DataError: a size or precision that is beyond its type.
+        UsageError: the user may not see all columns.
+        UnsupportedError: a column type is not supported.
+        DataError: a size or precision is beyond the limits of its type.
     """
     _check_whole(name, columns)
     if tuple(column.name for column in columns) == SEQUENCE:
@@ -257,7 +257,7 @@ def _read(row: tuple[Any, ...]) -> ColumnDescription:
 
 
 def _check_whole(name: TableName, columns: list[ColumnDescription]) -> None:
-    """Column privileges hide columns; the table would be read without them."""
+    """Refuse a table whose columns are partly hidden by column privileges. It would be read without them."""
     if [column.ordinal for column in columns] != list(range(1, len(columns) + 1)) or not columns:
         raise UsageError(
             "the user may not see all columns of the table",
@@ -270,7 +270,7 @@ def _column(table: TableName, description: ColumnDescription) -> Column:
     column = _plain(description)
     spark_type(column, table)
     labelled = column.type in _LABELLED
-    # What is not known of a type is in a comment, and YEAR(2) hides the century.
+    # The server writes properties unknown to old versions in comments, and YEAR(2) hides the century.
     declared = description.declared.replace("/*M!100301 COMPRESSED*/", "").removesuffix(_OLD_FORMAT)
     if declared == "year(2)" or (not labelled and "/*" in declared):
         raise _not_covered(table, column, declared)
@@ -304,7 +304,7 @@ def _not_covered(table: TableName, column: Column, declared: str) -> Unsupported
 
 
 def labels_of(declared: str) -> tuple[str, ...]:
-    """The labels in a COLUMN_TYPE such as `enum('a','it''s')`, as the server's `append_unescaped` writes it."""
+    """Return the labels of a COLUMN_TYPE such as `enum('a','it''s')`, as the server's `append_unescaped` writes it."""
     return tuple(_ESCAPED.sub(_unescaped, label) for label in _LABEL.findall(declared))
 
 

@@ -1,4 +1,4 @@
-"""Tables of a server that change others when they are changed: by triggers, cascading foreign keys, or as views."""
+"""Tables whose changes also change other tables: through triggers, cascading foreign keys, or as views."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _NEEDED = {"SELECT", "TRIGGER"}
 
 
 def read_side_effects(connection: Connection[Any]) -> tuple[str, ...] | None:
-    """The names of these tables, without their schemas, in lower case and in order.
+    """Return the names of these tables without their schemas, in lower case, sorted.
 
-    None where the user may not see all of them: triggers are shown only with the privilege TRIGGER, views only with one
-    on them. Privileges on everything are needed (see sql/source/grants.sql), and none may be revoked in part.
+    None if the user may not see all of them. Triggers are visible only with the privilege TRIGGER, and views only with
+    a privilege on them. So both privileges are needed on everything (see sql/source/grants.sql), without partial
+    revokes.
     """
     granted = {str(privilege) for (privilege,) in query(connection, sql("source/privileges"))}
     partial = query(connection, "SHOW GLOBAL VARIABLES LIKE 'partial_revokes'")

@@ -1,4 +1,4 @@
-"""From a table's columns and a result set's own description of them to what the chunk kernel runs."""
+"""Compiles the columns of a table and of a result set into the program of the chunk kernel."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ _TEXTS = {log.UTF8: TEXT, log.LATIN1: LATIN1, log.SINGLE: SINGLE, log.MULTIBYTE:
 
 @dataclass(frozen=True)
 class Program:
-    """What the kernel needs to know of the columns.
+    """The input of the kernel that describes the columns.
 
     Attributes:
-        columns: int64 (columns, 5), the fields of the kernel's columns.
-        tables: the tables of the columns' character sets; see codepages.
+        columns: int64, shape (columns, 5): the kernel's fields of each column.
+        tables: the decoding tables of the columns' character sets; see codepages.
     """
 
     columns: NDArray[np.int64]
@@ -74,8 +74,8 @@ def compile_program(
     `hex_fallback`: see HEXED.
 
     Raises:
-        DataError: the server describes other columns than the schema has: the table was altered. Or the schema is not
-            one that a table can have.
+        DataError: the server describes other columns than the schema has, because the table was altered. Or no table
+            can have this schema.
     """
     check_ranges(schema)
     if len(described) != len(schema.columns):
@@ -95,7 +95,7 @@ def compile_program(
 def _text(
     schema: TableSchema, column: Column, field: FieldDescriptorPacket, first: dict[str, int], hex_fallback: bool
 ) -> tuple[int, int, int, int, int]:
-    """The fields of a text, which comes in the column's own character set."""
+    """Return the fields of a text, which is sent in the character set of its column."""
     found = charset_of(field.charsetnr)
     known = text_operation(column.charset, first)
     if found != column.charset or known is None:
@@ -136,7 +136,7 @@ def _altered(schema: TableSchema, why: str, column: Column | None = None) -> Dat
     return DataError(
         "the table was altered since its load was planned",
         why=why,
-        hint="start a new load of the table",
+        hint=schema.name.load_again,
         table=schema.name,
         column=column.name if column else None,
     )

@@ -1,6 +1,7 @@
-"""Reads the rows of one statement as staged lines, through a prepared statement's binary result.
+"""Reads the rows of one statement as staged lines, through the binary result of a prepared statement.
 
-Format: the protocol's COM_STMT_PREPARE and COM_STMT_EXECUTE. PyMySQL keeps the connection; the rows go past it.
+Format: the protocol's COM_STMT_PREPARE and COM_STMT_EXECUTE. PyMySQL manages the connection, but does not parse the
+rows.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ _PREPARE, _EXECUTE, _CLOSE = 0x16, 0x17, 0x19
 _BLOCK = 1024 * 1024
 _OUT_BYTES = 4 * 1024 * 1024
 _PREPARED = struct.Struct("<xIHH")
-_EOF_MOST = 8  # bytes of an EOF packet; a longer one that begins so is a value
+_EOF_MOST = 8  # bytes of an EOF packet; a longer packet with the same first byte is a value
 _MOST = 8 * 1024 * 1024 * 1024
 
 Write = Callable[[memoryview], object]
 
 
 def prepare_session(connection: Connection[Any]) -> None:
-    """Let the connection give text in the character sets of its columns; see sql/initial_load/session.sql."""
+    """Make the connection send text in the character sets of its columns; see sql/initial_load/session.sql."""
     with connection.cursor() as cursor:
         cursor.execute(sql("initial_load/session"))
 
 
 def line_head(seqno: int, committed_at: str) -> bytes:
-    """What the line of every loaded row starts with: an insert at offset 0 of its transaction, no column absent."""
+    """Return the start of the line of every loaded row: an insert at offset 0 of its transaction, no column absent."""
     return f"I,{seqno},0,{committed_at},,".encode()
 
 
 class ResultReader:
-    """Reads results on one connection. `schema` is of the columns that its statements select.
+    """Reads results on one connection. `schema` describes the columns that its statements select.
 
-    `hex_fallback`: bytes that are no text of their character set are written as hex; else they are an error.
+    `hex_fallback`: bytes that are invalid in their character set are written as hex. Otherwise they are an error.
     """
 
     def __init__(
@@ -63,11 +64,11 @@ class ResultReader:
         self._out: Bytes = np.empty(_OUT_BYTES, np.uint8)
 
     def read(self, statement: str, write: Write) -> int:
-        """Run the statement and give its rows as whole lines to `write`, in blocks; the number of rows.
+        """Run the statement, pass its rows as whole lines to `write`, in blocks, and return the number of rows.
 
         Raises:
-            MySQLError: as the driver has it: a refusal, also in the middle of the rows, or a broken connection.
-            DataError: a result that does not fit the schema.
+            MySQLError: from the driver: the server refuses, possibly between rows, or the connection is lost.
+            DataError: the result does not fit the schema.
         """
         number = self._prepare(statement)
         program = compile_program(self._schema, self._execute(number), hex_fallback=self._hex_fallback)
@@ -90,7 +91,7 @@ class ResultReader:
         send_command(connection, _PREPARE, statement)
         reply = read_packet(connection).get_all_data()
         if reply[0] != 0 or len(reply) < _PREPARED.size:
-            raise self._no_result("the answer to a prepared statement is none")
+            raise self._no_result("the server did not answer COM_STMT_PREPARE")
         number, columns, _ = _PREPARED.unpack_from(reply)
         self._described(columns)
         return int(number)
@@ -99,7 +100,7 @@ class ResultReader:
         connection = self._connection
         send_command(connection, _EXECUTE, struct.pack("<IBI", number, 0, 1))
         columns = read_packet(connection).read_length_encoded_integer()
-        if columns is None:  # 0xfb: a file of this machine is asked for
+        if columns is None:  # 0xfb: the server requests a local file (LOAD DATA LOCAL)
             raise self._no_result("the server asks for a file instead of sending rows")
         return self._described(columns)
 
@@ -111,13 +112,13 @@ class ResultReader:
         return found
 
     def _buffered(self) -> int:
-        """Take over what the driver has read ahead, which would otherwise be waited for; its bytes."""
+        """Take over the bytes that the driver has read ahead, and return their number."""
         stream = reply_stream(self._connection)
         size = len(stream.peek())
         return int(stream.readinto(self._block.data[:size]))
 
     def _fill(self, kept: int) -> int:
-        """Read what is there, behind the bytes kept; a row larger than the block makes it grow."""
+        """Read the next bytes after the kept ones. A row larger than the block makes the block grow."""
         if kept == len(self._block):
             self._block = np.concatenate([self._block, np.empty(self._grown(self._block), np.uint8)])
         got = reply_stream(self._connection).raw.readinto(self._block.data[kept:])
@@ -126,7 +127,7 @@ class ResultReader:
         return got
 
     def _stage(self, size: int, program: Program, state: k.Ints, write: Write) -> int:
-        """Write the lines of the whole rows in the block; MORE or REPLY."""
+        """Write the lines of all whole rows in the block; return MORE or REPLY."""
         while True:
             status = k.stage_result(self._block, size, self._head, program.columns, program.tables, self._out, state)
             filled = int(state[k.OUT])
@@ -143,11 +144,11 @@ class ResultReader:
 
     def _grown(self, block: Bytes) -> int:
         if len(block) >= _MOST:
-            raise DataError("a row is larger than a row can be", table=self._schema.name)
+            raise DataError("a row of the result is larger than 8 GiB", table=self._schema.name)
         return len(block)
 
     def _end(self, size: int) -> None:
-        """Check that the packet behind the rows ends them, so that none are missing."""
+        """Check that the packet after the rows ends them, so that no rows are missing."""
         reply = self._block[4:size].tobytes()[: int.from_bytes(self._block[:3].tobytes(), "little")]
         if reply[:1] == b"\xff":
             raise_error(reply)
@@ -162,9 +163,9 @@ class ResultReader:
 
     def _no_result(self, why: str) -> DataError:
         return DataError(
-            "the server does not answer a statement as the protocol has it",
+            "the server's answer violates the MySQL protocol",
             why=why,
-            hint="look for a proxy between the loader and the server that changes what passes through it",
+            hint="check for a proxy between the loader and the server that modifies the traffic",
             table=self._schema.name,
         )
 
@@ -173,7 +174,7 @@ class ResultReader:
             column = self._schema.columns[int(state[k.COLUMN])]
             raise DataError(
                 f"a value is not a {column}" + (f" in {column.charset}" if column.charset else ""),
-                hint="mend the value at the source and start the load again" + (HEX_HINT if column.charset else ""),
+                hint="fix the value at the source and run the load again" + (HEX_HINT if column.charset else ""),
                 table=self._schema.name,
                 column=column.name,
             )

@@ -138,13 +138,13 @@ def test_a_log_that_is_not_kept_for_long(server: Server) -> None:
     with having(server, "SET GLOBAL binlog_expire_logs_seconds = 3600", after=(reset,)):
         found = findings(server)
         assert [(one.severity, one.name) for one in found] == [("warning", "expiry"), ("warning", "runway")]
-        assert "is kept for 1.0 hours more, by its age" in found[1].what
+        assert "is kept for another 1.0 hours, limited by its age" in found[1].what
         found = findings(server, min_hours=2)
         assert [(one.severity, one.name) for one in found] == [("warning", "expiry"), ("error", "runway")]
 
 
 def test_a_file_that_is_purged_already(server: Server) -> None:
-    assert only(findings(server, needed="binlog.000000"), "error", "runway") == "binlog.000000 is purged already"
+    assert only(findings(server, needed="binlog.000000"), "error", "runway") == "binlog.000000 is already purged"
 
 
 def test_no_gtids(mysql: Server) -> None:
@@ -262,7 +262,7 @@ def test_a_server_that_is_too_old() -> None:
     # MariaDB says the version that it is told: no server that old is to be had.
     with running("mariadb", {"version": "10.4.34-MariaDB-log"}) as server:
         text = only([one for one in findings(server) if one.severity == "error"], "error", "server")
-        assert text == "mariadb 10.4.34-MariaDB-log does not log column names"
+        assert text == "mariadb 10.4.34-MariaDB-log is too old: it cannot log column names"
 
 
 def test_rows_that_go_over_the_network_in_clear(mysql: Server) -> None:
@@ -276,7 +276,7 @@ def test_rows_that_go_over_the_network_in_clear(mysql: Server) -> None:
 def test_no_log_at_all() -> None:
     with running("mysql", {"skip_log_bin": None}) as server:
         found = [one for one in findings(server) if one.severity == "error"]
-        assert only(found, "error", "log_bin") == "the server keeps no binary log"
+        assert only(found, "error", "log_bin") == "the server writes no binary log"
 
 
 def test_a_server_that_lets_nobody_in_or_is_not_there(mysql: Server, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_no_chunk_is_read_from_another_definition(source: SourceServer, tmp_path
         assert can_resume(connection, plan)
         source.run(f"ALTER TABLE t {change}")
         assert not can_resume(connection, plan)
-    with pytest.raises(RetryableError, match="the table was altered while it was loaded"):
+    with pytest.raises(RetryableError, match="the table was altered during its initial load"):
         load_chunk(source.address, f"file://{tmp_path}", plan_key(plan), "one", 1)
     assert len(list(tmp_path.rglob("chunks/*.json"))) == len(list(tmp_path.rglob("part-*"))) == 1
 
@@ -155,7 +155,7 @@ def test_a_table_that_is_altered_while_it_is_planned(
         return called(*given)
 
     monkeypatch.setattr(planning, moment, then)
-    with pytest.raises(RetryableError, match="the table was altered while it was loaded"):
+    with pytest.raises(RetryableError, match="the table was altered during its initial load"):
         planned(source, tmp_path, 2)
     assert len(planned(source, tmp_path, 2).bounds) == 3
     assert len(list(tmp_path.rglob("plan.json"))) == 2
@@ -196,7 +196,7 @@ def test_a_key_that_was_read_before_the_table_was_altered(source: SourceServer, 
         key = read_key(connection, source.name("t"))
         assert key is not None
         source.run("ALTER TABLE t MODIFY k VARCHAR(9), DROP KEY u, ADD UNIQUE u (a, b)")
-        with pytest.raises(RetryableError, match="the table was altered while it was loaded"):
+        with pytest.raises(RetryableError, match="the table was altered during its initial load"):
             plan_load(connection, spec, source.name("t"), key)
 
 

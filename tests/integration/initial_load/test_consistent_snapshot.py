@@ -122,7 +122,10 @@ def test_a_server_that_is_never_quiet(mysql: SourceServer, monkeypatch: pytest.M
     monkeypatch.setattr(consistent_snapshot, "_LONGEST_SECONDS", 0.2)
     monkeypatch.setattr(consistent_snapshot, "log_end", lambda _: next(ends))
     monkeypatch.setattr(consistent_snapshot, "wait_until_visible", lambda *_: None)
-    with mysql.connected() as connection, pytest.raises(RetryableError, match="no moment without a commit"):
+    with (
+        mysql.connected() as connection,
+        pytest.raises(RetryableError, match="no consistent snapshot with a known log position"),
+    ):
         open_snapshot(connection)
 
 

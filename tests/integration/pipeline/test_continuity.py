@@ -144,7 +144,7 @@ def test_a_reset_log(shop: Shop) -> None:
     shop.delta()
     reset(shop)
     shop.insert(4)
-    refused(shop, LogReset, "the log ends before the last applied position")
+    refused(shop, LogReset, "the log ends before the position where reading continues")
 
 
 def test_a_reset_log_that_was_filled_past_the_position(shop: Shop) -> None:
@@ -152,7 +152,7 @@ def test_a_reset_log_that_was_filled_past_the_position(shop: Shop) -> None:
     reset(shop)
     shop.insert(*range(10, 30))
     assert all(sizes(shop.server)[file] > size for file, size in before.items())
-    refused(shop, LogReplaced, "the log file of that name is not the one that was read")
+    refused(shop, LogReplaced, "the log file was replaced by another one of the same name")
 
 
 def test_a_file_of_the_same_name_with_another_content(shop: Shop, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_file_of_the_same_name_with_another_content(shop: Shop, tmp_path: Path
     changed[end - 4 : end] = zlib.crc32(changed[4 : end - 4]).to_bytes(4, "little")
     log.write_bytes(changed)
     shop.server.start()
-    refused(shop, LogReplaced, "the log file of that name is not the one that was read")
+    refused(shop, LogReplaced, "the log file was replaced by another one of the same name")
 
 
 def test_a_restored_server(shop: Shop, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_purged_files(shop: Shop) -> None:
         newest = list(sizes(shop.server))[-1]
     position = chain_of(shop.settings).newest_checkpoint(chain_of(shop.settings).require_generation()).position
     purge(shop.server, newest)
-    refused(shop, LogPurged, "the log file of the last applied position is gone")
+    refused(shop, LogPurged, "the server purged a log file that is still needed")
     with pytest.raises(LogPurged) as caught:
         plan_interval(shop.settings)
     assert f"[{position}, {newest}:4)" in caught.value.why
@@ -218,11 +218,11 @@ def test_a_log_that_is_called_otherwise(shop: Shop) -> None:
     if shop.server.kind == "mariadb":  # which keeps what GTIDs were logged in a file beside the log
         refused(shop, ServerRestored, "lacks transactions that were read from it")
     else:
-        refused(shop, LogPurged, "no longer has transactions in its log that were not read yet")
+        refused(shop, LogPurged, "purged transactions from its log before they were read")
     # Under its old name again: what was logged under the other one is nowhere. MariaDB does not know of it any more.
     shop.server.restart({"log_bin": "binlog"})
     if shop.server.kind == "mysql":
-        refused(shop, LogPurged, "no longer has transactions in its log that were not read yet")
+        refused(shop, LogPurged, "purged transactions from its log before they were read")
 
 
 @pytest.mark.parametrize("index", [{}, {"log_bin_index": "binlog.index"}], ids=["another index", "the same index"])
@@ -268,7 +268,7 @@ def test_another_server_without_gtids_is_refused_and_followed_by_hand(
     run(other, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100))")
     there = shop.at(other)
     there.run("INSERT INTO shop.orders VALUES (1, 'x')")
-    refused(there, AnotherServer, "without GTIDs the place in its log is not known")
+    refused(there, AnotherServer, "without GTIDs the position in its log is unknown")
     with pytest.raises(AnotherServer) as caught:
         plan_interval(there.settings)
     assert "loader follow --source shop --at FILE:POS" in caught.value.hint
@@ -408,7 +408,7 @@ def test_tagged_gtids_are_not_taken_for_purged_ones(fresh_server: StartServer, t
     there = shop.at(replica)
     position = Position.at(*list(sizes(replica).items())[-1])
     there.insert(2)
-    refused(there, AnotherServer, "the place in its log is not known")
+    refused(there, AnotherServer, "the position in its log is unknown")
     pipeline.follow_to(there.settings, position)
     assert sum(file.rows for file in there.delta().files) == 1
     there.insert(3)
@@ -439,7 +439,7 @@ def test_a_replica_that_has_purged_what_was_not_read_is_refused(pair: tuple[Shop
     stop_replica(replica)
     run(replica, "FLUSH BINARY LOGS", "INSERT INTO shop.orders VALUES (9, 'x')")
     purge(replica, list(sizes(replica))[-1])
-    refused(shop.at(replica), LogPurged, "no longer has transactions in its log that were not read yet")
+    refused(shop.at(replica), LogPurged, "purged transactions from its log before they were read")
 
 
 @pytest.mark.parametrize("pair", ["mysql"], indirect=True)
@@ -450,7 +450,7 @@ def test_a_replica_whose_gtids_are_not_on_is_followed_by_hand(pair: tuple[Shop, 
     stop_replica(replica)
     there = shop.at(replica)
     run(replica, "SET GLOBAL gtid_mode = ON_PERMISSIVE", "SET GLOBAL gtid_mode = OFF_PERMISSIVE")
-    refused(there, AnotherServer, "without GTIDs the place in its log is not known")
+    refused(there, AnotherServer, "without GTIDs the position in its log is unknown")
     pipeline.follow_to(there.settings, Position.at(*list(sizes(replica).items())[-1]))
     there.insert(3)
     assert sum(file.rows for file in there.delta().files) == 1

@@ -129,7 +129,7 @@ def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
     run(new, insert(3))
     there = shop.at(new)
     for _ in range(2):
-        with pytest.raises(Errant, match="transactions of its own") as caught:
+        with pytest.raises(Errant, match="errant transactions") as caught:
             plan_interval(there.settings)
     assert f"{ERRANT}:1" in caught.value.why
     assert f"loader follow --source shop --accept {ERRANT}:1" in caught.value.hint

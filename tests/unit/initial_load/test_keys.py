@@ -114,7 +114,7 @@ def test_the_statement_of_a_chunk() -> None:
     "select", [("`i`",), ("`i`", "`a``b`", "`e`", "`d`", "`x`", "(SELECT authentication_string FROM mysql.user)")]
 )
 def test_a_plan_in_the_store_reads_nothing_but_its_columns(select: tuple[str, ...]) -> None:
-    with pytest.raises(StagedDataError, match="reads other expressions"):
+    with pytest.raises(StagedDataError, match="selects other expressions"):
         chunk_query(plan("i").model_copy(update={"select": select}), 0)
 
 

@@ -65,8 +65,8 @@ def test_a_limit() -> None:
     with pytest.raises(RunwayTooShort) as caught:
         check_runway(Runway(file="b.000001", hours=1.97, rule="size"), 2)
     assert str(caught.value).startswith(
-        "the server purges a log file that is still needed in 2.0 hours (file b.000001)\n"
-        "  why: b.000001 is kept for 2.0 hours more, by the size of all logs, at the present rate; the limit is 2 hours"
+        "the server will purge a log file that is still needed in 2.0 hours (file b.000001)\n"
+        "  why: b.000001 is kept for another 2.0 hours, limited by the size of all logs at the current rate; the limit is 2 hours"
     )
     assert (caught.value.exit_code, caught.value.retryable) == (1, False)
 
@@ -74,9 +74,9 @@ def test_a_limit() -> None:
 @pytest.mark.parametrize(
     ("found", "text"),
     [
-        (Runway(file="b.1", hours=1234.56, rule="age"), "b.1 is kept for 1,234.6 hours more, by its age"),
-        (Runway(file="b.1", hours=None, rule="none"), "b.1 is kept for good"),
-        (Runway(file="b.1", hours=0, rule="gone"), "b.1 is purged already"),
+        (Runway(file="b.1", hours=1234.56, rule="age"), "b.1 is kept for another 1,234.6 hours, limited by its age"),
+        (Runway(file="b.1", hours=None, rule="none"), "b.1 is kept forever"),
+        (Runway(file="b.1", hours=0, rule="gone"), "b.1 is already purged"),
     ],
 )
 def test_a_runway_for_people(found: Runway, text: str) -> None:
