@@ -1,1 +1,1 @@
-"""From staged records to the last version of each row."""
+"""Reduces staged records to the last version of each row."""

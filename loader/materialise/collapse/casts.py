@@ -1,8 +1,8 @@
-"""Typed values of staged records, and the search for those that do not fit.
+"""Casts staged records to typed values, and finds misfits: values that do not fit the type of their column.
 
-Frames here have a record's `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_absent`, `_new` and `_form` (see
-`loader.materialise.collapse.staged_records`). They have its columns `c0`... as staged text: as fields of a struct
-`last`, or as columns of a relation `last`. `typed_frame` adds the values as `t_c0`....
+Frames have `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_absent`, `_new` and `_form` of a staged record (see
+`staged_records`), and its columns `c0`, `c1`, ... as staged text. They are fields of a struct `last`, or columns of a
+relation `last`. `add_typed_columns` adds the values as `t_c0`, `t_c1`, ....
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _RECORD = ("_op", "_seqno", "_row_offset", "_committed_at", "_absent", "_new", "
 
 
 def record_struct(work: Work) -> Expression:
-    """A staged line as the struct that becomes `last`."""
+    """Return a staged record as the struct that becomes `last`."""
     return sf.struct(*_RECORD, *places(work.schema))
 
 
 def select_ungrouped(records: DataFrame, work: Work, *others: Expression) -> DataFrame:
-    """The records as the relation `last`, with other columns.
+    """Return the records as the relation `last`, with other columns.
 
-    Not as a struct: Spark would write the whole struct into the expression of each column before it simplifies
-    them, which takes minutes for a thousand columns.
+    They are not a struct: Spark would copy the whole struct into the expression of each column before it simplifies
+    them. That takes minutes for a thousand columns.
     """
     return records.select(*_RECORD, *places(work.schema), *others).alias("last")
 
 
 def add_typed_columns(records: DataFrame, work: Work) -> DataFrame:
-    """The frame with a typed value for every column of the table."""
+    """Return the frame with a typed value for every column of the table."""
     values = {
         f"t_{place}": cast_value(work, number, sf.col(f"last.{place}"), sf.col("last._form"))
         for number, place in enumerate(places(work.schema))
@@ -48,9 +48,9 @@ def add_typed_columns(records: DataFrame, work: Work) -> DataFrame:
 
 
 def row_columns(work: Work) -> list[Expression]:
-    """What is selected from a typed frame: `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_new`, then `c0`... typed.
+    """Return the columns of a row: `_op`, `_seqno`, `_row_offset`, `_committed_at`, `_new`, and `c0`, ... typed.
 
-    And by the rule `text_c0`..., texts that do not fit, of the columns of `Layout.texts`.
+    Columns in `Layout.text_columns` also have `text_c0`, ... with the texts of misfits.
     """
     return [
         *(sf.col(f"last.{name}").alias(name) for name in ("_op", "_seqno", "_row_offset", "_new")),
@@ -64,22 +64,22 @@ def row_columns(work: Work) -> list[Expression]:
 
 
 def has_misfit(work: Work) -> Expression:
-    """Whether a record of a typed frame has a value that would be used, does not fit, and has to."""
+    """Return whether a record of a typed frame has a misfit that is used and that the rule refuses."""
     return any_of(wrong for _, wrong in _misfit_conditions(work))
 
 
 def lacks_columns(work: Work) -> Expression:
-    """Whether a record that would be used leaves columns out."""
+    """Return whether a record leaves out columns that are used."""
     return sf.col("last._absent").isNotNull() & (sf.col("last._absent") != "") & _is_used(work)
 
 
 def lost_values(work: Work) -> dict[str, Expression]:
-    """Of each column whose values need not fit, by name: whether a record of a typed frame loses one."""
+    """Return, by name of each column that may have misfits, whether a record of a typed frame has one."""
     return {name: _is_lost(place) & _is_used(work) for place, name in work.layout.lenient_columns.items()}
 
 
 def _misfit_conditions(work: Work) -> Iterator[tuple[str, Expression]]:
-    """See `misfit`, by the place of each column that may have such a value."""
+    """Yield the condition of `has_misfit` by the frame name of each column that may have a misfit."""
     keys, lenient_columns = set(key_places(work.schema)), work.layout.lenient_columns
     for place, column in zip(places(work.schema), work.schema.columns, strict=True):
         if place in keys:
@@ -89,7 +89,7 @@ def _misfit_conditions(work: Work) -> Iterator[tuple[str, Expression]]:
 
 
 def _is_used(work: Work) -> Expression:
-    """Whether more than the key of a record is: not of a `D` in a mirror."""
+    """Return whether the columns of a record are used. Only the key of a `D` record in a mirror is used."""
     return sf.col("last._op") != "D" if work.schema.key and work.rule.mode == "mirror" else sf.lit(True)
 
 
@@ -98,25 +98,25 @@ def _is_lost(place: str) -> Expression:
 
 
 def misfit_error(records: DataFrame, work: Work) -> DataError:
-    """The error that names the first column with a value that does not fit, one such value, and its position."""
+    """Return the error for the first column with misfits, with an example and its position."""
     columns = dict(zip(places(work.schema), work.schema.columns, strict=True))
-    found = []
+    aggregates = []
     for place, wrong in _misfit_conditions(work):
         seqno = sf.when(wrong, sf.col("last._seqno"))
         example = sf.min_by(sf.col(f"last.{place}"), seqno)
-        found.append(sf.struct(sf.count_if(wrong), example, sf.min(seqno)).alias(place))
-    counted = add_typed_columns(records, work).agg(*found).first()
-    for place, (count, text, at) in (counted.asDict() if counted else {}).items():
+        aggregates.append(sf.struct(sf.count_if(wrong), example, sf.min(seqno)).alias(place))
+    counted = add_typed_columns(records, work).agg(*aggregates).first()
+    for place, (count, text, first_seqno) in (counted.asDict() if counted else {}).items():
         if count:
             kind = spark_type(columns[place])
             return DataError(
                 f"{count} value{'s do' if count > 1 else ' does'} not fit the column's type {kind}",
                 why=f"for example {'NULL in a key' if text is None else repr(text)}",
-                hint="mend the value on the server and load the table again, give the table a rule with another "
+                hint="fix the value on the server and load the table again, give the table a rule with another "
                 "on_misfit, or exclude it",
                 table=work.name,
                 column=columns[place].name,
-                position=work.position_of(at),
-                seqno=at,
+                position=work.position_of(first_seqno),
+                seqno=first_seqno,
             )
-    raise AssertionError("no bad value among records that were found to hold one")
+    raise AssertionError("no misfit among records that were found to have one")

@@ -1,7 +1,7 @@
-"""From staged CSV to rows: the reader's settings, the undoing of escapes, and the casts.
+"""Reads staged CSV with Spark: settings of the reader, escapes and casts.
 
-Format: DESIGN, "Staging format, version 1". Inside these frames the table's columns have the names `c0`, `c1`, ... by
-their place, so that no name of the source can meet one of ours.
+For the format see DESIGN, "Staging format, version 1". In the frames, the columns of the table have the names `c0`,
+`c1`, ... in column order: see `loader.materialise.plan.frame_columns`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DIALECT = {
     "ignoreLeadingWhiteSpace": "false",
     "ignoreTrailingWhiteSpace": "false",
     "maxCharsPerColumn": "-1",
-    # With pruning a line of too few or too many values passes unseen.
+    # With pruning, Spark accepts a line with too few or too many values.
     "columnPruning": "false",
 }
 
@@ -44,9 +44,9 @@ _NOT_THE_FORMAT = ("MALFORMED_CSV_RECORD", "MALFORMED_RECORD", "TextParsingExcep
 
 
 def read_staged(session: SparkSession, uris: Sequence[str], schema: TableSchema) -> DataFrame:
-    """Every line of the files.
+    """Return every line of the files.
 
-    Columns: `_op`, `_seqno` and `_row_offset` as bigint, `_committed_at`, `_absent`, then `c0`... as staged text.
+    Columns: `_op`, `_seqno` and `_row_offset` as bigint, `_committed_at`, `_absent`, and `c0`, ... as staged text.
     """
     names = (*_META, *places(schema))
     layout = ", ".join(f"`{name}` string" for name in names)
@@ -56,10 +56,10 @@ def read_staged(session: SparkSession, uris: Sequence[str], schema: TableSchema)
 
 
 def typed_value(column: Column, raw: Expression, table: TableName) -> Expression:
-    """The value of a column's staged text, NULL when the text does not fit the type.
+    """Return the value of a column's staged text, or NULL if the text does not fit the type.
 
     Raises:
-        UnsupportedError: a type that the loader does not cover.
+        UnsupportedError: the loader does not support the type.
     """
     shape = form(column)
     if shape is Form.TEXT:
@@ -71,15 +71,15 @@ def typed_value(column: Column, raw: Expression, table: TableName) -> Expression
 
 
 def may_not_fit(column: Column) -> bool:
-    """Whether `typed` can give NULL for a text that is not NULL."""
+    """Return whether `typed_value` can give NULL for a text that is not NULL."""
     return form(column) is not Form.TEXT and spark_type(column) != "string"
 
 
 def unescape(raw: Expression) -> Expression:
-    r"""Text with `\\`, `\n`, `\r` and `\0` undone; `\x` and hex digits, which are bytes and no text, stay as they are.
+    r"""Return the text with `\\`, `\n`, `\r` and `\0` unescaped. Text that begins with `\x` is hex and stays unchanged.
 
-    Staged text holds no newline, so one can stand for the escaped backslash meanwhile; once `\0`, `\r` and `\n` are
-    done, every backslash left stands for a newline and every newline for a backslash, and they change places.
+    Staged text has no newline characters. So an escaped backslash becomes a newline first, and an escaped newline
+    becomes a backslash. At the end, all newlines and backslashes are swapped.
     """
     steps = (("\\\\", "\n"), ("\\0", "\x00"), ("\\r", "\r"), ("\\n", "\\"))
     undone = reduce(lambda text, step: sf.replace(text, sf.lit(step[0]), sf.lit(step[1])), steps, raw)
@@ -88,12 +88,12 @@ def unescape(raw: Expression) -> Expression:
 
 
 def escape(text: str) -> str:
-    """Text as it is staged, but for the quotes around it; the inverse of `unescaped`."""
+    """Return text as it is staged, without the quotes around it. This is the inverse of `unescape`."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0")
 
 
 def staged_text(column: Column, value: Expression) -> Expression:
-    """The staged text of a value, which `typed` gives back."""
+    """Return the staged text of a value. This is the inverse of `typed_value`."""
     shape = form(column)
     if shape is Form.HEX:
         return sf.lower(sf.hex(value))
@@ -104,14 +104,14 @@ def staged_text(column: Column, value: Expression) -> Expression:
 
 
 def is_absent(index: int) -> Expression:
-    """Whether the bit of a column is set in `_absent`, which is hex."""
+    """Return whether the bit of a column is set in the hex bitmap `_absent`."""
     digits = sf.substring("_absent", index // 8 * 2 + 1, 2)
     byte = sf.when(digits != "", sf.conv(digits, 16, 10).cast("int")).otherwise(0)
     return sf.getbit(byte, sf.lit(index % 8)) == 1
 
 
 def format_error(error: Exception, table: TableName) -> StagedDataError | None:
-    """The loader's word for what Spark raises on a line that is not in the dialect; None for any other failure."""
+    """Return the error for a line that is not in the staging format; None if Spark failed for another reason."""
     text = str(error)
     if not any(sign in text for sign in _NOT_THE_FORMAT):
         return None

@@ -1,4 +1,4 @@
-"""Staged files are verified before anything reads them."""
+"""Verifies staged files before anything reads them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from loader.staging.file_verification import find_fault, find_faults
 from loader.store.base import Store
 from loader.store.registry import open_store
 
-_SPREAD_BYTES = 64 * 1024 * 1024  # starting tasks takes some 0.3 s, in which the driver hashes as much
+_SPREAD_BYTES = 64 * 1024 * 1024  # the driver hashes this much in the 0.3 s that it takes to start tasks
 
 
 def verify_files(session: SparkSession, store: Store, files: Sequence[StagedFile]) -> None:
-    """Read every file once and compare it with its entry: the driver does, or the tasks of a cluster if it is much.
+    """Read every file once and compare it with its entry.
+
+    The driver reads the files, or the tasks of a cluster if there is much data.
 
     Raises:
-        StagedDataError: naming a file that is missing or changed.
+        StagedDataError: a file is missing or changed.
     """
     if not _should_distribute(session, files):
         for found in find_faults(store, files):
@@ -30,7 +32,7 @@ def verify_files(session: SparkSession, store: Store, files: Sequence[StagedFile
 
 
 def _should_distribute(session: SparkSession, files: Sequence[StagedFile]) -> bool:
-    """Whether there are other machines to read on, and enough to read. On one alone the driver's threads are faster."""
+    """Return whether other machines should read the files. On one machine, the driver's threads are faster."""
     return not on_one_machine(session) and sum(file.bytes for file in files) > _SPREAD_BYTES
 
 

@@ -1,4 +1,4 @@
-"""The range of a merge's keys as SQL: what is outside of it is not read."""
+"""The range of a merge's keys as SQL. Spark does not read files outside of the range."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from loader.types.warehouse import spark_type
 
 
 def key_between(low: str | None, high: str | None, work: Work) -> str:
-    """That the first column of the key is from `low` to `high`: its values as Spark writes them, binary as hex."""
+    """Return the condition that the first key column is from `low` to `high`.
+
+    Args:
+        low: the smallest value as Spark writes it, a binary value as hex; None for NULL.
+        high: the largest value, in the same form.
+        work: the records of the merge.
+    """
     return f"{identifier(work.layout.key[0])} BETWEEN {_bound(low, work.schema)} AND {_bound(high, work.schema)}"
 
 
 def key_type(schema: TableSchema) -> str:
-    """The Spark type of the key's first column."""
+    """Return the Spark type of the first key column."""
     return spark_type(schema.column(schema.key[0]))
 
 
 def _bound(text: str | None, schema: TableSchema) -> str:
-    """A value of the first key column as SQL; constant folding makes a literal of it before files are pruned."""
+    """Return a value of the first key column as SQL. Spark folds it to a literal before it prunes files."""
     if text is None:
         return "NULL"
     kind = key_type(schema)

@@ -1,6 +1,7 @@
-"""From all staged records of a table to the rows that a merge writes: typed, checked and counted in one pass.
+"""Collapses the staged records of a table to the rows that a merge writes: typed, checked and counted in one pass.
 
-With a key that is the last record per key, without one the last per whole row, and for a history every record.
+The rows are the last record of each key. Without a key they are the last record of each row image, and for a history
+they are all records.
 """
 
 from __future__ import annotations
@@ -42,21 +43,23 @@ _COUNTS = ("all", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "
 def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
     """Read the files of `work`, check them against their manifest, and collapse them.
 
-    Where that leaves records that lack columns the changes are `partial`: see `complete`.
+    If the collapsed records lack columns, the changes are `partial`: see `complete_changes`.
 
     Raises:
-        StagedDataError: lines that are not in the format, or not those that the manifest counts.
-        DataError: a value that does not fit its type.
+        StagedDataError: a line is not in the staging format, or the manifest counts other records.
+        DataError: a value does not fit its type.
     """
     return collapse_natively(session, store, work) or _collapsed(read_records(session, store, work), work, None)
 
 
 def complete_changes(session: SparkSession, store: Store, work: Work, changes: Changes, base: MergeBase) -> Changes:
-    """The changes with the columns that row images leave out, once the table is as they are to be applied to it.
+    """Return the changes with the columns that row images leave out.
+
+    The table must be in the state to which the changes are applied.
 
     Raises:
-        UnsupportedError: a row image that leaves out what cannot be known.
-        DataError: a value that does not fit its type.
+        UnsupportedError: a row image leaves out a value that is unknown.
+        DataError: a value does not fit its type.
     """
     records = read_records(session, store, work)
     if not work.schema.key:
@@ -65,7 +68,7 @@ def complete_changes(session: SparkSession, store: Store, work: Work, changes: C
 
 
 def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
-    """The changes that records come to; `read`: what they were before they were completed."""
+    """Return the changes of collapsed records. `read` holds the changes before they were completed, if they were."""
     last = group_by_key(records, work)
     frame = _typed_rows(last, work).persist()
     try:
@@ -99,10 +102,10 @@ def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
 
 
 def group_by_key(records: DataFrame, work: Work) -> DataFrame:
-    """One row per key: `last`, a struct of the last record by (seqno, row offset), and counts over all its records.
+    """Return one row per key: `last`, a struct of the last record by (seqno, row offset), and counts of its records.
 
-    Keys are compared as staged text: the same bytes, or another key. A table without a key is grouped by its whole
-    rows, where an insert counts as later than any deletion; a history is not grouped.
+    Keys are compared as staged text, byte by byte. A table without a key is grouped by whole rows: there an insert
+    counts as later than any deletion. A history is not grouped.
     """
     new = sf.col("_new")
     conditions = {"all": sf.lit(True), "stray": sf.col("_form") < 0}
@@ -111,7 +114,7 @@ def group_by_key(records: DataFrame, work: Work) -> DataFrame:
     if work.rule.mode == "history":
         each = [condition.cast("bigint").alias(name) for name, condition in conditions.items()]
         return select_ungrouped(records, work, *each)
-    # The op comes last: two records at one offset would be a fault of the log's reader; even then reruns must agree.
+    # Two records at one offset would be a fault of the log reader. The op still makes reruns deterministic.
     order = [sf.col(name) for name in ("_seqno", "_row_offset", "_op")]
     order = [new, *order] if work.schema.key else [new, sf.col("_op") == "I", *order]
     counts = [sf.count_if(condition).alias(name) for name, condition in conditions.items()]
@@ -127,7 +130,7 @@ def _typed_rows(last: DataFrame, work: Work) -> DataFrame:
 
 
 def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
-    """Sums over the frame; this is what fills the cache."""
+    """Return sums over the frame. This query fills the cache."""
     new = sf.col("_new")
     kept = sf.lit(True) if work.rule.mode != "mirror" else sf.col("_op") != "D"
     sums = frame.agg(
@@ -150,7 +153,7 @@ def _counted(frame: DataFrame, work: Work) -> dict[str, Any]:
 
 
 def _rows_with(condition: Expression, work: Work) -> Expression:
-    """How many rows of those to be written have it; without a key an image is written more or less often."""
+    """Return how many of the written rows meet a condition. Without a key, an image can be written several times."""
     if work.schema.key or work.rule.mode == "history":
         return sf.count_if(condition)
     more = sf.greatest(sf.col("new_I") - sf.col("new_D"), sf.lit(0))
@@ -158,7 +161,7 @@ def _rows_with(condition: Expression, work: Work) -> Expression:
 
 
 def _check_counts(found: dict[str, Any], work: Work) -> None:
-    """What was read is what the manifests say."""
+    """Verify that the files hold the records that the manifests count."""
     counted = {"all": work.rows} | {f"all_{op}": count for op, count in work.ops.items()}
     for name, expected in counted.items():
         if found[name] != expected:
@@ -170,7 +173,7 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
             )
     if found["stray"]:
         raise UnsupportedError(
-            "records are of another schema than the statements before them lead to",
+            "the staged schema of records does not match the schema derived from the DDL statements before them",
             why=f"{found['stray']} records",
             hint=work.name.load_again,
             table=work.name,
@@ -178,7 +181,7 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
 
 
 def _key_ends(new: Expression, schema: TableSchema) -> list[Expression]:
-    """Least and greatest value of the first key column, as text."""
+    """Return the smallest and the largest value of the first key column, as text."""
     if not schema.key:
         return []
     first = sf.when(new, sf.col(key_places(schema)[0]))

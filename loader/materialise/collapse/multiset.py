@@ -1,7 +1,7 @@
-"""Tables without a key: rows are counted by their whole image, and of equal ones any is as good as another.
+"""Changes of tables without a key: a multiset of whole row images. Among identical rows, any one may be deleted.
 
-The changes of a merge come down to one number per image: inserts less deletions. Images compare by the values that the
-warehouse holds, NULL equal to NULL, and -0.0 another number than 0.0.
+The changes of a merge are one number per image: inserts minus deletions. Images are compared by the values in the
+warehouse. NULL equals NULL, and -0.0 differs from 0.0.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from loader.materialise.plan.table_layout import TableColumn
 from loader.materialise.quoting import identifier, literal
 
 _PRUNING = {"int", "bigint", "date", "timestamp", "timestamp_ntz"}
-"""Types of columns whose least and greatest values are looked at, so that files without the rows are not read."""
+"""Types of columns by whose smallest and largest values Spark skips files."""
 
 _PLACE = {"_file": "file", "_pos": "pos"}
 _SHOWN = 500  # characters of a row in an error
 
 
 def net_changes(changes: Changes, work: Work) -> Changes:
-    """The changes as one row per image that is there more or less often than before: `net` says by how many.
+    """Return the changes with one row per image whose number of rows changes, by `net`.
 
-    Of the loader's columns a row has those of the newest insert of its image.
+    The loader's columns come from the newest insert of the image.
     """
     image = work.layout.image
     meta = sf.struct("_op", "_seqno", "_row_offset", "_committed_at")
@@ -52,10 +52,10 @@ def net_changes(changes: Changes, work: Work) -> Changes:
 
 
 def find_deleted_rows(session: SparkSession, changes: Changes, work: Work, branch: str) -> DataFrame:
-    """Where the rows are that have to go from the branch: `file` and `pos`.
+    """Return the places of the rows to delete from the branch, as `file` and `pos`.
 
     Raises:
-        DataError: one of them is not there; it is shown.
+        DataError: a row to delete is not in the branch.
     """
     image = work.layout.image
     named = (sf.col(identifier(column.name)).alias(f"b_{column.value}") for column in image)
@@ -65,7 +65,7 @@ def find_deleted_rows(session: SparkSession, changes: Changes, work: Work, branc
     found = there.join(sf.broadcast(gone), equal).drop(*(f"b_{c.value}" for c in image))
     equals = Window.partitionBy(*(comparable(column, column.value) for column in image))
     nth = sf.row_number().over(equals.orderBy("_file", "_pos"))
-    # Not cached: Spark would look for the rows again as soon as they are deleted.
+    # A checkpoint instead of a cache: Spark would read the rows again after they are deleted.
     places = found.withColumn("nth", nth).where("nth <= -net").withColumnsRenamed(_PLACE).localCheckpoint()
     if places.count() < changes.rows_to_delete:
         raise _missing_row_error(gone, places, work)
@@ -73,13 +73,16 @@ def find_deleted_rows(session: SparkSession, changes: Changes, work: Work, branc
 
 
 def comparable(column: TableColumn, value: Expression | str) -> Expression:
-    """A value, or that of a column, as it is compared: a floating-point number by its text, which alone tells -0.0."""
-    found = sf.col(value) if isinstance(value, str) else value
-    return found.cast("string") if column.type in {"float", "double"} else found
+    """Return a value, or the value of a named column, in the form in which it is compared.
+
+    A floating-point number is compared as text, since only its text distinguishes -0.0 from 0.0.
+    """
+    expression = sf.col(value) if isinstance(value, str) else value
+    return expression.cast("string") if column.type in {"float", "double"} else expression
 
 
 def _counted(frame: DataFrame, image: Iterable[TableColumn]) -> dict[str, Any]:
-    """Images, rows `added` and `removed`, and the ends of what has to go: `low c0`, `high c0`, `null c0`."""
+    """Return the number of images, of rows `added` and `removed`, and the ends of the removed rows: `low c0`, ...."""
     gone = sf.col("net") < 0
     ends = []
     for name in (column.value for column in image if column.type in _PRUNING):
@@ -101,7 +104,7 @@ def _ranges(found: dict[str, Any], image: Iterable[TableColumn]) -> Iterable[str
 
 
 def _missing_row_error(gone: DataFrame, places: DataFrame, work: Work) -> DataError:
-    """The error that shows one of the rows that should go and are not there."""
+    """Return the error with one of the rows to delete that are not in the branch."""
     image = work.layout.image
     names = [f"n_{column.value}" for column in image]
     found = places.groupBy(*(comparable(c, c.value).alias(name) for c, name in zip(image, names, strict=True))).count()
@@ -111,10 +114,10 @@ def _missing_row_error(gone: DataFrame, places: DataFrame, work: Work) -> DataEr
     shown = sf.to_json(sf.struct(*(sf.col(c.value).alias(c.name) for c in image)), {"ignoreNullFields": "false"})
     row = short.select(shown.alias("row"), (-sf.col("net")).alias("wanted"), there.alias("there"), "_seqno").first()
     if row is None:
-        raise AssertionError("no row is missing among rows that were found to be too few")
+        raise AssertionError("no row is missing, although too few rows were found")
     return DataError(
         "a row that was deleted on the server is not in the warehouse",
-        why=f"{row.wanted} of this row should go, {row.there} are there: {row.row[:_SHOWN]}",
+        why=f"{row.wanted} copies of this row are to be deleted, {row.there} exist: {row.row[:_SHOWN]}",
         hint=work.name.load_again,
         table=work.name,
         position=work.position_of(row._seqno),

@@ -29,18 +29,18 @@ from loader.types.warehouse import spark_type
 
 _LOG = logging.getLogger(__name__)
 _MOST_ROWS = 20_000_000
-"""Records, of which each needs some 60 bytes of memory, and the last of each key their values besides."""
+"""Records. Each takes some 60 bytes of memory. The last record of each key also takes the memory of its values."""
 _MOST_BYTES = 256 * 1024 * 1024
-"""Of one file, which is read whole, and of which some four times its size are in memory at a time."""
+"""Size of a file. A file is read whole and takes some four times its size in memory."""
 _READ_BYTES = 3 * _MOST_BYTES
-"""Of files that are read at the same time."""
+"""Size of all files that are read at the same time."""
 
 
 def collapse_natively(session: SparkSession, store: Store, work: Work) -> Changes | None:
-    """The changes, or None where Spark has to find them: their values lie in files of the driver's machine."""
+    """Return the changes, whose values are in local files; None if Spark must collapse the records."""
     if not _is_supported(session, work):
         return None
-    # Where Spark would keep the rows, if it had found them.
+    # Spark would keep the rows in the same place.
     scratch = session.conf.get("spark.local.dir", tempfile.gettempdir()) or tempfile.gettempdir()
     folder = Path(tempfile.mkdtemp(prefix="loader-latest-", dir=scratch.split(",")[0]))
     with ExitStack() as kept:
@@ -53,25 +53,25 @@ def collapse_natively(session: SparkSession, store: Store, work: Work) -> Change
 
 
 def _is_supported(session: SparkSession, work: Work) -> bool:
-    """Whether all records have the table's own columns, and are few enough."""
+    """Return whether all records have the table's own columns, and the files are small enough."""
     known = work.schema.key and work.rule.mode != "history" and len(work.file_groups) == 1
     if not known or not on_one_machine(session):
         return False
-    source = work.file_groups[0]
+    group = work.file_groups[0]
     own = {column.name: ColumnOrigin(column.name) for column in work.schema.columns}
-    whole = [dict(window.origins) == own and window.last_seqno >= work.target for window in source.ranges]
-    if whole != [True] or (source.schema.columns, source.schema.key) != (work.schema.columns, work.schema.key):
+    whole = [dict(counted.origins) == own and counted.last_seqno >= work.target for counted in group.ranges]
+    if whole != [True] or (group.schema.columns, group.schema.key) != (work.schema.columns, work.schema.key):
         return False
-    return work.rows <= _MOST_ROWS and max(file.bytes for file in source.files) <= _MOST_BYTES
+    return work.rows <= _MOST_ROWS and max(file.bytes for file in group.files) <= _MOST_BYTES
 
 
 def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept: ExitStack) -> Changes:
-    (source,) = work.file_groups
-    (window,) = source.ranges
-    largest = max(file.bytes for file in source.files)
+    (group,) = work.file_groups
+    (counted,) = group.ranges
+    largest = max(file.bytes for file in group.files)
     threads = min(session.sparkContext.defaultParallelism, max(1, _READ_BYTES // max(1, largest)))
     with ThreadPoolExecutor(threads) as pool:
-        latest = LastRecords(store, source.files, source.schema, window.after_seqno, window.last_seqno, pool, threads)
+        latest = LastRecords(store, group.files, group.schema, counted.after_seqno, counted.last_seqno, pool, threads)
         if latest.all != work.ops:
             raise NotSupportedNatively("the files do not hold what their manifest counts")
         written = write_parquet(latest, folder, key_places(work.schema), pool, threads)

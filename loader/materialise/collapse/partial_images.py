@@ -1,8 +1,8 @@
-"""Columns that row images leave out (MINIMAL, NOBLOB): from earlier records of the row in the merge, or from the table.
+"""Completes partial row images (MINIMAL, NOBLOB) from earlier records of the row in the merge, or from the table.
 
-A row has lives: from an insert, or from what the table has, to a deletion. What a record leaves out is what the last
-record before it in its life had; what the whole life leaves out, the table's row has (life 0) or, when the life began
-with an update of the key, the row had under its key before.
+A life of a row begins with an insert, or with the row in the table (life 0). It ends with a deletion. A column that a
+record leaves out has the value of the last record before it in the same life. If the whole life leaves out the column,
+its value is in the table (life 0), or in the row under its previous key, if the life began with an update of the key.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from loader.model.table import Column, TableName
 
 @dataclass(frozen=True)
 class MergeBase:
-    """The table that records are to be applied to.
+    """The table that records are applied to.
 
     Attributes:
-        relation: it, in SQL.
-        exact_at: the seqno up to which the initial load may have seen more than the position that it stands at.
-        unlogged: columns that the log leaves out of updates though they change; None: it is not known of which.
+        relation: the table in SQL.
+        exact_at: the seqno up to which the initial load may include changes made after its start position.
+        unlogged: columns that change although the log leaves them out of updates; None if they are unknown.
     """
 
     relation: str
@@ -39,14 +39,21 @@ class MergeBase:
 
 
 def complete_records(session: SparkSession, records: DataFrame, work: Work, base: MergeBase, within: str) -> DataFrame:
-    """The records newer than the applied position, with all their columns where they can be known.
+    """Return the records after the applied position, with all columns whose values are known.
 
-    Of these `_absent` is empty. Records of a row that is not there are left out where the initial load explains it: it
-    read the table after the row was deleted. `within`: as Changes.within.
+    `_absent` is empty if all columns are known. Records of a row that does not exist are dropped if the initial load
+    explains that: it read the table after the row was deleted.
+
+    Args:
+        session: the Spark session.
+        records: the staged records of `work`.
+        work: the records of the merge.
+        base: the table.
+        within: see Changes.
     """
     known = _assign_lives(_with_uniform_casts(records.where("_new"), work), work).localCheckpoint()
     _check_logged(known, work, base)
-    # Not a plan: Spark would read the table again, without these rows, as soon as they are deleted.
+    # A checkpoint instead of a plan: Spark would read the table again after these rows are deleted.
     rows = _rows_in_table(session, known, work, base, within).localCheckpoint()
     by = [*key_places(work.schema)]
     filled = known.join(rows, by, "left")
@@ -67,7 +74,7 @@ def complete_records(session: SparkSession, records: DataFrame, work: Work, base
 
 
 def _with_uniform_casts(records: DataFrame, work: Work) -> DataFrame:
-    """The records with texts that are cast as those of the table's columns are, whatever they were staged with."""
+    """Return the records with all texts in the format of the table's columns, whatever schema they were staged with."""
     apart = [n for n in _column_numbers(work) if columns_cast_apart(work, n)]
     if not apart:
         return records
@@ -109,7 +116,11 @@ def partial_replay_error(table: TableName) -> UnsupportedError:
 
 
 def _check_logged(known: DataFrame, work: Work, base: MergeBase) -> None:
-    """Refuse to take for unchanged what the log leaves out though it changed."""
+    """Verify that no record leaves out a column that may have changed.
+
+    Raises:
+        UnsupportedError: a generated column is left out, or the generated columns are unknown.
+    """
     hint = work.name.load_again
     if base.unlogged is None:
         raise UnsupportedError(
@@ -137,14 +148,15 @@ def _column_numbers(work: Work) -> range:
 
 
 def _has_unknown_value(work: Work) -> Expression:
-    """Whether a value is still not known."""
+    """Return whether a value is still unknown."""
     return any_of(sf.col(f"v{n}").isNull() for n in _column_numbers(work))
 
 
 def _assign_lives(records: DataFrame, work: Work) -> DataFrame:
-    """Records with `life`, its number of their key; `origin`, the life that it goes on from under another key.
+    """Return the records with their lives.
 
-    And `v0`...: a struct of each value that is known in the life, NULL where it is not.
+    Columns: `life` is the number of the life of a key. `origin` is the life under another key that it continues. `v0`,
+    ... are structs of the values that are known in the life, else NULL.
     """
     keys = key_places(work.schema)
     order = ("_seqno", "_row_offset")
@@ -168,7 +180,10 @@ def _assign_lives(records: DataFrame, work: Work) -> DataFrame:
 
 
 def _rows_in_table(session: SparkSession, known: DataFrame, work: Work, base: MergeBase, within: str) -> DataFrame:
-    """The table's rows of keys that need them: the key as staged text, `b0`... as structs of text, and `there`."""
+    """Return the table's rows for keys with unknown values.
+
+    Columns: the key as staged text, `b0`, ... as structs of staged text, and `there`, which is true.
+    """
     keys = key_places(work.schema)
     columns = dict(zip(places(work.schema), work.schema.columns, strict=True))
     wanted = known.where((sf.col("life") == 0) & _has_unknown_value(work)).select(*keys).distinct()
@@ -180,7 +195,7 @@ def _rows_in_table(session: SparkSession, known: DataFrame, work: Work, base: Me
         sf.col(f"k.k_{key}") == sf.col(f"w.{identifier(work.layout.name(columns[key].name))}") for key in keys
     )
     found = table.alias("w").join(sf.broadcast(wanted.select(*keys, *typed_keys)).alias("k"), same)
-    # Nothing is added to the table's own columns: one of the source may be called c0, or whatever the addition is.
+    # Only qualified columns are selected: a column of the source may have any name, such as c0.
     own = [sf.col(f"k.{key}") for key in keys]
     texts = [sf.struct(_text(column, work).alias("value")).alias(f"b{n}") for n, column in enumerate(columns.values())]
     there = sf.lit(True).alias("there")
@@ -191,7 +206,7 @@ def _rows_in_table(session: SparkSession, known: DataFrame, work: Work, base: Me
 
 
 def _nth_of_history(work: Work) -> tuple[Expression, Expression]:
-    """Of each change in a history which one it is of its key, the newest being the first, and what it did."""
+    """Return the number of each change of a key in a history, from 1 for the newest, and its op."""
     rule = work.rule
     order = [sf.col(f"w.{identifier(name)}").desc() for name in (rule.seqno_column, rule.row_offset_column)]
     last = sf.row_number().over(Window.partitionBy(*(f"k.{key}" for key in key_places(work.schema))).orderBy(*order))
@@ -199,7 +214,7 @@ def _nth_of_history(work: Work) -> tuple[Expression, Expression]:
 
 
 def _text(column: Column, work: Work) -> Expression:
-    """A value of the table as it is staged."""
+    """Return a value of the table as staged text."""
     name = work.layout.name(column.name)
     text = staged_text(column, sf.col(f"w.{identifier(name)}"))
     kept_apart = column.name in work.layout.lenient_columns.values() and work.layout.text_columns
@@ -207,9 +222,9 @@ def _text(column: Column, work: Work) -> Expression:
 
 
 def _follow_key_changes(filled: DataFrame, work: Work) -> DataFrame:
-    """Values that a life does not know, from the life that it goes on from.
+    """Take the values that are unknown in a life from the life that it continues.
 
-    Lives that go on one from another are a chain, of which each round joins twice as long pieces.
+    Lives that continue each other form a chain. Each round joins pieces of twice the length.
     """
     if filled.where(sf.col("origin").isNotNull() & _has_unknown_value(work)).isEmpty():
         return filled
@@ -220,7 +235,7 @@ def _follow_key_changes(filled: DataFrame, work: Work) -> DataFrame:
         sf.first("origin").alias("origin"),
     )
     lives = lives.select(sf.struct(*keys, "life").alias("id"), "row.*", "origin")
-    # One that knows all of its row needs no other.
+    # A life with all values needs no other life.
     lives = lives.withColumn("origin", sf.when(_has_unknown_value(work), sf.col("origin"))).localCheckpoint()
     while not lives.where(sf.col("origin").isNotNull()).isEmpty():
         older = lives.select(*(sf.col(name).alias(f"o_{name}") for name in ("id", *names, "origin")))

@@ -1,4 +1,4 @@
-"""What a merge is about to do to one table."""
+"""The collapsed changes of one table."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ class Changes:
     """The collapsed records of a table, kept in memory or on disk until `release`.
 
     Attributes:
-        frame: one row per key whose last record is newer than the applied position, for a history one per record, with
-            the columns of `loader.materialise.collapse.casts.row`. Without a key: one per row image, with a column
-            `net`.
-        keys: rows of the frame; survivors: rows to be inserted; leavers: without a key, rows to be deleted.
-        within: SQL that holds for every row of the table that may have to go, by the least and greatest values of
-            columns, so that files are pruned.
-        inserts, updates, deletes: staged records newer than the applied position.
-        misfits: values that did not fit and were let go by the rule, by column.
-        partial: records lack columns, which have to be known before anything is done.
-        kept: what `release` lets go.
-        sorted: the rows are in the order of their keys, a stretch of it in each partition.
+        frame: the columns of `collapse.casts.row_columns`. There is one row per key whose last record is after the
+            applied position, or for a history one row per record. Without a key there is one row per row image, with a
+            column `net`: inserts minus deletions.
+        keys: number of rows of the frame.
+        rows_to_insert: number of rows to insert.
+        rows_to_delete: number of rows to delete in a table without a key, else 0.
+        within: a SQL condition that is true for every row of the table that may be deleted. It uses the smallest and
+            largest values of columns, so that Spark prunes files.
+        inserts, updates, deletes: numbers of staged records after the applied position.
+        misfits: by column, the number of misfits that the rule accepts.
+        partial: records lack columns, and must be completed before a merge.
+        kept: the resources that `release` frees.
+        sorted: the rows are sorted by key, and each partition has a contiguous range.
     """
 
     frame: DataFrame
@@ -40,10 +42,10 @@ class Changes:
     sorted: bool = False
 
     def keep(self, frame: DataFrame) -> DataFrame:
-        """Have Spark keep a frame, too, until `release`."""
+        """Persist another frame until `release`."""
         self.kept.callback(frame.persist().unpersist)
         return frame
 
     def release(self) -> None:
-        """Give the room back."""
+        """Free memory and files."""
         self.kept.close()

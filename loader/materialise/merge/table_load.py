@@ -109,14 +109,14 @@ def load_work(manifest: Manifest) -> Work:
         raise StagedDataError("the manifest is not that of an initial load of one table", position=manifest.start)
     schema, files = schemas[0], tuple(file for file in manifest.files if file.rows)
     as_they_are = {column.name: ColumnOrigin(column.name) for column in schema.columns}
-    source = FileGroup(schema, files, (RecordRange(0, manifest.start_seqno, as_they_are),))
+    group = FileGroup(schema, files, (RecordRange(0, manifest.start_seqno, as_they_are),))
     return Work(
         name=schema.name,
         schema=schema,
         applied=0,
         target=manifest.start_seqno,
         position=manifest.start,
-        file_groups=(source,) if files else (),
+        file_groups=(group,) if files else (),
         aliases={},
         logs=(log_origin(manifest),),
         rule=DEFAULT,

@@ -167,7 +167,7 @@ def test_a_table_without_a_key_holds_each_row_as_often_as_the_source(ruled: Lake
     (failed,) = ruled.merged().tables
     assert failed.error is not None
     assert failed.error["what"] == "a row that was deleted on the server is not in the warehouse"
-    assert '1 of this row should go, 0 are there: {"f":-0.0,"name":"a","b":' in failed.error["why"]
+    assert '1 copies of this row are to be deleted, 0 exist: {"f":-0.0,"name":"a","b":' in failed.error["why"]
     assert failed.error["where"] == {"table": "shop.bag", "position": position(1, 3200)}
     assert ruled.metadata(BAG).head == head
     assert list(ruled.metadata(BAG).branches) == ["main"]
