@@ -1,1 +1,1 @@
-"""A whole delta as one Spark application: extract what is planned, then materialise it."""
+"""A whole delta as one Spark application: extraction of planned intervals, then materialisation."""

@@ -1,4 +1,4 @@
-"""Extraction and materialisation one behind the other in one Spark application, which starts once."""
+"""Runs extraction and then materialisation in one Spark application, so that Spark starts once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loader.delta.spec import DeltaResult, DeltaSpec
 
-# The rest is imported where it is used: Spark starts meanwhile.
+# Other modules are imported where they are used, while Spark starts.
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def delta(starting: Future[SparkSession], spec: DeltaSpec) -> DeltaResult:
-    """Do it all. What is staged before an interval that cannot be extracted is applied all the same.
+    """Extract and materialise the intervals. If an interval cannot be extracted, apply the intervals before it.
 
     Raises:
-        LoaderError: not even the first interval could be extracted, or no table could be begun.
+        LoaderError: the first interval could not be extracted, or no table could be begun.
     """
-    with ThreadPoolExecutor(1) as beside:
-        # Spark and Iceberg take seconds to load all that a first statement needs: on one machine threads extract then.
-        ready = beside.submit(_ready, starting, spec)
+    with ThreadPoolExecutor(1) as background:
+        # Spark and Iceberg take seconds to load classes for the first statement. On one machine, threads extract then.
+        ready = background.submit(_ready, starting, spec)
         workers = _workers(starting, spec)
         from loader.extract.backlog import extract_backlog
 

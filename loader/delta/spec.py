@@ -1,4 +1,4 @@
-"""What the job of a whole delta is told and what it reports."""
+"""The spec and the result of the job of a whole delta."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 
 
 class DeltaSpec(BaseModel):
-    """Extract planned intervals in their order, then materialise up to the last one that is staged.
+    """Extract planned intervals in order, then materialise up to the last staged interval.
 
     Attributes:
-        threads: of the driver that extract, where it is the executor too; 0 on a cluster, whose tasks do.
+        threads: the number of driver threads that extract, if the driver is also the executor. It is 0 on a cluster,
+            where Spark tasks extract.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -25,11 +26,10 @@ class DeltaSpec(BaseModel):
 
 
 class DeltaResult(BaseModel):
-    """The intervals that are staged now, and their materialisation.
+    """The staged intervals and their materialisation.
 
     Attributes:
-        failed: why the interval after them is not staged, in the form of `LoaderError.as_dict()`; None: it was not
-            begun.
+        failed: the error of the interval after them, in the form of `LoaderError.as_dict()`; None if it was not begun.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -41,5 +41,5 @@ class DeltaResult(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> int:
-        """0, or the code of what failed."""
+        """The exit code of the failed extraction or of the materialisation; 0 if nothing failed."""
         return int(self.failed["exit_code"]) if self.failed else self.materialise.exit_code

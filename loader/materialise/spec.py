@@ -1,4 +1,4 @@
-"""What the materialisation jobs are told and what they report."""
+"""The specs and results of the materialisation jobs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from loader.materialise.rules import TableRule
 
 
 class CatalogSettings(BaseModel):
-    """An Iceberg catalog as Spark sees it: `type` is Iceberg's own word (hadoop, jdbc, rest, hive, glue).
+    """An Iceberg catalog of Spark. The namespace of a table is its MySQL schema.
 
-    `properties` go to the catalog as they are (`jdbc.user`, `io-impl`, ...). `secrets` are references to others
-    (`jdbc.password`, `token`, ...), which the driver of Spark follows. A table's namespace is its MySQL schema.
+    Attributes:
+        name: of the catalog in Spark.
+        type: Iceberg's name of the catalog type: hadoop, jdbc, rest, hive or glue.
+        warehouse: the location of the tables.
+        uri: of the catalog's server, if it has one.
+        properties: other properties of the catalog, such as `jdbc.user` or `io-impl`.
+        secrets: references to secret properties, such as `jdbc.password` or `token`. The Spark driver resolves them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -28,12 +33,12 @@ class CatalogSettings(BaseModel):
 
     @property
     def place(self) -> str:
-        """Which catalog it is, as text: two warehouses have different ones."""
+        """A text that identifies the catalog and warehouse."""
         return " ".join((self.type, self.name, self.uri, self.warehouse))
 
 
 class TablesSpec(BaseModel):
-    """Which tables a job is about, and where they are staged and kept."""
+    """The source of a job, its staging root, its catalog and the table rules."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -45,19 +50,22 @@ class TablesSpec(BaseModel):
 
 
 class MaterialiseSpec(TablesSpec):
-    """Bring every table of a source up to the interval that stops at `through_seqno` (none: the last extracted one)."""
+    """Merge every table of a source up to the interval that stops at `through_seqno`.
+
+    Without `through_seqno`, it is the last extracted interval.
+    """
 
     through_seqno: int | None = None
 
 
 class LoadSpec(TablesSpec):
-    """Make tables from initial loads; `manifests` are keys of load manifests, relative to the staging root."""
+    """Apply initial loads. `manifests` are keys of load manifests, relative to the staging root."""
 
     manifests: tuple[str, ...]
 
 
 class TablesResult(BaseModel):
-    """What a job reports of each table; one that failed has an `error`, in the form of `LoaderError.as_dict()`."""
+    """The results of a job by table. A failed table has an `error`, in the form of `LoaderError.as_dict()`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,12 +74,12 @@ class TablesResult(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def exit_code(self) -> int:
-        """0, or the worst code of a failed table."""
+        """The highest exit code of a failed table, or 0."""
         return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)
 
 
 class SnapshotsSpec(BaseModel):
-    """Snapshots to look for, by table (`schema.table`)."""
+    """Snapshots to look up, by table (`schema.table`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,7 +88,12 @@ class SnapshotsSpec(BaseModel):
 
 
 class ReplaySpec(TablesSpec):
-    """Compare tables with their changes after `since_seqno`: all, or those of these patterns over `schema.table`."""
+    """Compare tables with their changes after `since_seqno`.
+
+    Attributes:
+        tables: patterns over `schema.table`; empty for all tables.
+        publish: publish the corrections.
+    """
 
     since_seqno: int
     tables: tuple[str, ...] = ()
@@ -88,7 +101,12 @@ class ReplaySpec(TablesSpec):
 
 
 class Sample(BaseModel):
-    """A row that differs: as it is (None: it is not there) and as it should be (None: it should not be there)."""
+    """A row that differs.
+
+    Attributes:
+        before: the row in the table; None if it is missing.
+        after: the row as it should be; None if it should not exist.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -97,15 +115,15 @@ class Sample(BaseModel):
 
 
 class TableReplay(BaseModel):
-    """What the replay of one table found, and did.
+    """The result of replaying one table.
 
     Attributes:
-        status: `same`: the table is right. `differs`: `branch` holds what is right. `published`: the table has it now.
-            `failed`: see `error`.
-        inserts, updates, deletes: rows that were to be.
-        files: data files with rows that were to be updated or deleted; without a key with rows equal to such.
+        status: `same`: the table is correct. `differs`: `branch` holds the correct rows. `published`: the table was
+            corrected. `failed`: see `error`.
+        inserts, updates, deletes: numbers of rows to insert, update and delete.
+        files: number of data files with rows to update or delete. Without a key, files with copies of such rows count.
         samples: some of these rows.
-        branch: stays until the table changes: what it is made of is then the past.
+        branch: the branch with the correct rows. It stays until the table changes.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -123,25 +141,26 @@ class TableReplay(BaseModel):
 
 
 class ReplayResult(TablesResult):
-    """All tables of a replay, by name, and the seqno from which they were replayed."""
+    """The results of all replayed tables, sorted by name, and the seqno from which they were replayed."""
 
     since_seqno: int
     tables: tuple[TableReplay, ...]
 
 
 class TableResult(BaseModel):
-    """What happened to one table.
+    """The result of merging or loading one table.
 
     Attributes:
-        status: `applied` (a commit of ours), `unchanged` (no record for it), `already` (was there before, or another
-            run was faster), `failed` (see `error`, in the form of `LoaderError.as_dict()`), `quarantined` (the same,
-            now or by an earlier run, in a way that a retry cannot help: it is not attempted until it is released).
-        inserts, updates, deletes: staged records merged, before the collapse to the last one per key.
-        rows_deleted, rows_inserted: what the merge did to the warehouse's rows.
-        misfits: values that their columns cannot hold, by column: NULL now, as the table's rule says.
-        applied_seqno, position, snapshot: where the table's newest commit of ours stands.
-        complete_through: the table holds every record up to this seqno: by its newest commit, or because the log has
-            no record for it since. None when that was not established.
+        status: `applied`: this run committed. `unchanged`: there were no records of the table. `already`: the table was
+            at the target before, or another run was faster. `failed`: see `error`, in the form of
+            `LoaderError.as_dict()`. `quarantined`: it failed permanently, in this run or an earlier one, and is not
+            merged until it is released.
+        inserts, updates, deletes: numbers of staged records, before they are collapsed.
+        rows_deleted, rows_inserted: numbers of rows that the merge deleted and inserted.
+        misfits: by column, the number of values that the column cannot hold. They became NULL by the table's rule.
+        applied_seqno, position, snapshot: the newest commit of the loader in the table.
+        complete_through: the seqno up to which the table has every record, by its newest commit, or because the log
+            has no later record of it. None if that is not established.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -162,7 +181,7 @@ class TableResult(BaseModel):
     error: dict[str, Any] | None = None
 
     def followed_by(self, later: TableResult) -> TableResult:
-        """Both as one: where the table stands now, and all that was done."""
+        """Return both results as one: the later position and the sums of all counts."""
         if later.status in {"failed", "quarantined"}:
             return later
         if later.status != "applied":
@@ -176,7 +195,10 @@ _COUNTED = ("inserts", "updates", "deletes", "rows_deleted", "rows_inserted", "s
 
 
 class MaterialiseResult(TablesResult):
-    """All tables of a run, by name, and the key of the published record when none failed but quarantined ones."""
+    """The results of all tables, sorted by name, and the key of the published record.
+
+    The key is empty if a table failed that is not quarantined.
+    """
 
     tables: tuple[TableResult, ...]
     stop: str = ""

@@ -1,4 +1,4 @@
-"""Staged lines as columns of the warehouse's types, by Arrow's CSV reader and kernels of our own."""
+"""Converts staged lines to columns of the warehouse's types, with Arrow's CSV reader and the loader's kernels."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _TYPES = {
 
 
 def read_columns(lines: Bytes, schema: TableSchema) -> pa.Table:
-    """The lines' `_op`, `_seqno`, `_row_offset`, `_committed_at`, then the table's columns as `c0`, `c1`....
+    """Return `_op`, `_seqno`, `_row_offset`, `_committed_at` of the lines, and the table's columns as `c0`, `c1`, ....
 
     Raises:
-        pyarrow.ArrowInvalid: a line that is not in the format, or a value that does not fit its column.
+        pyarrow.ArrowInvalid: a line is not in the staging format, or a value does not fit its column.
     """
     places = [f"c{place}" for place in range(len(schema.columns))]
     kinds = _META | {place: _type(column) for place, column in zip(places, schema.columns, strict=True)}
@@ -51,7 +51,7 @@ def read_columns(lines: Bytes, schema: TableSchema) -> pa.Table:
 
 
 def _read(lines: Bytes, names: list[str], kinds: dict[str, Any]) -> pa.Table:
-    # A line, however long, has to be whole in a block.
+    # Arrow needs each line whole in one block.
     block = max(_BLOCK, longest(lines))
     return pa.csv.read_csv(
         pa.BufferReader(pa.py_buffer(lines)),
@@ -111,12 +111,12 @@ def _unhex(texts: pa.StringArray) -> pa.BinaryArray:
 
 
 def _has_backslash(data: Bytes) -> bool:
-    """Whether there is a backslash, looked for without as much memory again."""
+    """Return whether there is a backslash. The search runs in pieces, so it takes little memory."""
     return any((data[at : at + _LOOK] == ord("\\")).any() for at in range(0, len(data), _LOOK))
 
 
 def _text_buffers(texts: pa.StringArray) -> tuple[Bytes, NDArray[np.int64]]:
-    """The bytes of all texts, not to be written to, and the bounds of each of them there."""
+    """Return the bytes of all texts, which must not be changed, and the bounds of each text in them."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
     return np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), bounds
@@ -128,7 +128,7 @@ def _build_array(texts: pa.StringArray, data: Bytes, ends: NDArray[np.int64], ki
 
 
 def _validity_bitmap(texts: pa.StringArray) -> Any:
-    """The bitmap of those that are not NULL, from the first bit on; None if none is."""
+    """Return the bitmap of the texts that are not NULL, from the first bit on; None if no text is NULL."""
     if not texts.null_count:
         return None
     flags = texts.is_valid().to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""The kernel that finds the last record of each key, among those of all files."""
+"""The kernel that finds the last record of each key among the records of all files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _ONE = np.uint64(1)
 
 @part
 def _later(records: Ints, one: int, other: int) -> bool:
-    """Two records at one offset would be a fault of the log's reader; even then reruns must agree."""
+    """Return whether one record is later. Two records at one offset would be a fault of the log reader.
+
+    Even then the result is deterministic, by the op.
+    """
     if records[one, SEQNO] != records[other, SEQNO]:
         return records[one, SEQNO] > records[other, SEQNO]
     if records[one, OFFSET] != records[other, OFFSET]:
@@ -38,17 +41,19 @@ def choose(
     slots: Slots,
     chosen: Bytes,
 ) -> int:
-    """Flag the last of each key's records with `after` < seqno <= `through`; their number, -1 without room for them.
+    """Flag the last record of each key with `after` < seqno <= `through`.
+
+    Return the number of keys, or -1 if `slots` has no room for them.
 
     Args:
-        records: as `loader.native_collapse.staged_lines.scan` tells of them.
-        hashes: the same.
-        after: see above.
-        through: see above.
-        lane: only its keys are looked at, so that threads share the work.
-        lanes: how many there are.
-        slots: a table of zeros for them: its size is a power of two.
-        chosen: filled, a flag for each record of the lane that is the last of its key.
+        records: filled by `loader.native_collapse.staged_lines.scan`.
+        hashes: filled by the same.
+        after: a seqno, see above.
+        through: a seqno, see above.
+        lane: the number of the share of keys to look at. Threads work on different lanes.
+        lanes: the number of lanes.
+        slots: the hash table, filled with zeros. Its size is a power of two.
+        chosen: output, set to 1 for each record of the lane that is the last of its key.
     """
     mask = np.uint64(len(slots) - 1)
     found = 0

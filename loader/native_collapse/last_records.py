@@ -1,4 +1,4 @@
-"""The last record of each key of staged files that fit into this machine's memory."""
+"""The last record of each key, for staged files that fit into the memory of this machine."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ from loader.store.base import BLOCK_BYTES, Store
 
 _OPS = "IUD"
 _HELD_BYTES = 512 * 1024 * 1024
-"""Of files up to here all bytes are kept between both looks at them."""
+"""Files up to this total size are kept in memory between the two passes over them."""
 
 
 class NotSupportedNatively(Exception):
-    """Records that Spark's SQL has to look at."""
+    """Spark SQL must collapse the records."""
 
 
 class LastRecords:
-    """The last record of each key with `after` < seqno <= `through`. Keys are the same if their staged bytes are.
+    """The last record of each key with `after_seqno` < seqno <= `last_seqno`. Keys are equal if their staged bytes are.
 
     Attributes:
-        count: of these records.
-        all, new: counts of all records, and of those after `after`, by op.
+        count: the number of these records.
+        all: by op, the number of all records.
+        new: by op, the number of records in the range.
 
     Args:
-        store: of the files.
-        files: of one schema.
-        schema: theirs, with a key.
-        after, through: see above.
-        pool: of threads; kernels release the interpreter's lock.
-        lanes: how many of them choose, of which each has a share of the keys.
+        store: the store of the files.
+        files: staged files of one schema.
+        schema: their schema, which has a key.
+        after_seqno, last_seqno: the range of seqnos, see above.
+        pool: threads. The kernels release the interpreter's lock.
+        lanes: the number of threads that share the keys.
 
     Raises:
-        Unusual: a line is not in the format, or a record that counts leaves columns out.
+        NotSupportedNatively: a line is not in the format, or a record in the range leaves out columns.
     """
 
     def __init__(
@@ -52,8 +53,8 @@ class LastRecords:
         store: Store,
         files: Sequence[StagedFile],
         schema: TableSchema,
-        after: int,
-        through: int,
+        after_seqno: int,
+        last_seqno: int,
         pool: Executor,
         lanes: int,
     ) -> None:
@@ -65,21 +66,25 @@ class LastRecords:
         secret = np.frombuffer(os.urandom(16), np.uint64).copy()
         for _ in pool.map(lambda file, at: self._scan(file, secret, records[at], hashes[at]), files, places):
             pass
-        new = (records[:, SEQNO] > after) & (records[:, SEQNO] <= through)
+        new = (records[:, SEQNO] > after_seqno) & (records[:, SEQNO] <= last_seqno)
         if records[new, ABSENT].any():
             raise NotSupportedNatively("records leave columns out")
         self.all, self.new = _by_op(records), _by_op(records[new])
         chosen = np.zeros(rows, np.uint8)
         self.count = sum(
-            pool.map(lambda lane: _choose(records, hashes, (after, through), (lane, lanes), chosen), range(lanes))
+            pool.map(
+                lambda lane: _choose(records, hashes, (after_seqno, last_seqno), (lane, lanes), chosen), range(lanes)
+            )
         )
         self._chosen = {file.key: chosen[at] for file, at in zip(files, places, strict=True)}
 
     def table(self, file: StagedFile) -> pa.Table:
-        """Those of a file, once: see `loader.native_collapse.arrow_columns.read_columns`.
+        """Return the last records in a file: see `loader.native_collapse.arrow_columns.read_columns`.
+
+        It may be called once per file, since that frees the file's memory.
 
         Raises:
-            Unusual: a value does not fit its column.
+            NotSupportedNatively: a value does not fit its column.
         """
         lines = self._read(file) if self._held is None else self._held.pop(file.key)
         size = keep(lines, self._chosen[file.key])
@@ -112,9 +117,9 @@ def _by_op(records: Ints) -> dict[str, int]:
 
 
 def _choose(records: Ints, hashes: Words, window: tuple[int, int], share: tuple[int, int], chosen: Bytes) -> int:
-    # Shares are even but for very few keys, for which there is room in any case.
+    # The lanes have equal shares of the keys, except of very few keys. The minimum size has room for these.
     slots = np.zeros(max(1024, 1 << (4 * len(records) // share[1]).bit_length()), np.uint32)
     count = choose(records, hashes, *window, np.uint64(share[0]), np.uint64(share[1]), slots, chosen)
     if count < 0:
-        raise NotSupportedNatively("keys fall into one share")
+        raise NotSupportedNatively("too many keys fall into one lane")
     return count

@@ -1,4 +1,4 @@
-"""The last records as Parquet files on this machine, from which Spark reads them as they are."""
+"""Writes the last records as Parquet files on this machine, from which Spark reads them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from loader.native_collapse.last_records import LastRecords, NotSupportedNativel
 
 _SORTED_ROWS = 1_000_000
 _SORTED_BYTES = 512 * 1024 * 1024
-"""Up to here, of rows and of what is staged, all rows are brought into the order of their keys."""
+"""Up to these numbers of rows and of staged bytes, all rows are sorted by key."""
 _FEWEST = 200_000
-"""Rows to a file, where several could be made of one."""
+"""The smallest number of rows per file, if the rows are split into several files."""
 _GROUP = 500_000
 
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """What the files hold.
+    """The content of the files.
 
     Attributes:
-        deleted: of the rows, those of `D` records.
-        low, high: ends of the first column of the key as text, bytes as hex digits; None without rows.
-        sorted: the rows are in the order of their keys, a stretch of it in each file; else they are as they are staged.
+        deleted: the number of `D` records.
+        low, high: the smallest and largest value of the first key column as text, bytes as hex; None without rows.
+        sorted: the rows are sorted by key, and each file has a contiguous range. Otherwise they have the staged order.
     """
 
     deleted: int
@@ -40,10 +40,17 @@ class WrittenFiles:
 
 
 def write_parquet(latest: LastRecords, folder: Path, key: Sequence[str], pool: Executor, most: int) -> WrittenFiles:
-    """Write them; of few rows one file, else as many as `most`, or one for each staged file.
+    """Write the last records: few rows into up to `most` sorted files, many rows into one file per staged file.
+
+    Args:
+        latest: the last records.
+        folder: where to write.
+        key: frame names of the key columns.
+        pool: threads.
+        most: the largest number of sorted files.
 
     Raises:
-        Unusual: a value does not fit its column, or a key has a NULL.
+        NotSupportedNatively: a value does not fit its column, or a key has a NULL.
     """
     few = latest.count <= _SORTED_ROWS and sum(file.bytes for file in latest.files) <= _SORTED_BYTES
     if not few:
@@ -102,7 +109,7 @@ def _ends(table: pa.Table, key: Sequence[str]) -> _Ends:
 
 
 def _write_file(table: pa.Table, file: Path, rows: int) -> None:
-    """One row group is read by one task."""
+    """Write a file. Spark reads each row group in one task."""
     pa.parquet.write_table(
         table,
         file,

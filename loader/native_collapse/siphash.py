@@ -1,7 +1,7 @@
-"""SipHash-2-4 with 128 bits: keyed, so that nobody can make two keys of a table that are taken for one.
+"""SipHash-2-4 with 128 bits. It is keyed, so nobody can construct two keys of a table with the same hash.
 
-J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012), and its reference implementation's variant
-for 128 bits. Of n keys two are taken for one with a probability of n² / 2^129.
+J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012), and the 128-bit variant of its reference
+implementation. Among n keys, the probability of a collision is n² / 2^129.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _round(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> tuple[np.u
 
 @part
 def siphash(buf: Bytes, at: int, size: int, low: np.uint64, high: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Both halves of the hash of so many bytes, by a key of two halves."""
+    """Return both halves of the hash of `size` bytes, with a secret key of two halves."""
     a, b, c, d = low ^ _START[0], high ^ _START[1] ^ _WIDE, low ^ _START[2], high ^ _START[3]
     end = at + size - size % 8
     while at < end:

@@ -1,4 +1,4 @@
-"""The kernels over staged lines: what each record is, and which lines are wanted."""
+"""Kernels over staged lines: they index records and select lines."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from loader.native_collapse.siphash import Words, siphash
 Ints = NDArray[np.int64]
 
 OP, SEQNO, OFFSET, ABSENT = range(4)
-"""Of a record: `I`, `U` or `D` as a byte; seqno; row offset; 1 if columns are left out."""
+"""Columns of a record: `I`, `U` or `D` as a byte; seqno; row offset; 1 if table columns are left out."""
 LOW, HIGH = range(2)
-"""Of a record's key: the halves of its hash."""
+"""Columns of a key's hash: its two halves."""
 
 META = 5
-"""Fields before those of the table's columns."""
+"""The number of fields before the table's columns."""
 
 _NEWLINE, _QUOTE, _COMMA = np.uint8(10), np.uint8(34), np.uint8(44)
 _ZERO, _NINE = np.uint8(48), np.uint8(9)
-_MOST_DIGITS = 18  # of what surely fits
+_MOST_DIGITS = 18  # more digits may not fit in an int64
 _ABSENT_FIELD = 4
 
 
 @part
 def _field_end(buf: Bytes, at: int) -> int:
-    """The place behind a field, of its comma or newline; -1 where it is not in the format."""
+    """Return the index of the comma or newline after a field; -1 if the field is not in the format."""
     if buf[at] != _QUOTE:
         while buf[at] != _COMMA and buf[at] != _NEWLINE:
             at += 1
@@ -46,7 +46,7 @@ def _field_end(buf: Bytes, at: int) -> int:
 
 @part
 def _number(buf: Bytes, at: int, end: int) -> int:
-    """An integer without a sign; -1 for what is none."""
+    """Return an unsigned integer; -1 if the text is not one."""
     value = 0
     if end == at or end - at > _MOST_DIGITS:
         return -1
@@ -60,14 +60,14 @@ def _number(buf: Bytes, at: int, end: int) -> int:
 
 @kernel("int64(uint8[::1], uint8[::1], uint64[::1], int64[:, ::1], uint64[:, ::1])")
 def scan(buf: Bytes, keys: Bytes, secret: Words, records: Ints, hashes: Words) -> int:
-    """Tell of each line what it is; the number of lines, or -1 if one is not in the format or they are too many.
+    """Index the records of all lines. Return their number, or -1 if a line is not in the format or there are too many.
 
     Args:
-        buf: whole lines.
-        keys: of each column of the table, 1 if it is of the key.
-        secret: two halves of a key for the hashes.
-        records: filled, a row for each line.
-        hashes: the same.
+        buf: complete lines.
+        keys: for each column of the table, 1 if it belongs to the key.
+        secret: the two halves of the secret key for the hashes.
+        records: output, a row for each line.
+        hashes: output, a row for each line.
     """
     at, line, size = 0, 0, len(buf)
     fields = META + len(keys)
@@ -103,9 +103,9 @@ def scan(buf: Bytes, keys: Bytes, secret: Words, records: Ints, hashes: Words) -
 
 @kernel("int64(uint8[::1], uint8[::1])")
 def keep(buf: Bytes, wanted: Bytes) -> int:
-    """Move the lines that are wanted to the front, one flag for each line; the number of their bytes.
+    """Move the flagged lines to the front. Return the number of their bytes.
 
-    -1 where there are fewer lines than flags: the file was changed since its lines were counted.
+    Return -1 if there are fewer lines than flags: the file was changed after its lines were counted.
     """
     begin, size = 0, 0
     for line in range(len(wanted)):
@@ -125,7 +125,7 @@ def keep(buf: Bytes, wanted: Bytes) -> int:
 
 @kernel("int64(uint8[::1])")
 def longest(buf: Bytes) -> int:
-    """The number of bytes of the longest line, with its newline."""
+    """Return the number of bytes of the longest line, including its newline."""
     found, begin = 0, 0
     for at in range(len(buf)):
         if buf[at] == _NEWLINE:

@@ -1,4 +1,4 @@
-"""The kernels that turn staged text back into values: escapes undone, hex digits to bytes."""
+"""Kernels that convert staged text to values: they undo escapes and decode hex digits."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ _ZERO, _NINE, _A, _F, _N, _R = np.uint8(48), np.uint8(57), np.uint8(97), np.uint
 
 @kernel("int64(uint8[::1], int64[::1], uint8[::1], int64[::1])")
 def unescape(data: Bytes, bounds: Offsets, out: Bytes, ends: Offsets) -> int:
-    r"""Undo `\\`, `\n`, `\r` and `\0`, but in texts that begin with `\x`: these are bytes. The number of bytes.
+    r"""Undo `\\`, `\n`, `\r` and `\0`. Return the number of bytes.
+
+    Texts that begin with `\x` are hex and stay unchanged.
 
     Args:
         data: the bytes of all texts.
-        bounds: of each text where it begins, then the end of the last.
-        out: filled with the bytes of all values.
-        ends: filled as `bounds` are, for them.
+        bounds: the start of each text, then the end of the last text.
+        out: output, the bytes of all values.
+        ends: output, the bounds of the values.
     """
     size = 0
     ends[0] = 0
@@ -58,7 +60,7 @@ def _digit(byte: np.uint8) -> int:
 
 @kernel("int64(uint8[::1], int64[::1], uint8[::1], int64[::1])")
 def unhex(data: Bytes, bounds: Offsets, out: Bytes, ends: Offsets) -> int:
-    """The same for hex digits; -1 where a text is not of pairs of them."""
+    """Decode pairs of hex digits. Return the number of bytes, or -1 for other text. Arguments: see `unescape`."""
     size = 0
     ends[0] = 0
     for text in range(len(bounds) - 1):

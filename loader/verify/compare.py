@@ -1,4 +1,4 @@
-"""Comparing tables of the server with tables of the warehouse, all rows and columns."""
+"""Compares all rows and columns of tables on the server and in the warehouse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = tuple[str | None, ...]
 
 
 def compare(spark: SparkSession, spec: CompareSpec) -> CompareResult:
-    """Compare the tables of a source that is quiet and fully applied.
+    """Compare tables. Nothing may write to the source meanwhile, and its log must be fully applied.
 
     Raises:
         LoaderError: the server or the warehouse cannot be read.
@@ -84,7 +84,7 @@ def _canonical(columns: tuple[Column, ...], rows: Iterable[Row]) -> Iterator[Row
 
 
 def _vector(text: str | None) -> str | None:
-    """Hex of a vector's bytes, which the server gives, from the warehouse's list too."""
+    """Return a vector as the hex text of its bytes, as the server gives it. The warehouse has it as a list."""
     if text is None or not text.startswith("["):
         return text
     numbers = [float(number) for number in text[1:-1].split(",") if number]

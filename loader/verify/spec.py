@@ -1,4 +1,4 @@
-"""What the comparison job is told and what it reports."""
+"""The spec and the result of the comparison job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loader.transport.server.address import ServerAddress
 
 
 class CompareSpec(BaseModel):
-    """Compare these tables (`schema.table`), all rows and columns, while nothing writes to them."""
+    """Compare all rows and columns of these tables (`schema.table`). Nothing may write to them meanwhile."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -19,9 +19,9 @@ class CompareSpec(BaseModel):
 
 
 class TableComparison(BaseModel):
-    """One table: rows on the server and in the warehouse, how many differ, and a few of those.
+    """The comparison of one table: numbers of rows on both sides, the number of differing rows, and some of them.
 
-    A row that exists on one side only, or with other values, counts once per side that has it.
+    A row that exists on one side only counts once. A row with different values counts once per side.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,7 +34,7 @@ class TableComparison(BaseModel):
 
 
 class CompareResult(BaseModel):
-    """All tables compared."""
+    """The comparisons of all tables."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

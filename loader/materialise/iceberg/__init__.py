@@ -1,1 +1,1 @@
-"""Everything that speaks to Iceberg: catalog, tables, branches, commits."""
+"""All access to Iceberg: catalog, table metadata, branches and commits."""

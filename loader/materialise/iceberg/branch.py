@@ -1,4 +1,4 @@
-"""A private branch of a table: built by one attempt, published whole by a compare-and-swap of main, or thrown away."""
+"""A private branch of a table: built by one attempt, then published by a compare-and-swap of main, or dropped."""
 
 from __future__ import annotations
 
@@ -22,44 +22,50 @@ from loader.outages import outage
 
 _LOG = logging.getLogger(__name__)
 PREFIX = "loader_"
-"""How the names of the branches begin that attempts work on."""
+"""The first part of the names of the loader's branches."""
 _REPLAY = "replay_"
-"""How the names of branches go on that show what a replay comes to."""
+"""The second part of the names of branches that hold the result of a replay."""
 _FOR = "_for_"
-"""Between the name of a branch that is to stand in for main, and the head of main that it is made for."""
-_PAUSES = (0.25, 0.5, 1, 2, 4, 8, 0)  # seconds after each try to publish, if the catalog was out
+"""In the name of a branch that replaces main, what separates the head of main for which it was made."""
+_PAUSES = (0.25, 0.5, 1, 2, 4, 8, 0)  # seconds after each try to publish, during an outage of the catalog
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
 
 
 FinishTransaction = Callable[[JavaObject], None]
-"""Adds operations to a transaction of Iceberg."""
+"""Adds operations to an Iceberg transaction."""
 
 
 class BranchLostError(Exception):
-    """The branch cannot become main: main moved, or the branch is no longer what this attempt built."""
+    """The branch cannot become main: main has moved, or the branch is not what this attempt built."""
 
 
 def is_conflict(error: Exception) -> bool:
-    """Whether it came of somebody else's commit, so that another attempt can do better.
+    """Return whether another commit caused the error, so that another attempt can succeed.
 
-    Iceberg repeats a commit by itself only where it can tell that the other one does not touch it.
+    Iceberg retries a commit by itself only if the other commit does not conflict with it.
     """
     return isinstance(error, BranchLostError) or "CommitFailedException" in str(error)
 
 
 class Branch:
-    """The branch of one attempt; its name is the attempt's and never used again, unless it is given one.
+    """The branch of one attempt. Without a given name it has a random one, which is never used again.
 
     As a context manager it drops the branch after any exception, as far as the catalog allows that. If main has moved,
     the exception becomes a BranchLostError: a faster run publishes, then drops the branches that it has overtaken.
 
     Attributes:
         base: main's head when the branch was made, None for a table without any commit.
+        name: the branch's name.
         target: the branch's name in SQL, to write to.
 
     Args:
-        at: an older snapshot of main that the branch begins at. It stands in for main then: what main has since goes.
-        there: it is not made: see `standing_branch`.
+        warehouse: the catalog.
+        table: the table.
+        base: see above.
+        name: the branch's name without its prefix.
+        start: an older snapshot of main at which the branch begins. The branch then replaces main, and later commits of
+            main are lost.
+        exists: the branch is not created: see `find_finished_branch`.
     """
 
     def __init__(
@@ -69,26 +75,26 @@ class Branch:
         base: int | None,
         name: str = "",
         *,
-        at: int | None = None,
-        there: bool = False,
+        start: int | None = None,
+        exists: bool = False,
     ) -> None:
         self._warehouse = warehouse
         self._table = table
         self.base = base
-        self._instead = at is not None
-        self.name = PREFIX + (name or uuid.uuid4().hex) + (f"{_FOR}{base}" if self._instead else "")
+        self._replaces_main = start is not None
+        self.name = PREFIX + (name or uuid.uuid4().hex) + (f"{_FOR}{base}" if self._replaces_main else "")
         self.target = warehouse.branch_name(table, self.name)
-        begins = at if self._instead else base
-        self._root = begins if there else self._made(begins, anew=bool(name))
+        root = start if self._replaces_main else base
+        self._root = root if exists else self._create(root, replace=bool(name))
 
-    def _made(self, begins: int | None, *, anew: bool) -> int:
-        """Make the branch; the snapshot that it begins at: on a table without commits Iceberg makes an empty one."""
-        create = "CREATE OR REPLACE" if anew else "CREATE"
-        at = f" AS OF VERSION {begins}" if begins is not None else ""
-        self._sql(f"ALTER TABLE {self._warehouse.name(self._table)} {create} BRANCH {identifier(self.name)}{at}")
-        root = self._load().branches[self.name]
+    def _create(self, root: int | None, *, replace: bool) -> int:
+        """Create the branch. Return its first snapshot: on a table without commits, Iceberg makes an empty snapshot."""
+        create = "CREATE OR REPLACE" if replace else "CREATE"
+        version = f" AS OF VERSION {root}" if root is not None else ""
+        self._sql(f"ALTER TABLE {self._warehouse.name(self._table)} {create} BRANCH {identifier(self.name)}{version}")
+        created = self._load().branches[self.name]
         failpoint("branch.after")
-        return root
+        return created
 
     def __enter__(self) -> Self:
         return self
@@ -101,18 +107,18 @@ class Branch:
             raise BranchLostError("main moved") from error
 
     def _overtaken(self) -> bool:
-        """Whether main is known to have moved; not where the catalog does not tell, since then that is the failure."""
+        """Return whether main has moved; False if the catalog does not answer, since then the outage is the failure."""
         try:
             return self._load().head != self.base
         except Exception as error:
-            _LOG.warning("%s: where main is could not be read: %s", self._table, error)
+            _LOG.warning("%s: the head of main could not be read: %s", self._table, error)
             return False
 
     @contextmanager
     def signed(self, properties: Mapping[str, str] | None = None) -> Iterator[None]:
-        """Commits inside carry this attempt's name and `properties` in their summary, later ones do not.
+        """Sign the commits in this context with this attempt's name and `properties`, in their summary.
 
-        Only an attempt's last commit may carry the applied position: the others are not to be rolled back to.
+        Only the last commit of an attempt may have the applied position. Nobody may roll back to the others.
         """
         conf = self._warehouse.session.conf
         entries = {f"{_PROPERTY}{name}": value for name, value in {RUN: self.name, **(properties or {})}.items()}
@@ -125,16 +131,16 @@ class Branch:
                 conf.unset(name)
 
     def has_rows(self) -> bool:
-        """Whether it may have any: what is to be deleted from one that has none is not there."""
+        """Return whether the branch may have rows. An empty branch needs no deletions."""
         metadata = self._load()
         head = next(metadata.ancestry(metadata.branches.get(self.name)), None)
         return head is None or head.summary.get("total-records") != "0"
 
     def commits(self) -> list[Snapshot]:
-        """This attempt's commits, newest first.
+        """Return this attempt's commits, newest first.
 
         Raises:
-            BranchLostError: the branch does not lead through them to exactly where it began.
+            BranchLostError: the branch has other commits, or does not lead back to its first snapshot.
         """
         metadata = self._load()
         if self.name not in metadata.branches:
@@ -149,23 +155,23 @@ class Branch:
         raise BranchLostError("the branch does not lead back to where it began")
 
     def mark(self, properties: Mapping[str, str]) -> None:
-        """Commit the properties alone: the rows stay as they are."""
+        """Commit the properties without changing rows."""
         commit_properties(self._load().append(self.name), {RUN: self.name, **properties})
 
     def publish(
         self, steps: int, finish: FinishTransaction | None = None, signature: Mapping[str, str] | None = None
     ) -> list[Snapshot]:
-        """Make the branch main, if main is still at `base`; this attempt's commits, newest first.
+        """Make the branch main, if main is still at `base`. Return this attempt's commits, newest first.
 
         Args:
-            steps: how many commits this attempt made.
-            finish: adds to the transaction of Iceberg that does so what is to be seen with the rows, and not before.
-            signature: of a last commit in that transaction, after `finish`: a snapshot shows the columns that the
-                table had when it was made.
+            steps: the number of commits that this attempt made.
+            finish: adds other changes to the publishing transaction. Readers see them together with the rows.
+            signature: the summary properties of a last commit after `finish`. A snapshot has the columns that the table
+                had when the snapshot was made, so the branch's last commit does not have the final columns.
 
         Raises:
-            BranchLostError: somebody else moved main, or the branch is not what was built. Nothing was published.
-            RetryableError: the catalog failed. Whether it published the table is found out by the next attempt.
+            BranchLostError: another commit moved main, or the branch is not what was built. Nothing was published.
+            RetryableError: the catalog failed. The next attempt finds out whether the table was published.
         """
         made = self.commits()
         if len(made) != steps:
@@ -179,7 +185,7 @@ class Branch:
                 if self._published(error):
                     break
                 failed = error
-            if outage(failed):  # worth some patience: what led here may have taken an hour
+            if outage(failed):  # wait: the merge that led here may have taken an hour
                 time.sleep(pause)
         else:
             raise _unpublished_error(failed, self._table) from failed
@@ -189,7 +195,7 @@ class Branch:
     def _forward(
         self, made: Sequence[Snapshot], finish: FinishTransaction | None, signature: Mapping[str, str] | None
     ) -> None:
-        """One commit of the catalog. It is a compare-and-swap: on other metadata than was looked at here it fails."""
+        """Publish in one commit of the catalog, a compare-and-swap: it fails if other metadata is current by then."""
         metadata = self._load()
         change = metadata.transaction()
         seen = metadata.metadata_of(change)
@@ -200,19 +206,19 @@ class Branch:
         if finish:
             finish(change)
         manage = change.manageSnapshots()
-        forward = manage.replaceBranch if self._instead else manage.fastForwardBranch
+        forward = manage.replaceBranch if self._replaces_main else manage.fastForwardBranch
         forward("main", self.name).commit()
         if signature:
             commit_properties(change.newAppend(), {RUN: self.name, **signature})
         change.commitTransaction()
 
     def _published(self, error: Exception) -> bool:
-        """After a failure: whether it happened all the same is read from main, never assumed.
+        """Return whether the branch was published in spite of an error. Main decides it.
 
-        False also while main cannot be read: the next attempt looks at it before it commits.
+        Return False if main cannot be read: the next attempt reads it before it commits.
 
         Raises:
-            BranchLostError: it did not, and cannot any more.
+            BranchLostError: the branch was not published and cannot become main any more.
         """
         try:
             metadata = self._load()
@@ -220,21 +226,21 @@ class Branch:
             _LOG.warning("%s: not published yet, and main cannot be read: %s", self._table, unread)
             return False
         if self._in_main(metadata):
-            _LOG.warning("%s: the reply of the publication was lost, its effect was not", self._table)
+            _LOG.warning("%s: the catalog published the table, although it reported an error", self._table)
             return True
         if metadata.head != self.base:
             raise BranchLostError("main moved") from error
         if isinstance(error, BranchLostError):
             raise error
-        # Not the table's rows but something else of it was changed in between, or the catalog failed.
+        # Another property of the table was changed in between, or the catalog failed.
         _LOG.info("%s: not published yet: %s", self._table, error)
         return False
 
     def _in_main(self, metadata: TableMetadata) -> list[Snapshot]:
-        """This attempt's commits in main, newest first."""
-        before = {self.base, self._root}
-        since = takewhile(lambda snapshot: snapshot.id not in before, metadata.ancestry(metadata.head))
-        return [snapshot for snapshot in since if snapshot.summary.get(RUN) == self.name]
+        """Return this attempt's commits in main, newest first."""
+        roots = {self.base, self._root}
+        newer = takewhile(lambda snapshot: snapshot.id not in roots, metadata.ancestry(metadata.head))
+        return [snapshot for snapshot in newer if snapshot.summary.get(RUN) == self.name]
 
     def _load(self) -> TableMetadata:
         metadata = self._warehouse.metadata(self._table)
@@ -257,33 +263,42 @@ def _unpublished_error(error: Exception, table: TableName) -> RetryableError:
 
 
 def find_finished_branch(
-    warehouse: Warehouse, table: TableName, base: int | None, name: str, applied: Applied, at: int | None = None
+    warehouse: Warehouse, table: TableName, base: int | None, name: str, applied: Applied, start: int | None = None
 ) -> Branch | None:
-    """The branch of that name, if an attempt built it whole from `base` or `at`, for a table that stands there."""
-    found = Branch(warehouse, table, base, name, at=at, there=True)
+    """Return the branch of a name, if an attempt finished it from the same snapshot for the same applied position.
+
+    Args:
+        warehouse: the catalog.
+        table: the table.
+        base: main's head.
+        name: the branch's name without its prefix.
+        applied: the applied position of the table.
+        start: see Branch.
+    """
+    branch = Branch(warehouse, table, base, name, start=start, exists=True)
     try:
-        made = found.commits()
-    except BranchLostError:  # also where there is none
+        made = branch.commits()
+    except BranchLostError:  # also if there is no such branch
         return None
     # Only the last commit of an attempt is signed.
-    return found if made and applied.signature.items() <= made[0].summary.items() else None
+    return branch if made and applied.signature.items() <= made[0].summary.items() else None
 
 
-def replay_branch_name(since: int) -> str:
-    """The name of the branch of a replay from a seqno on, without its prefix."""
-    return f"{_REPLAY}{since}"
+def replay_branch_name(from_seqno: int) -> str:
+    """Return the name of the branch of a replay from a seqno on, without its prefix."""
+    return f"{_REPLAY}{from_seqno}"
 
 
 def is_replay_branch(branch: str) -> bool:
-    """Whether a branch shows what a replay comes to. It stays until main moves, however long that takes."""
+    """Return whether a branch holds the result of a replay. Such a branch stays until main moves."""
     return branch.startswith(PREFIX + _REPLAY)
 
 
 def drop_superseded(warehouse: Warehouse, table: TableName) -> None:
-    """Drop the loader's branches that can no longer become main: ours after it was published, and those of killed runs.
+    """Drop the loader's branches that cannot become main any more: published branches, and branches of killed runs.
 
-    A branch that main could still become is left alone: it may be another attempt's at work. One dropped under a
-    running attempt was lost already, and that attempt finds out when it publishes.
+    A branch that can still become main stays: another attempt may be writing to it. If a running attempt loses its
+    branch here, it could not publish it anyway, and notices it then.
     """
     metadata = warehouse.metadata(table)
     if metadata is None or metadata.head is None:
@@ -294,15 +309,15 @@ def drop_superseded(warehouse: Warehouse, table: TableName) -> None:
 
 
 def can_become_main(metadata: TableMetadata, branch: str) -> bool:
-    """Whether main, where it is now, can be forwarded to a branch of the loader, or have it in its stead."""
+    """Return whether a branch of the loader can become main: by fast-forward, or by replacing it."""
     main = metadata.head
     return main is None or branch.endswith(f"{_FOR}{main}") or metadata.descends(metadata.branches[branch], main)
 
 
 def drop_branch(warehouse: Warehouse, table: TableName, branch: str) -> None:
-    """Drop a branch that nothing will become of, as far as the catalog lets us."""
+    """Drop a branch. An error of the catalog is only logged."""
     try:
         statement = f"ALTER TABLE {warehouse.name(table)} DROP BRANCH IF EXISTS {identifier(branch)}"
         warehouse.session.sql(statement)
-    except Exception as error:  # tidying up decides nothing, and the next merge does it again
+    except Exception as error:  # the next merge tries again
         _LOG.warning("%s: branch %s was not dropped: %s", table, branch, error)

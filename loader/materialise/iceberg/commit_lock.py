@@ -1,6 +1,7 @@
-"""One committer at a time where the catalog cannot decide between two: the hadoop catalog on a local disk.
+"""A lock per table for the hadoop catalog on a local disk, which is not safe for two writers.
 
-It commits by a rename that a local file system lets overwrite. Other catalogs compare and swap by themselves.
+It commits by a rename, and on a local file system a rename overwrites the other commit. All other catalogs commit by a
+compare-and-swap.
 """
 
 from __future__ import annotations
@@ -23,17 +24,22 @@ _STEP = 0.1
 
 @contextmanager
 def table_lock(catalog: CatalogSettings, table: TableName, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold the table's lock file, waiting for its holder; it ends with the process that holds it.
+    """Hold the table's lock file. The lock ends with the process that holds it.
+
+    Args:
+        catalog: the catalog. Without need for a lock, nothing is done.
+        table: the table.
+        patience: how long to wait for the lock, in seconds.
 
     Raises:
-        RetryableError: another process held it all the time.
+        RetryableError: another process held the lock all the time.
     """
     folder = _local_folder(catalog)
     if folder is None:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    # A file in the warehouse's root: a folder there would be listed as a namespace.
+    # The lock is a file in the warehouse's root: a folder there would be listed as a namespace.
     path = folder / f".loader-lock-{encode(table.schema)}-{encode(table.table)}"
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -53,7 +59,7 @@ def _acquire(handle: int, table: TableName, path: Path, patience: float) -> None
                 raise RetryableError(
                     "another process is merging the table",
                     why=f"it has held the lock for {patience:.0f} s",
-                    hint="wait for it, or end it; the lock ends with its process",
+                    hint="wait for the other process, or end it; the lock ends with it",
                     table=table,
                     file=path,
                 ) from error

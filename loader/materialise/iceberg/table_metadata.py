@@ -1,8 +1,7 @@
-"""What an Iceberg table says of itself: properties, branches, and the applied position in the ancestry of main.
+"""The metadata of an Iceberg table: properties, branches, snapshots, and the applied position in the ancestry of main.
 
-Read through Iceberg's public Java API (`Table`, `Snapshot`), which pyspark's gateway reaches: one load is one version
-of the metadata, so all that is read from it belongs together, and no Spark job runs. Metadata tables in SQL give
-neither.
+It is read through Iceberg's public Java API (`Table`, `Snapshot`) by pyspark's gateway. So all values are of one
+version of the metadata, and no Spark job runs. SQL metadata tables offer neither.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ STATE = "loader.state"
 def signature(
     *, seqno: int, position: str, source: str, generation: str, schema_id: str, state: str = ""
 ) -> dict[str, str]:
-    """What the summary of a commit says of where the table stands; `Applied` is what is read from it."""
+    """Return the summary properties that record an applied position in a commit. They are read as `Applied`."""
     return {
         APPLIED: str(seqno),
         POSITION: position,
@@ -47,22 +46,28 @@ def signature(
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A commit: its id, its parent's (None: the first), and its summary."""
+    """A commit: its id, the id of its parent (None for the first commit), and its summary."""
 
     id: int
     parent: int | None
     summary: Mapping[str, str]
 
     def count(self, name: str) -> int:
-        """A number of the summary; 0 where Iceberg leaves it out."""
+        """Return a number of the summary. Iceberg leaves out zeros."""
         return int(self.summary.get(name, "0"))
 
 
 @dataclass(frozen=True)
 class Applied:
-    """A commit of the loader in main: all records up to `seqno` are in the table, whose schema had that id then.
+    """An applied position: a commit of the loader in main with all records up to `seqno`.
 
-    `state`: see `loader.materialise.plan.timeline.State`. `loaded`: the commit is of an initial load.
+    Attributes:
+        seqno, position: the applied position.
+        source, generation: the log of the position.
+        snapshot: the id of the commit.
+        schema_id: the id of the table's schema in the commit.
+        state: see `loader.materialise.plan.timeline.Lifecycle`.
+        loaded: the commit is an initial load.
     """
 
     seqno: int
@@ -76,7 +81,7 @@ class Applied:
 
     @property
     def signature(self) -> dict[str, str]:
-        """Of another commit that leaves the table where it stands."""
+        """The summary properties of another commit with the same applied position."""
         return signature(
             seqno=self.seqno,
             position=self.position,
@@ -88,9 +93,12 @@ class Applied:
 
 
 class TableMetadata:
-    """One version of a table's metadata; load it again to see what others did.
+    """One version of a table's metadata. It must be loaded again to see other commits.
 
-    `mapper`: Jackson's, since to fetch a map whole takes one call of Java and not four for each of its entries.
+    Args:
+        table: Iceberg's `Table`.
+        name: the table's name, for errors.
+        mapper: Jackson's `ObjectMapper`. With it, a whole map takes one Java call instead of four calls per entry.
     """
 
     def __init__(self, table: JavaObject, name: str, mapper: JavaObject) -> None:
@@ -99,9 +107,9 @@ class TableMetadata:
         self._mapper = mapper
 
     def _fetched(self, entries: JavaObject) -> dict[str, str]:
-        """A map of texts of Java's."""
-        found: dict[str, str] = json.loads(self._mapper.writeValueAsString(entries))
-        return found
+        """Return a Java map of strings."""
+        fetched: dict[str, str] = json.loads(self._mapper.writeValueAsString(entries))
+        return fetched
 
     @cached_property
     def properties(self) -> dict[str, str]:
@@ -115,27 +123,27 @@ class TableMetadata:
 
     @cached_property
     def branches(self) -> dict[str, int]:
-        """Head of every branch, by name."""
+        """The head of each branch, by name."""
         refs = self._table.refs()
         return {name: ref.snapshotId() for name, ref in dict(refs).items() if ref.isBranch()}
 
     @cached_property
     def referenced_snapshots(self) -> set[int]:
-        """The snapshots that a branch or a tag points to."""
+        """The ids of the snapshots that a branch or a tag points to."""
         return {ref.snapshotId() for ref in dict(self._table.refs()).values()}
 
     @cached_property
     def snapshots(self) -> dict[int, int]:
-        """When each snapshot was made that the table has, by its id, in milliseconds since 1970; oldest first."""
+        """The creation time of each snapshot in milliseconds since 1970, by its id, oldest first."""
         return {one.snapshotId(): one.timestampMillis() for one in self._table.snapshots()}
 
     @property
     def head(self) -> int | None:
-        """The snapshot that main points to; None when nothing was ever committed to it."""
+        """The head of main; None if nothing was ever committed to main."""
         return self.branches.get("main")
 
     def ancestry(self, snapshot: int | None) -> Iterator[Snapshot]:
-        """The snapshot and its ancestors, newest first, as far as they are kept."""
+        """Yield a snapshot and its ancestors, newest first, as far as they are kept."""
         while snapshot is not None:
             found = self._table.snapshot(snapshot)
             if found is None:
@@ -145,27 +153,27 @@ class TableMetadata:
             snapshot = known.parent
 
     def descends(self, snapshot: int | None, ancestor: int) -> bool:
-        """Whether `ancestor` is the snapshot or one of its kept ancestors."""
+        """Return whether `ancestor` is the snapshot or one of its kept ancestors."""
         return any(known.id == ancestor for known in self.ancestry(snapshot))
 
     @cached_property
     def applied(self) -> Applied | None:
-        """From the newest ancestor of main that carries it: compaction and others commit in between.
+        """The applied position. The newest ancestor of main that has one counts: compaction commits without one.
 
         Raises:
-            DataError: the ancestry was cut by an expiry before such a snapshot.
+            DataError: the snapshot with the applied position has expired.
         """
         return self.applied_before(None)
 
     def applied_before(self, seqno: int | None) -> Applied | None:
-        """Where the table stood before that seqno, or stands; None if nothing was ever applied then.
+        """Return the newest applied position before a seqno, or the newest one; None if there is none.
 
         Raises:
-            DataError: the ancestry was cut by an expiry before such a snapshot.
+            DataError: the snapshot with that applied position has expired.
         """
-        for stood in self.applied_positions():
-            if seqno is None or stood.seqno < seqno:
-                return stood
+        for applied in self.applied_positions():
+            if seqno is None or applied.seqno < seqno:
+                return applied
         oldest = deque(self.ancestry(self.head), maxlen=1)
         if self.head is not None and (not oldest or oldest[0].parent is not None):
             raise DataError(
@@ -176,23 +184,23 @@ class TableMetadata:
         return None
 
     def applied_positions(self) -> Iterator[Applied]:
-        """Where the table stood after each commit of the loader in main, newest first, as far as they are kept."""
-        for found in self.ancestry(self.head):
-            of = found.summary
-            if APPLIED in of:
+        """Yield the applied position of each commit of the loader in main, newest first, as far as they are kept."""
+        for snapshot in self.ancestry(self.head):
+            summary = snapshot.summary
+            if APPLIED in summary:
                 yield Applied(
-                    int(of[APPLIED]),
-                    of[POSITION],
-                    of[SOURCE],
-                    of[GENERATION],
-                    found.id,
-                    of[SCHEMA_ID],
-                    of.get(STATE, ""),
-                    loaded=EXACT_AT_SEQNO in of,
+                    seqno=int(summary[APPLIED]),
+                    position=summary[POSITION],
+                    source=summary[SOURCE],
+                    generation=summary[GENERATION],
+                    snapshot=snapshot.id,
+                    schema_id=summary[SCHEMA_ID],
+                    state=summary.get(STATE, ""),
+                    loaded=EXACT_AT_SEQNO in summary,
                 )
 
     def totals(self) -> dict[str, int]:
-        """What main's head consists of: `total-data-files` and other totals of its summary, and its `manifests`."""
+        """Return the totals in the summary of main's head, such as `total-data-files`, and its number of manifests."""
         head = self._table.currentSnapshot()
         if head is None:
             return {}
@@ -202,43 +210,46 @@ class TableMetadata:
         return totals | {"manifests": head.allManifests(self._table.io()).size()}
 
     def count_compactable(self, gateway: JVMView, options: Mapping[str, str]) -> int:
-        """How many data files of main `rewrite_data_files` would rewrite by these options: by its own planner."""
+        """Return how many data files of main `rewrite_data_files` would rewrite with these options."""
         planner = gateway.org.apache.iceberg.actions.BinPackRewriteFilePlanner(self._table)
         planner.init(dict(options))
         groups = planner.plan().groups().iterator()
-        found = 0
+        count = 0
         while groups.hasNext():
-            found += groups.next().inputFileNum()
-        return found
+            count += groups.next().inputFileNum()
+        return count
 
     def transaction(self) -> JavaObject:
-        """A transaction of Iceberg on the metadata as it is now, see `seen_by`: its commit fails if there is newer."""
+        """Return an Iceberg transaction on the current metadata, see `metadata_of`. It fails if others commit first."""
         return self._table.newTransaction()
 
     def metadata_of(self, transaction: JavaObject) -> TableMetadata:
-        """The metadata that a transaction was made on, which may be newer than this."""
+        """Return the metadata on which a transaction was made. It may be newer than this one."""
         return TableMetadata(transaction.table(), self._name, self._mapper)
 
     @property
     def exact_at(self) -> int:
-        """The seqno up to which the initial load may have seen more than its position; 0 when that is not kept."""
-        loads = (found.summary[EXACT_AT_SEQNO] for found in self.ancestry(self.head) if EXACT_AT_SEQNO in found.summary)
-        return int(next(loads, 0))
+        """The seqno up to which the initial load may include changes made after its start position.
+
+        It is 0 if the snapshot of the load has expired.
+        """
+        summaries = (snapshot.summary for snapshot in self.ancestry(self.head))
+        return int(next((summary[EXACT_AT_SEQNO] for summary in summaries if EXACT_AT_SEQNO in summary), 0))
 
     def append(self, branch: str) -> JavaObject:
-        """An append to a branch."""
+        """Return an append to a branch."""
         return self._table.newAppend().toBranch(branch)
 
 
 def commit_properties(append: JavaObject, properties: Mapping[str, str]) -> None:
-    """Commit an append without files: the rows are as they are, with `properties` in the summary."""
+    """Commit an append without files, with `properties` in the summary."""
     for name, value in properties.items():
         append.set(name, value)
     append.commit()
 
 
 def load_metadata(session: SparkSession, name: str) -> TableMetadata | None:
-    """The metadata as it is now of the table with this whole, quoted name; None when there is no such table."""
+    """Return the current metadata of the table with this full quoted name; None if there is no such table."""
     java: Any = session._jvm
     try:
         table = java.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, name)

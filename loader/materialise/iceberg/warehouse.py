@@ -1,4 +1,4 @@
-"""The warehouse: a Spark session on the configured Iceberg catalog, and the tables that the loader makes there."""
+"""The warehouse: a Spark session on the configured Iceberg catalog, and the loader's tables in it."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _LOG = logging.getLogger(__name__)
 UNLOGGED = "loader.unlogged"
 SCHEMA = "loader.schema."
 
-# What made merges cheapest on tables of 1 M to 50 M rows.
+# These settings made merges cheapest on tables of 1 M to 50 M rows.
 _LAYOUT = {
     "format-version": "2",
     "write.delete.mode": "merge-on-read",
     "write.target-file-size-bytes": "67108864",
     "write.parquet.row-group-size-bytes": "16777216",
-    # A merge makes some five versions of the metadata file; the last 100 are kept.
+    # A merge writes some five versions of the metadata file; the last 100 are kept.
     "write.metadata.delete-after-commit.enabled": "true",
 }
 
@@ -55,15 +55,18 @@ _SAFE_FOR_HADOOP = {"", "file", "hdfs", "viewfs"}
 
 
 class Warehouse:
-    """The catalog seen by one Spark session of its own.
+    """The catalog in a separate Spark session.
 
-    Its own, because the snapshot properties of a commit are settings of the session: two tables merged at once in
-    one session would sign each other's commits.
+    The summary properties of a commit are settings of the session. So two tables merged in one session would sign each
+    other's commits.
 
-    `rules`: the first that matches a table decides what becomes of its rows.
+    Args:
+        spark: any session of the application.
+        catalog: the catalog.
+        rules: table rules. The first rule that matches a table counts.
 
     Raises:
-        UsageError: a catalog that cannot decide between two committers, or a secret of it that is not there.
+        UsageError: the catalog does not support concurrent commits, or one of its secrets is missing.
     """
 
     def __init__(self, spark: SparkSession, catalog: CatalogSettings, rules: Sequence[TableRule] = ()) -> None:
@@ -72,48 +75,48 @@ class Warehouse:
         self._rules = rules
         self.session = spark.newSession()
         for name in catalog.secrets:
-            # Spark's event log hides the values of a session's settings only where the application has them too.
+            # Spark's event log hides values of session settings only if the application has settings of the same names.
             cast("Any", spark.sparkContext)._conf.set(f"{_prefix(catalog)}.{name}", "")
         for name, value in _configuration(catalog).items():
             self.session.conf.set(name, value)
-        # A catalog is made on first use from the settings of the session whose statement runs; the Java API that
-        # reads the metadata runs in none.
+        # Spark creates a catalog on first use, from the settings of the session of the statement. The Java API that
+        # reads metadata has no session.
         self.session.sql(f"USE {identifier(catalog.name)}")
 
     def name(self, table: TableName) -> str:
-        """The table's whole name in SQL."""
+        """Return the table's full name in SQL."""
         return table_identifier(self.catalog.name, table)
 
     def rule(self, table: TableName) -> TableRule:
-        """What the configuration says becomes of the table's rows."""
+        """Return the configured rule of a table."""
         return rule_of(self._rules, table)
 
     def branch_name(self, table: TableName, branch: str) -> str:
-        """The name in SQL by which a branch is written."""
+        """Return the name of a branch in SQL, to write to."""
         return f"{self.name(table)}.{identifier('branch_' + branch)}"
 
     def metadata(self, table: TableName) -> TableMetadata | None:
-        """Return the table's metadata as it is now; None when there is no such table.
+        """Return the table's current metadata; None if there is no such table.
 
         Raises:
-            RetryableError: the catalog did not see the table, though it is there.
+            RetryableError: the catalog did not find the table, although it exists.
         """
         found = load_metadata(self.session, self.name(table))
         if found is None and self.catalog.type == "hadoop" and self._has_files(table):
-            found = load_metadata(self.session, self.name(table))  # it may have been made just now
+            found = load_metadata(self.session, self.name(table))  # it may have been created in between
             if found is None:
                 raise RetryableError(
-                    "the catalog did not see a table that is there",
-                    why="its file system failed while the table was looked for",
+                    "the catalog did not find a table that exists",
+                    why="its file system failed during the look-up",
                     hint="run again",
                     table=table,
                 )
         return found
 
     def _has_files(self, table: TableName) -> bool:
-        """Whether the metadata of a table is there, by the file system itself; its errors are those of the JVM.
+        """Return whether the file system has metadata files of a table. Errors are raised as the JVM's.
 
-        A hadoop catalog takes a file system that does not answer for one that has no such table
+        A hadoop catalog treats a file system that does not answer like a missing table
         (HadoopTableOperations.findVersion).
         """
         java: Any = self.session._jvm
@@ -122,14 +125,14 @@ class Warehouse:
         )
         path = java.org.apache.hadoop.fs.Path(metadata)
         files = path.getFileSystem(cast("Any", self.session)._jsparkSession.sessionState().newHadoopConf())
-        # Without one of a version it was never made whole.
+        # A table without metadata of a version was never created completely.
         return bool(list(files.globStatus(java.org.apache.hadoop.fs.Path(path, "v*.metadata.json")) or ()))
 
     def create(self, schema: TableSchema, source: str, generation: str) -> None:
-        """Make the table, empty and sorted by its key, unless it exists. Finishes what a killed run began.
+        """Create the table, empty and sorted by its key, unless it exists. Complete a table of a killed run.
 
         Raises:
-            UnsupportedError: column names or types that the warehouse cannot hold, or a rule that does not fit.
+            UnsupportedError: the warehouse cannot hold a column name or a type, or the rule does not fit the table.
         """
         layout = Layout(schema, self.rule(schema.name))
         layout.check()
@@ -145,14 +148,22 @@ class Warehouse:
                 properties=",\n  ".join(f"{literal(k)} = {literal(v)}" for k, v in properties.items()),
             )
         )
-        found = self.metadata(schema.name) if schema.key else None
-        # One with commits has its order from them: see `loader.materialise.merge.schema_change`.
-        begun = found is not None and found.head is None and found.properties.get(SCHEMA_ID) == schema.schema_id
-        if found is not None and begun and not found.is_sorted and found.properties.get(SOURCE) == source:
+        if schema.key and self._lacks_order(schema, source):
             self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(schema.key)}")
 
+    def _lacks_order(self, schema: TableSchema, source: str) -> bool:
+        """Return whether the table was created for this schema and has no write order yet.
+
+        A table with commits has the order that they set: see `loader.materialise.merge.schema_change`.
+        """
+        metadata = self.metadata(schema.name)
+        if metadata is None or metadata.head is not None or metadata.is_sorted:
+            return False
+        recorded = metadata.properties.get(SOURCE), metadata.properties.get(SCHEMA_ID)
+        return recorded == (source, schema.schema_id)
+
     def note_unlogged(self, metadata: TableMetadata, table: TableName, columns: tuple[str, ...]) -> None:
-        """Record which columns the log leaves out of updates though they change: see `recorded_unlogged`."""
+        """Record the columns that change although the log leaves them out of updates: see `recorded_unlogged`."""
         text = json.dumps(columns)
         if metadata.properties.get(UNLOGGED) != text:
             self.session.sql(f"ALTER TABLE {self.name(table)} SET TBLPROPERTIES ('{UNLOGGED}' = {literal(text)})")
@@ -162,15 +173,16 @@ class Warehouse:
         try:
             self.session.sql(statement)
         except Exception:
-            # A JDBC catalog looks first and inserts then: of two at once, one fails, and finds it the second time.
-            _LOG.info("creating %s once more", namespace, exc_info=True)
+            # A JDBC catalog looks up the namespace, then inserts it. If two runs do so at once, one fails and retries.
+            _LOG.info("creating %s again", namespace, exc_info=True)
             self.session.sql(statement)
 
 
 class WarehousePool:
-    """Warehouses for work side by side, each used by one thread at a time and then by the next.
+    """Warehouses for concurrent work. Each warehouse is used by one thread at a time.
 
-    A session has a catalog of its own, and one of a database keeps its connections as long as the process lives.
+    A session has its own catalog, and a JDBC catalog keeps its connections as long as the process lives. So warehouses
+    are reused.
 
     Raises:
         UsageError: see Warehouse.
@@ -183,7 +195,7 @@ class WarehousePool:
 
     @contextmanager
     def borrow(self) -> Iterator[Warehouse]:
-        """One that nobody else uses meanwhile."""
+        """Give a warehouse that no other thread uses."""
         try:
             warehouse = self._idle.get_nowait()
         except Empty:
@@ -195,7 +207,7 @@ class WarehousePool:
 
 
 def recorded_schema(metadata: TableMetadata, table: TableName, schema_id: str = "") -> TableSchema:
-    """The schema that the table has, or the one that it had by that id.
+    """Return the schema of the table, or an earlier schema by its id.
 
     Raises:
         DataError: the table was not made by the loader.
@@ -209,7 +221,7 @@ def recorded_schema(metadata: TableMetadata, table: TableName, schema_id: str = 
     schema = TableSchema.from_dict(json.loads(text))
     if schema.schema_id != known:
         raise DataError(
-            "a property of the warehouse's table is not what the loader wrote",
+            "a property of the warehouse's table was changed after the loader wrote it",
             why=f"the schema under {SCHEMA}{known} has the id {schema.schema_id}",
             hint=f"roll the table's metadata back to a version before the change, or {table.load_again}",
             table=table,
@@ -218,12 +230,12 @@ def recorded_schema(metadata: TableMetadata, table: TableName, schema_id: str = 
 
 
 def schema_property(schema: TableSchema) -> tuple[str, str]:
-    """The table property by which `recorded_schema` finds a schema again."""
+    """Return the table property that records a schema for `recorded_schema`: its name and value."""
     return SCHEMA + schema.schema_id, json.dumps(schema.as_dict(), sort_keys=True)
 
 
 def recorded_unlogged(metadata: TableMetadata, schema: TableSchema) -> tuple[str, ...] | None:
-    """Columns that the log leaves out of updates though they change; None when that is not known of this schema."""
+    """Return the columns that change although the log leaves them out of updates; None if unknown for this schema."""
     text = metadata.properties.get(UNLOGGED)
     names = None if text is None else tuple(json.loads(text))
     known = {column.name for column in schema.columns}
@@ -231,22 +243,26 @@ def recorded_unlogged(metadata: TableMetadata, schema: TableSchema) -> tuple[str
 
 
 def check_owner(metadata: TableMetadata, table: TableName, source: str, generations: Sequence[str]) -> Applied | None:
-    """The applied position of a table that is known to be of this source and one of these generations of its log.
+    """Return the applied position of a table, or None, after a check of its source and generation.
 
-    None when nothing is applied. The last of the generations is the one that is worked on.
+    Args:
+        metadata: of the table.
+        table: the table.
+        source: the source that the table must belong to.
+        generations: the generations that its applied position may belong to. The last one is the current generation.
 
     Raises:
-        DataError: the table is somebody else's, or of another generation, whose positions mean something else.
+        DataError: the table belongs to another source or generation. Positions of other generations are not comparable.
     """
     owner = metadata.properties.get(SOURCE)
     if owner != source:
         what = f"of source {owner!r}" if owner else "not made by the loader"
         raise DataError(f"the warehouse's table is {what}", hint=_foreign_table_hint(table), table=table, source=source)
     applied = metadata.applied
-    stands = applied.generation if applied else metadata.properties.get(GENERATION)
-    if stands not in generations:
+    generation = applied.generation if applied else metadata.properties.get(GENERATION)
+    if generation not in generations:
         raise UnsupportedError(
-            f"the table stands in generation {stands!r} of the log",
+            f"the table's applied position is in generation {generation!r} of the log",
             hint=f"drop it in the warehouse, then: {table.load_again}",
             table=table,
             generation=generations[-1],
@@ -286,10 +302,10 @@ def _configuration(catalog: CatalogSettings) -> dict[str, str]:
     conf |= {f"{prefix}.type": catalog.type, f"{prefix}.warehouse": catalog.warehouse}
     conf |= {f"{prefix}.uri": catalog.uri} if catalog.uri else {}
     return conf | {
-        # Another process may commit at any time: every statement must see the table as it is.
+        # Another process may commit at any time. So every statement must read the current metadata.
         f"{prefix}.cache-enabled": "false",
         "spark.sql.session.timeZone": "UTC",
-        # `${...}` in a key or a name is text.
+        # A `${...}` in a key or a name must stay text.
         "spark.sql.variable.substitute": "false",
         "spark.sql.ansi.enabled": "true",
     }

@@ -1,1 +1,1 @@
-"""The Spark jobs of the materialisation."""
+"""The Spark jobs of materialisation."""

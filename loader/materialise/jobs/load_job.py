@@ -1,4 +1,4 @@
-"""The Spark job that makes tables from initial loads: `spark-submit load_job.py --spec FILE --result FILE`."""
+"""The Spark job that applies initial loads: `spark-submit load_job.py --spec FILE --result FILE`."""
 
 from __future__ import annotations
 

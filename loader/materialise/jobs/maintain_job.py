@@ -23,10 +23,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def maintain(spark: SparkSession, spec: MaintainSpec) -> MaintainResult:
-    """Maintain each table. One that fails is reported and stops no other.
+    """Maintain each table. A table that fails is reported and stops no other table.
 
     Raises:
-        UsageError: a table that is asked for was never loaded.
+        UsageError: a table in the spec was never loaded.
     """
     retries = Retries()
     warehouse = retries.call(lambda: Warehouse(spark, spec.catalog))

@@ -1,4 +1,4 @@
-"""The Spark job that brings a source's tables up to date: `spark-submit job.py --spec FILE --result FILE`."""
+"""The Spark job that merges a source's tables: `spark-submit materialise_job.py --spec FILE --result FILE`."""
 
 from __future__ import annotations
 

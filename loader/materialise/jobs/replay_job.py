@@ -1,4 +1,4 @@
-"""The Spark job that replays a stretch of the log: `spark-submit replay_job.py --spec FILE --result FILE`."""
+"""The Spark job that replays a part of the log: `spark-submit replay_job.py --spec FILE --result FILE`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
-    """Replay the tables of a source. One that fails is reported and stops no other.
+    """Replay the tables of a source. A table that fails is reported and stops no other table.
 
     Raises:
-        UsageError: no table that the warehouse has is meant.
+        UsageError: no table in the warehouse matches the spec.
     """
     retries = Retries()
     warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))

@@ -1,4 +1,4 @@
-"""The Spark job that looks for snapshots in the catalog: `spark-submit snapshots_job.py --spec FILE --result FILE`."""
+"""The Spark job that looks up snapshots in the catalog: `spark-submit snapshots_job.py --spec FILE --result FILE`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from loader.spark.job import job_main
 
 
 def require_snapshots(spark: SparkSession, spec: SnapshotsSpec) -> dict[str, Any]:
-    """Look each snapshot up.
+    """Verify that the catalog has each snapshot.
 
     Raises:
-        DataError: one is not there any more.
+        DataError: a snapshot has expired, or its table is gone.
     """
     warehouse = Warehouse(spark, spec.catalog)
     for name, snapshot in spec.snapshots.items():

@@ -1,4 +1,4 @@
-"""The Spark job of `loader.spark.submit.warm`: loads and merges a few rows, for the list of classes that Spark uses."""
+"""The Spark job of `loader.spark.submit.warm`: loads and merges a few rows, to record the classes that Spark uses."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _interval(store: LocalStore) -> None:
 
 
 def _part(store: LocalStore, folder: str, ops: str, seqno: int) -> StagedFile:
-    """A file with one record per op, the nth of row n."""
+    """Stage a file with one record per op. The nth record is of row n."""
     lines = [
         f'{op},{seqno},{row},2026-01-01 00:00:00.000000,,{row},"na\\\\me {row}",{row}.25,2026-01-01 00:00:00,"00ff"\n'
         for row, op in enumerate(ops)

@@ -1,7 +1,7 @@
-"""Maintains tables by need: compaction, manifests, old snapshots, orphaned files, branches of dead attempts.
+"""Maintains tables as needed: compaction, manifests, old snapshots, orphaned files, branches of dead attempts.
 
-It may run beside merges. Each step is one commit of Iceberg of its own, made under the lock that a merge holds where
-the catalog needs one. A compaction that meets a merge is tried again, and a merge that meets a compaction starts over.
+Maintenance may run during merges. Each step is a separate Iceberg commit, under the table's lock if the catalog needs
+locks. A compaction that conflicts with a merge is retried. A merge that conflicts with a compaction starts over.
 """
 
 from __future__ import annotations
@@ -29,19 +29,23 @@ from loader.model.table import TableName
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 3
-_MANIFESTS = 50  # from here on planning a query feels them
-_ORPHANS = timedelta(days=3)  # what is younger may be of a merge that is at work
-_DEAD = timedelta(days=1)  # that no attempt takes
-# Readers pay for each file and each deletion; from here on more than a rewrite costs. Measured on up to 50 M rows.
+_MANIFESTS = 50  # with more manifests, planning a query becomes slower
+_ORPHANS = timedelta(days=3)  # a younger file may belong to a running merge
+_DEAD = timedelta(days=1)  # no attempt takes that long
+# Readers pay for each file and each deletion. With more of them, they pay more than a rewrite costs (up to 50 M rows).
 _COMPACTION = {"min-input-files": "5", "delete-ratio-threshold": "0.1", "remove-dangling-deletes": "true"}
 _CONFLICTS = ("CommitFailedException", "ValidationException")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What may go: snapshots made before `before`, but for those that views need, in `viewed` by table.
+    """What maintenance may remove.
 
-    `now`, in UTC, is what ages are counted from.
+    Attributes:
+        before: snapshots before this time may expire.
+        viewed: by table, the snapshots that views need. They stay.
+        now: the time from which ages are counted, in UTC.
+        dry_run: change nothing.
     """
 
     before: datetime
@@ -51,7 +55,7 @@ class Policy:
 
 
 class Maintenance:
-    """Of one table of a source."""
+    """The maintenance of one table."""
 
     def __init__(self, warehouse: Warehouse, table: TableName, policy: Policy) -> None:
         self._warehouse = warehouse
@@ -60,11 +64,15 @@ class Maintenance:
         self._name = literal(warehouse.name(table))
 
     def run(self, source: str, generations: tuple[str, ...]) -> TableMaintained:
-        """All steps, each if there is need for it.
+        """Run all steps that are needed.
+
+        Args:
+            source: the source that the table must belong to.
+            generations: the generations that its applied position may belong to.
 
         Raises:
-            DataError: the table is gone, not the loader's, or has lost its applied position; nothing was done to it.
-            RetryableError: others committed to it all the time.
+            DataError: the table is gone, is not the loader's, or has no applied position. Nothing was changed.
+            RetryableError: others committed to the table during each attempt.
         """
         began = time.monotonic()
         metadata = self._load()
@@ -89,7 +97,7 @@ class Maintenance:
         )
 
     def _step(self, work: Callable[[TableMetadata], int]) -> int:
-        """One step on the table as it is then; what it counts."""
+        """Run one step on the table's current metadata. Return its count."""
         for _ in range(_TRIES):
             try:
                 with table_lock(self._warehouse.catalog, self._table):
@@ -97,7 +105,7 @@ class Maintenance:
             except Exception as error:
                 if not any(name in str(error) for name in _CONFLICTS):
                     raise
-                _LOG.info("%s: tried again, since another commit came first: %s", self._table, error)
+                _LOG.info("%s: trying again, since another commit came first: %s", self._table, error)
                 last = error
         raise RetryableError(
             "others committed to the table during each attempt to maintain it",
@@ -117,7 +125,7 @@ class Maintenance:
         if not planned or self._policy.dry_run:
             return planned
         options = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in _COMPACTION.items())
-        # Rows that lie together by key are found by the range of a merge's keys.
+        # If rows are sorted by key, a merge skips files outside the range of its keys.
         strategy = "sort" if metadata.is_sorted else "binpack"
         (row,) = self._call("rewrite_data_files", f"strategy => '{strategy}', options => map({options})")
         failpoint("compact.after")
@@ -139,7 +147,7 @@ class Maintenance:
         )
         if found and not self._policy.dry_run:
             ids = ", ".join(map(str, found))
-            # Without a time so early the procedure would expire by the table's own properties as well.
+            # Without this early time, the procedure would also expire snapshots by the table's own properties.
             self._call(
                 "expire_snapshots", f"older_than => TIMESTAMP '1970-01-02 00:00:00', snapshot_ids => array({ids})"
             )

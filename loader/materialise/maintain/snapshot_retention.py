@@ -1,8 +1,8 @@
-"""Which snapshots of a table must stay. Explicit ids are expired, and nothing else.
+"""Decides which snapshots of a table must stay. The loader expires snapshots by their ids only.
 
-Iceberg expires by age and number. Neither knows that one old snapshot carries the applied position of a table that was
-quiet since, nor that published records name snapshots; tags on all of these would be a commit more per table and
-interval. So the loader looks at every snapshot itself, and names those that may go.
+Iceberg expires snapshots by age and number. That could remove the old snapshot with the applied position of a table
+without changes, or snapshots in published records. Tags on all of these would need another commit per table and
+interval. So the loader itself selects the snapshots that may expire.
 """
 
 from __future__ import annotations
@@ -19,10 +19,16 @@ from loader.store.base import Store
 
 
 def find_expirable(metadata: TableMetadata, applied: Applied, viewed: set[int], before: int) -> list[int]:
-    """The snapshots made before a time (milliseconds since 1970) that nothing needs, oldest first.
+    """Return the snapshots before a time that nothing needs, oldest first.
 
-    Needed are those that a branch or tag points to, those in `viewed`, and main from its head back to the oldest of
-    them, or to the newest commit of the loader: positions are read by going from one snapshot to the next.
+    Snapshots of branches, tags and views are needed. So is main from its head back to the oldest of these, or to the
+    newest commit of the loader: positions are read by going from a snapshot to its parent.
+
+    Args:
+        metadata: of the table.
+        applied: the table's applied position.
+        viewed: the snapshots that views need.
+        before: a time in milliseconds since 1970.
     """
     kept = metadata.referenced_snapshots | viewed
     main = [snapshot.id for snapshot in metadata.ancestry(metadata.head)]
@@ -32,10 +38,10 @@ def find_expirable(metadata: TableMetadata, applied: Applied, viewed: set[int], 
 
 
 def find_viewed_snapshots(store: Store, source: str, generation: str, since: datetime) -> dict[str, set[int]]:
-    """The snapshots, by table, of all views published since then, and of the one that was the newest at that time.
+    """Return, by table, the snapshots of all views that were published since a time, and of the newest view before it.
 
-    While a table is quarantined also of those since it had everything: it may take the rows of another table as that
-    was then, when it got its name.
+    While a table is quarantined, older views are included, back to the view that had every table. A rename may take the
+    rows of another table from a snapshot of that time.
     """
     found: dict[str, set[int]] = {}
     for record in _iter_records(store, source, generation, since):
@@ -58,9 +64,9 @@ def _iter_records(store: Store, source: str, generation: str, since: datetime) -
 
 
 def find_dead_branches(metadata: TableMetadata, before: int) -> list[str]:
-    """Branches that cannot become main any more, and those of merges whose own newest commit is older than that.
+    """Return branches that cannot become main, and branches of merges whose newest own commit is older than a time.
 
-    One that stands where main does or did may be of an attempt that has just begun; it holds no files of its own.
+    A branch without own commits stays: it may belong to an attempt that has just begun, and it holds no files.
     """
     main = metadata.head
     return [

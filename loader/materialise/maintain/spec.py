@@ -1,4 +1,4 @@
-"""What the job that maintains tables is told and what it reports."""
+"""The spec and the result of the job that maintains tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from loader.materialise.spec import CatalogSettings, TablesResult
 
 
 class MaintainSpec(BaseModel):
-    """Maintain the tables of a source, or only some of them (`schema.table`); `dry_run`: only say what there is to do.
+    """Maintain the tables of a source.
 
-    `keep_days`: for how long snapshots and views are kept.
+    Attributes:
+        tables: names as `schema.table`; empty for all tables.
+        keep_days: for how many days snapshots and views are kept.
+        dry_run: change nothing, and report what there is to do.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -27,7 +30,7 @@ class MaintainSpec(BaseModel):
 
 
 class Shape(BaseModel):
-    """What a table consists of: files of its newest rows, and snapshots of all."""
+    """The size of a table: files and manifests of its newest snapshot, and the number of all snapshots."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,15 +42,15 @@ class Shape(BaseModel):
 
 
 class TableMaintained(BaseModel):
-    """What was done to a table, or would be.
+    """The maintenance of one table: what was done, or would be done in a dry run.
 
     Attributes:
-        compacted: data files that were rewritten, together with the deletions on them.
-        manifests: that were rewritten.
-        expired: snapshots.
-        orphans: files in the table's folder that belonged to no snapshot, and were removed.
-        branches: of attempts that died, and were dropped.
-        error: what stopped it, in the form of `LoaderError.as_dict()`.
+        compacted: number of rewritten data files, including their deletions.
+        manifests: number of rewritten manifests.
+        expired: number of expired snapshots.
+        orphans: number of removed files in the table's folder that belonged to no snapshot.
+        branches: number of dropped branches of dead attempts.
+        error: the error that stopped the maintenance, in the form of `LoaderError.as_dict()`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -65,7 +68,7 @@ class TableMaintained(BaseModel):
 
 
 class MaintainResult(TablesResult):
-    """All tables, by name."""
+    """The results of all tables, sorted by name."""
 
     tables: tuple[TableMaintained, ...]
     dry_run: bool = False

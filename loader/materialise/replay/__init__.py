@@ -1,1 +1,1 @@
-"""Comparing tables with a replay of the log, and correcting them."""
+"""Compares tables with a replay of the log, and corrects them."""

@@ -1,4 +1,4 @@
-"""The rows that a table has more or less often than it should: rows without a key, compared whole as multisets."""
+"""Compares two tables without a key as multisets of whole rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ _WAYS = ("net > 0", "net < 0")
 
 @dataclass(frozen=True)
 class MultisetDiff:
-    """Rows that are to come and to go, each as often; data files with rows equal to such that are to go; some rows."""
+    """The difference of two multisets of rows.
+
+    Attributes:
+        inserts: number of rows to insert.
+        deletes: number of rows to delete.
+        files: number of data files with copies of rows to delete.
+        samples: some of these rows.
+    """
 
     inserts: int
     deletes: int
@@ -31,15 +38,21 @@ class MultisetDiff:
 
     @property
     def rows(self) -> int:
-        """Of both kinds."""
+        """The number of rows to insert or delete."""
         return self.inserts + self.deletes
 
 
 def diff_multisets(there: DataFrame, wanted: DataFrame, columns: Sequence[TableColumn]) -> MultisetDiff:
-    """Compare the rows of a table with those that it should have, by these columns: all of both are read."""
+    """Compare the rows of a table with the rows that it should have.
+
+    Args:
+        there: the table. All of it is read.
+        wanted: the rows that it should have. All of them are read.
+        columns: the columns to compare.
+    """
     names = [f"v{number}" for number in range(len(columns))]
     sides = [frame.select(*_values(columns), sf.lit(way).alias("way")) for frame, way in ((there, -1), (wanted, 1))]
-    # `net`: how many more of a row there should be.
+    # `net`: how many copies of a row are missing.
     net = sides[0].unionAll(sides[1]).groupBy(*names).agg(sf.sum("way").alias("net")).where("net <> 0").persist()
     try:
         more, less = (sf.coalesce(sf.sum(sf.when(sf.expr(way), sf.abs("net"))), sf.lit(0)) for way in _WAYS)

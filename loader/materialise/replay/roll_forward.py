@@ -1,7 +1,7 @@
-"""Replays a table without a key, or a history: rolled back to a snapshot that it has, and forward from there.
+"""Plans the replay of a table without a key, or of a history, from one of its snapshots.
 
-No row of it tells which other one it was before. So the replay begins with all rows of a snapshot of that very place,
-and takes the staged records since then as any merge does.
+Their rows cannot be matched with older rows. So the replay begins with all rows of a snapshot at exactly the start
+position, and merges the staged records after it.
 """
 
 from __future__ import annotations
@@ -27,23 +27,31 @@ from loader.staging.documents import Manifest
 
 
 def plan_forward(
-    warehouse: Warehouse, chain: Chain, table: TableName, metadata: TableMetadata, applied: Applied, since: int
+    warehouse: Warehouse, chain: Chain, table: TableName, metadata: TableMetadata, applied: Applied, from_seqno: int
 ) -> tuple[Applied, Merge]:
-    """The snapshot of a table that stands at `since`, and what brings it from there to where the table stands.
+    """Return the snapshot of a table at a seqno, and the merge from there to the table's applied position.
+
+    Args:
+        warehouse: the catalog.
+        chain: the intervals of the source.
+        table: the table.
+        metadata: of the table.
+        applied: its applied position.
+        from_seqno: the start of the replay.
 
     Raises:
-        UnsupportedError: there is no such snapshot, or the log alone does not lead from there to the table.
+        UnsupportedError: there is no such snapshot, or the log does not hold all that changed the table since then.
     """
     stood = list(metadata.applied_positions())
-    root = next((one for one in stood if one.seqno <= since), None)
+    root = next((one for one in stood if one.seqno <= from_seqno), None)
     if root is None:
-        raise _no_snapshot_error(table, since, _replay_hint(chain, table, stood[-1]))
+        raise _no_snapshot_error(table, from_seqno, _replay_hint(chain, table, stood[-1]))
     rule, schema = warehouse.rule(table), recorded_schema(metadata, table)
     if root.seqno == applied.seqno:
         return root, Merge(table, schema, {}, (), "", applied.seqno, applied.position, rule)
     later = list(takewhile(lambda one: one is not root, stood))
     if load := next((one for one in later if one.loaded), None):
-        raise _inexact_error(table, "the table was loaded anew since", _replay_hint(chain, table, load))
+        raise _inexact_error(table, "the table was loaded again since then", _replay_hint(chain, table, load))
     manifests = chain.covering_intervals(root.seqno, applied.seqno)
     events = [
         one
@@ -51,31 +59,32 @@ def plan_forward(
         if not _is_noop(one)
     ]
     check_rows_staged(table, manifests, root.seqno, applied.seqno)
-    if any(seqno <= since for seqno in _earliest_seqnos(manifests, events, table, root.seqno)):
-        raise _no_snapshot_error(table, since, _replay_hint(chain, table, root))
+    if any(seqno <= from_seqno for seqno in _earliest_seqnos(manifests, events, table, root.seqno)):
+        raise _no_snapshot_error(table, from_seqno, _replay_hint(chain, table, root))
     last = max((event.seqno for event in events), default=applied.seqno)
     after = _replay_hint(chain, table, next(one for one in reversed(later) if one.seqno >= last))
     if not _keeps_table(events, rule):
-        raise _inexact_error(table, "the table was made, dropped, renamed or emptied since", after)
+        raise _inexact_error(table, "the table was created, dropped, renamed or emptied since then", after)
     then = TableState(recorded_schema(metadata, table, root.schema_id), root.seqno)
     planner = MergePlanner(warehouse, chain, chain.newest_published())
     copies = partial(planner.find_copy_source, table)
     timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, partial(has_records, chain.store))
-    passed = rule.on_drop == "keep" and events  # columns that came and went are kept, and would not be again
-    if root.state or passed or not _keeps_schema(timeline, schema):
-        raise _inexact_error(table, "the table was altered since", after)
+    # A table with on_drop = "keep" still has columns that were added and dropped. A replay would lose them.
+    dropped = rule.on_drop == "keep" and events
+    if root.state or dropped or not _keeps_schema(timeline, schema):
+        raise _inexact_error(table, "the table was altered since then", after)
     return root, plan_stages(table, timeline, manifests, rule, new=False)
 
 
 def _is_noop(event: TableEvent) -> bool:
-    """Whether a statement does nothing to a table that is there."""
+    """Return whether a statement does nothing to a table that exists."""
     return isinstance(event, TableCreated) and not event.certain
 
 
 def _earliest_seqnos(
     manifests: Sequence[Manifest], events: Sequence[TableEvent], table: TableName, after: int
 ) -> Iterator[int]:
-    """The seqno of each event, and the least that a record of each file may have, of those after a seqno."""
+    """Yield the seqno of each event, and the smallest possible seqno of a record in each file, after a seqno."""
     yield from (event.seqno for event in events)
     for manifest in manifests:
         found = (file for file in manifest.of_table(table) if file.rows and file.max_seqno > after)
@@ -83,38 +92,38 @@ def _earliest_seqnos(
 
 
 def _keeps_table(events: Sequence[TableEvent], rule: TableRule) -> bool:
-    """Whether the table stayed the same one; a history keeps what it had before it was emptied."""
+    """Return whether the table was never replaced. A history keeps its rows when the table is emptied."""
     may = (TableAltered, TableEmptied) if rule.mode == "mirror" else (TableAltered,)
     return all(isinstance(event, may) for event in events)
 
 
 def _keeps_schema(timeline: Timeline, schema: TableSchema) -> bool:
-    """Whether no statement changed what rows consist of, not even for a while."""
+    """Return whether no statement changed the columns, not even temporarily."""
     same = {column.name: ColumnOrigin(column.name) for column in schema.columns}
     shapes = ((epoch.schema.columns, epoch.schema.key, dict(epoch.origins)) for epoch in timeline.epochs)
     return all(shape == (schema.columns, schema.key, same) for shape in shapes)
 
 
 def _replay_hint(chain: Chain, table: TableName, stood: Applied) -> str:
-    """The command that replays from there; positions of an older generation of the log cannot be given."""
+    """Return the command that replays from a snapshot. It takes only positions of the current generation."""
     if stood.generation == chain.generation:
         return f"loader replay --from {stood.position} --table {table.argument}"
     return table.load_again
 
 
-def _no_snapshot_error(table: TableName, since: int, hint: str) -> UnsupportedError:
+def _no_snapshot_error(table: TableName, from_seqno: int, hint: str) -> UnsupportedError:
     return UnsupportedError(
-        "a table without a key, or a history, is replayed from a snapshot of the very position, and it has none there",
-        why="an old row and a new one cannot be told apart; snapshots are made by merges, and expire",
+        "a table without a key, or a history, can only be replayed from the position of one of its snapshots",
+        why="an old row cannot be matched with a new one; merges make snapshots, and snapshots expire",
         hint=hint,
         table=table,
-        seqno=since,
+        seqno=from_seqno,
     )
 
 
 def _inexact_error(table: TableName, why: str, hint: str) -> UnsupportedError:
     return UnsupportedError(
-        "a table without a key, or a history, cannot be rolled forward exactly from there",
+        "a table without a key, or a history, cannot be rolled forward exactly from this position",
         why=why,
         hint=hint,
         table=table,

@@ -1,7 +1,7 @@
-"""Replays a table without a key, or a history: rolled back to a snapshot that it has, and forward from there.
+"""Replays a table without a key, or a history, on a branch that begins at one of its snapshots.
 
-A branch begins at that snapshot and takes the staged records since then as any merge does. It comes to what the table
-should be: where main has other rows, or some more or less often, the branch takes its place, or stays for a look.
+The branch merges the staged records after the snapshot, and then has the rows that the table should have. If main has
+other rows, the branch replaces main, or stays for inspection.
 """
 
 from __future__ import annotations
@@ -38,23 +38,30 @@ def roll_table(
     table: TableName,
     metadata: TableMetadata,
     applied: Applied,
-    since: int,
+    from_seqno: int,
     *,
     publish: bool,
 ) -> TableReplay:
-    """Compare all rows of a table with what the records after `since` make of its snapshot at that very place.
+    """Compare all rows of a table with its snapshot at a seqno plus the records after it.
 
-    Where they differ, the table gets the right ones, or a branch has them until the table changes.
+    Args:
+        warehouse: the catalog.
+        chain: the intervals of the source.
+        table: the table.
+        metadata: of the table.
+        applied: its applied position.
+        from_seqno: the start of the replay.
+        publish: publish the correct rows if they differ. Otherwise a branch keeps them until the table changes.
 
     Raises:
-        UnsupportedError: there is no such snapshot, or the log alone does not lead from there to the table.
-        BranchLostError: the table changed meanwhile; nothing was published.
+        UnsupportedError: there is no such snapshot, or the log does not hold all that changed the table since then.
+        BranchLostError: the table changed during the replay; nothing was published.
     """
-    root, merge = plan_forward(warehouse, chain, table, metadata, applied, since)
-    name = replay_branch_name(since)
-    # By a replay before, when the table was as it is.
+    root, merge = plan_forward(warehouse, chain, table, metadata, applied, from_seqno)
+    name = replay_branch_name(from_seqno)
+    # An earlier replay may have built the branch for the same applied position.
     shown = find_finished_branch(warehouse, table, metadata.head, name, applied, root.snapshot)
-    with shown or Branch(warehouse, table, metadata.head, name, at=root.snapshot) as branch:
+    with shown or Branch(warehouse, table, metadata.head, name, start=root.snapshot) as branch:
         steps = len(shown.commits()) if shown else _roll_forward(warehouse, chain, merge, branch, applied)
         found = _diff_with_main(warehouse, table, metadata, branch)
         if found.rows and publish:
@@ -79,7 +86,7 @@ def roll_table(
 
 
 def _roll_forward(warehouse: Warehouse, chain: Chain, merge: Merge, branch: Branch, applied: Applied) -> int:
-    """Roll the branch forward to where the table stands; how many commits that made, the last of them signed."""
+    """Merge the records into the branch and sign the last commit. Return the number of commits."""
     verify_files(warehouse.session, chain.store, merge.files)
     with ExitStack() as kept:
         changes: dict[int, Changes] = {}
@@ -95,9 +102,12 @@ def _refuse_partial(work: Work, _changes: Changes, _relation: str) -> Changes:
 
 
 def _diff_with_main(warehouse: Warehouse, table: TableName, metadata: TableMetadata, branch: Branch) -> MultisetDiff:
-    """The loader's own columns count in a history alone: of equal rows a merge deletes any."""
+    """Compare the branch with main. The loader's own columns count only in a history.
+
+    In other modes, a merge deletes any one of identical rows.
+    """
     layout = Layout(recorded_schema(metadata, table), warehouse.rule(table))
     columns = layout.columns if layout.rule.mode == "history" else layout.image
-    # Main as it was looked at: what somebody else makes of it meanwhile is no difference.
+    # The head of main is fixed, so later commits are no differences.
     there = warehouse.session.read.option("versionAsOf", str(metadata.head)).table(warehouse.name(table))
     return diff_multisets(there, warehouse.session.table(branch.target), columns)

@@ -1,4 +1,4 @@
-"""The rows in which a table differs from what its changes come to."""
+"""Compares the rows of a table with the last versions of its changed keys."""
 
 from __future__ import annotations
 
@@ -21,15 +21,23 @@ from loader.materialise.quoting import identifier
 from loader.materialise.spec import Sample
 
 SAMPLES = 5
-"""Rows of each kind that are shown."""
+"""The number of sample rows of each kind."""
 NULLS = {"ignoreNullFields": "false"}
-"""For to_json: a row is shown with all its columns."""
+"""Options of to_json, which show a row with all its columns."""
 _KINDS = ("insert", "update", "delete")
 
 
 @dataclass(frozen=True)
 class RowDiff:
-    """Rows to be inserted, updated and deleted, some of them, the number of their data files, and such changes."""
+    """The difference between a table and its changes.
+
+    Attributes:
+        inserts, updates, deletes: numbers of rows to insert, update and delete.
+        files: number of data files with rows to update or delete.
+        samples: some of these rows.
+        changes: the changes that correct the table.
+        frame: the differing rows, kept until `release`.
+    """
 
     inserts: int
     updates: int
@@ -41,18 +49,24 @@ class RowDiff:
 
     @property
     def rows(self) -> int:
-        """Of all kinds."""
+        """The number of differing rows."""
         return self.inserts + self.updates + self.deletes
 
     def release(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self.frame.unpersist()
 
 
 def diff_rows(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool) -> RowDiff:
-    """Every changed key's row beside the one that the table has; `whole`: no other row may be there.
+    """Compare the row of each changed key with the row in the table.
 
-    The loader's own columns do not count: a row that an initial load read has another seqno than its last change.
+    The loader's own columns do not count: a row of an initial load has another seqno than its last change.
+
+    Args:
+        warehouse: the catalog.
+        changes: the last versions of the changed keys.
+        work: the records of the changes.
+        whole: the table must have no other rows.
     """
     layout, keys = work.layout, key_places(work.schema)
     counted = [*layout.image, *(column for column in layout.columns if column.name == work.rule.deleted_column)]
@@ -69,7 +83,7 @@ def diff_rows(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool
     both = new.join(old, same_key, "full" if whole else "left")
     differs = ~all_of(_equal(column, places[column.value]) for column in counted)
     is_wanted, is_there = (sf.coalesce(name, sf.lit(False)) for name in ("_wanted", "_there"))
-    # A key may be in the table more than once, if somebody wrote to it: all but its best row are to be deleted.
+    # If somebody else wrote to the table, a key may have several rows. All but the best row are deleted.
     same = Window.partitionBy(*(sf.coalesce(sf.col(key), sf.col(places[key])) for key in keys))
     both = both.withColumn("_differs", differs)
     both = both.withColumn("_copy", sf.row_number().over(same.orderBy("_differs")))
@@ -95,7 +109,7 @@ def diff_rows(warehouse: Warehouse, changes: Changes, work: Work, *, whole: bool
 def _fixing_changes(
     changes: Changes, frame: DataFrame, work: Work, places: dict[str, str], rows: int, *, whole: bool
 ) -> Changes:
-    """The changes that fix what differs, one for each key. A row that no change is of is deleted by its key."""
+    """Return the changes that correct the table, one per key. A row without a change is deleted by its key."""
     kept, keys = frame.select(*changes.frame.columns), key_places(work.schema)
     if whole:
         filled = [sf.coalesce(sf.col(key), sf.col(places[key])).alias(key) for key in keys]
@@ -108,7 +122,7 @@ def _fixing_changes(
 
 
 def _equal(column: TableColumn, place: str) -> Expression:
-    """Whether the value is the one in the table."""
+    """Return whether the value equals the value in the table."""
     new = sf.expr(column.value).cast(column.type)
     return comparable(column, new).eqNullSafe(comparable(column, place))
 

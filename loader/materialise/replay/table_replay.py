@@ -1,7 +1,7 @@
-"""Replays a table's changes from a place in the log to where the table stands, and finds what differs from them.
+"""Replays a table's changes from a position up to its applied position, and finds the rows that differ from them.
 
-A table that is right has, for every key that changed since then, the row that the changes come to: then nothing
-differs, and nothing is written. What differs is brought in order on a branch, which is published or kept for a look.
+In a correct table, each key that changed has the row of its last change. Then nothing is written. Otherwise a branch
+corrects the rows that differ. It is published, or kept for inspection.
 """
 
 from __future__ import annotations
@@ -43,19 +43,27 @@ _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
 
 
-def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
-    """Compare a table with its changes after `since`; where it differs, mend it, or keep a branch that would.
+def replay_table(
+    warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, *, publish: bool
+) -> TableReplay:
+    """Compare a table with its changes after a seqno, and correct rows that differ.
+
+    Args:
+        warehouse: the catalog.
+        chain: the intervals of the source.
+        table: the table.
+        from_seqno: the start of the replay.
+        publish: publish the correction. Otherwise a branch keeps it.
 
     Raises:
-        UnsupportedError: its key changed since, or it has none, nor a snapshot at `since`, so that replays cannot tell
-            what is right.
-        RetryableError: others committed to it all the time.
-        LoaderError: it cannot be replayed from there.
+        UnsupportedError: the table's key changed since then. Or the table has no key, and no snapshot at the seqno.
+        RetryableError: others committed to the table during each attempt.
+        LoaderError: the table cannot be replayed from there.
     """
     with table_lock(warehouse.catalog, table):
         for _ in range(_ATTEMPTS):
             try:
-                return _attempt(warehouse, chain, table, since, publish=publish)
+                return _attempt(warehouse, chain, table, from_seqno, publish=publish)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -65,7 +73,7 @@ def replay_table(warehouse: Warehouse, chain: Chain, table: TableName, since: in
     )
 
 
-def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *, publish: bool) -> TableReplay:
+def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, *, publish: bool) -> TableReplay:
     metadata = warehouse.metadata(table)
     applied = check_owner(metadata, table, chain.source, chain.generations) if metadata else None
     if metadata is None or applied is None:
@@ -73,8 +81,8 @@ def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *
     rule = warehouse.rule(table)
     check_rule(metadata.properties, rule, table)
     if rule.mode == "history" or not recorded_schema(metadata, table).key:
-        return roll_table(warehouse, chain, table, metadata, applied, since, publish=publish)
-    work, whole = _plan_work(warehouse, chain, table, since, metadata, applied)
+        return roll_table(warehouse, chain, table, metadata, applied, from_seqno, publish=publish)
+    work, whole = _plan_work(warehouse, chain, table, from_seqno, metadata, applied)
     if work is None:
         return _same_result(table, applied)
     verify_files(warehouse.session, chain.store, work.files)
@@ -84,7 +92,7 @@ def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *
             raise partial_replay_error(table)
         found = diff_rows(warehouse, changes, work, whole=whole)
         try:
-            return _correct(warehouse, work, found, metadata, applied, since, publish=publish)
+            return _correct(warehouse, work, found, metadata, applied, from_seqno, publish=publish)
         finally:
             found.release()
     finally:
@@ -92,32 +100,35 @@ def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, since: int, *
 
 
 def _plan_work(
-    warehouse: Warehouse, chain: Chain, table: TableName, since: int, metadata: TableMetadata, applied: Applied
+    warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, metadata: TableMetadata, applied: Applied
 ) -> tuple[Work | None, bool]:
-    """The records since then as one work in the columns that the table has; and whether all rows are among them."""
+    """Return the records after a seqno as one work in the table's columns, and whether they include all rows.
+
+    The work is None if there are no records.
+    """
     rule, schema = warehouse.rule(table), recorded_schema(metadata, table)
-    if since >= applied.seqno:
+    if from_seqno >= applied.seqno:
         return None, False
-    manifests = chain.covering_intervals(since, applied.seqno)
-    events = collect_events(table, manifests, since, applied.seqno)
-    check_rows_staged(table, manifests, since, applied.seqno)
-    # What the columns were then is told by the first records; what they are now, by all.
-    then = TableState(schema, since, "fresh")
+    manifests = chain.covering_intervals(from_seqno, applied.seqno)
+    events = collect_events(table, manifests, from_seqno, applied.seqno)
+    check_rows_staged(table, manifests, from_seqno, applied.seqno)
+    # The first records show the columns at the start. The timeline must lead to the table's current columns.
+    then = TableState(schema, from_seqno, "fresh")
     planner = MergePlanner(warehouse, chain, chain.newest_published())
     copies = partial(planner.find_copy_source, table)
     holds = partial(has_records, chain.store)
     timeline = build_timeline(table, then, applied.seqno, manifests, events, copies, holds, pass_renames=True)
     if timeline.first_epoch and rule.mode == "soft_delete":
         raise UnsupportedError(
-            "the table was emptied since, and keeps its deleted rows",
-            hint="replay from a position after that",
+            "the table was emptied since then, and keeps its deleted rows",
+            hint="replay from a position after that statement",
             table=table,
         )
     merge = plan_stages(table, timeline, manifests, rule, new=True)
     if len(merge.works) > 1 or timeline.copy_source or timeline.target != applied.seqno:
         raise UnsupportedError(
-            "the table's key changed since, or it got its name from another table",
-            hint="replay from a position after that",
+            "the table's key changed since then, or another table was renamed to its name",
+            hint="replay from a position after that statement",
             table=table,
         )
     if not merge.works:
@@ -128,18 +139,22 @@ def _plan_work(
 
 
 def _in_table_columns(merge: Merge, schema: TableSchema) -> Work:
-    """The only work, in the table's own columns."""
+    """Return the only work of a merge, with the table's own column names.
+
+    Raises:
+        UnsupportedError: the records do not lead to the table's columns.
+    """
     (work,) = merge.works
     if merge.schema is None or (merge.schema.columns, merge.schema.key) != (schema.columns, schema.key):
         raise UnsupportedError(
-            "the records since then do not lead to the columns that the table has",
+            "the records since then do not lead to the columns of the table",
             hint="replay from a position after the table was altered",
             table=merge.name,
         )
     if work.schema != merge.schema:
         raise UnsupportedError(
             "the table was altered after its last record",
-            hint=f"replay when it has a newer one, or load it again: {merge.name.load_again}",
+            hint=f"replay when it has a newer record, or load it again: {merge.name.load_again}",
             table=merge.name,
         )
     return replace(work, aliases={})
@@ -151,14 +166,14 @@ def _correct(
     found: RowDiff,
     metadata: TableMetadata,
     applied: Applied,
-    since: int,
+    from_seqno: int,
     *,
     publish: bool,
 ) -> TableReplay:
     if not found.rows:
         return _same_result(work.name, applied)
-    name = replay_branch_name(since)
-    # By a replay before, with what differs still.
+    name = replay_branch_name(from_seqno)
+    # An earlier replay may have built the branch for the same applied position.
     shown = find_finished_branch(warehouse, work.name, metadata.head, name, applied)
     with shown or Branch(warehouse, work.name, metadata.head, name) as branch:
         if shown:

@@ -74,7 +74,7 @@ def unchanged(lake: Lake) -> bool:
 @pytest.fixture(params=["by the driver", "by tasks"])
 def verified(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where files are hashed; by tasks on a cluster, here by those of a local Spark."""
-    monkeypatch.setattr(file_checks, "_spread", lambda *_: request.param == "by tasks")
+    monkeypatch.setattr(file_checks, "_should_distribute", lambda *_: request.param == "by tasks")
 
 
 def swap(at: int) -> Barrier:
