@@ -110,7 +110,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path, jars: str) -> Iterator[
 def test_the_warehouse_follows(shop: Loaded) -> None:
     # As clients have it: connections of the loader itself are not strict.
     strict = "SET SESSION sql_mode = @@GLOBAL.sql_mode"
-    first, second, third = ([strict, *text.strip().splitlines()] for text in ROUNDS)
+    first, second, third = ([strict, *_statements(text, shop.server.kind)] for text in ROUNDS)
     shop.execute(*first)
     shop.json("run")
     before = (*TABLES[:1], "shop.items", "shop.notes", "shop.kinds", "shop.old", "shop.fresh")
@@ -127,6 +127,12 @@ def test_the_warehouse_follows(shop: Loaded) -> None:
     replayed = shop.json("replay", "--from", "binlog.000001:4", "--table", "shop.old")
     assert [table["status"] for table in replayed["tables"]] == ["same"]
     follow_hints(shop, "loader replay --from binlog.000001:4 --table shop.notes")
+
+
+def _statements(text: str, kind: str) -> list[str]:
+    """The statements of a round. MariaDB does not log all changes of updates in images that leave columns out."""
+    found = text.strip().splitlines()
+    return found if kind == "mysql" else [line for line in found if "binlog_row_image" not in line]
 
 
 def follow_hints(shop: Loaded, command: str) -> None:

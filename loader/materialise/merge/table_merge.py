@@ -163,8 +163,12 @@ def _complete(
     warehouse: Warehouse, chain: Chain, metadata: TableMetadata, work: Work, changes: Changes, relation: str
 ) -> Changes:
     """Return the changes with the columns that their row images leave out."""
-    unlogged = () if chain.identity.kind == "mysql" else recorded_unlogged(metadata, work.schema)
-    base = MergeBase(relation, metadata.exact_at, unlogged)
+    base = MergeBase(
+        relation,
+        metadata.exact_at,
+        logs_all_changes=chain.identity.kind == "mysql",
+        unlogged=recorded_unlogged(metadata, work.schema),
+    )
     return complete_changes(warehouse.session, chain.store, work, changes, base)
 
 
