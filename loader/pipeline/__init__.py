@@ -1,9 +1,9 @@
-"""The use cases, and the only package that knows the order of the stages.
+"""The use cases. Only this package knows the order of the stages.
 
-    initial load:  begin -> snapshot job -> load job
-    delta:         plan interval -> extract job -> materialise job; or both as one delta job
+    initial load:  begin -> read tables (Spark job) -> load tables (Spark job)
+    delta:         plan interval -> extract (Spark job) -> materialise (Spark job); or both in one delta job
 
-Each is safe to run again at any time: what is done already is found and not done twice.
+Each use case can be repeated at any time. Work that is already done is found and not repeated.
 """
 
 from loader.pipeline.failover import follow_accepting, follow_to

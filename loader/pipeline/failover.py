@@ -1,7 +1,7 @@
-"""Whether the source's log goes on from where it was read, and if another server has it now, the generation that does.
+"""Checks that the source's log continues where reading stopped, and follows it to another server.
 
-With GTIDs the place on another server is where its first transaction stands that was not read yet. Without them only a
-person can know it.
+With GTIDs, reading continues on the new server at its first transaction that was not read. Without GTIDs only an
+operator can know that position.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from loader.transport.server.connection import connected, log_sizes
 
 
 def check_continuity(settings: SourceSettings, generation: Generation, checkpoint: Checkpoint) -> None:
-    """Raise unless the log goes on from a checkpoint of the generation: the same server, log, and transactions.
+    """Check that the log continues from a checkpoint of the generation: same server, same log, same transactions.
 
     Raises:
-        AnotherServer, LogRenamed: a server with GTIDs may be followed there; see `follow`.
-        GapError: the log is not what it was, and how.
-        LogLags: the server's is, and what is read of it here ends before.
+        AnotherServer, LogRenamed: a server with GTIDs may be followed; see `follow_server`.
+        GapError: the log does not continue, and why.
+        LogLags: the server's log continues, but the copy that is read here ends before the checkpoint.
     """
     position, transport = checkpoint.position, generation_transport(settings, generation).open()
     with connected(settings.server) as connection:
@@ -49,12 +49,16 @@ def check_continuity(settings: SourceSettings, generation: Generation, checkpoin
 
 
 def generation_transport(settings: SourceSettings, generation: Generation) -> TransportSettings:
-    """Where the log of a generation is read."""
+    """Return the transport of the log of a generation."""
     return settings.transport.model_copy(update={"identity": generation.identity})
 
 
 def _check_log(settings: SourceSettings, transport: Transport, connection: Connection[Any], position: Position) -> bool:
-    """Raise unless the server's log holds a position, or the archive all that is purged behind it; whether it is so."""
+    """Check that the server's log contains a position, or that the archive contains what was purged after it.
+
+    Returns:
+        Whether the archive is needed.
+    """
     try:
         continuity.check_log_holds(connection, position)
     except continuity.LogPurged as purged:
@@ -66,15 +70,15 @@ def _check_log(settings: SourceSettings, transport: Transport, connection: Conne
 
 
 def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, accepted: str = "") -> Generation:
-    """The generation that goes on from all that is staged of `old`, on the server that the source has now.
+    """Create the generation that continues after everything staged of `old`, on the server that the source has now.
 
-    `accepted`: transactions that only the new server has, which are passed over.
+    `accepted`: transactions that only the new server has, and that are skipped.
 
     Raises:
-        AnotherServer: without GTIDs on both sides nobody but a person can tell where.
-        Errant: the server has other transactions of its own before some that were read.
-        ServerRestored: the server lacks transactions that were read.
-        LogPurged: it has deleted transactions that were not.
+        AnotherServer: without GTIDs on both servers, only an operator can know the position.
+        Errant: the new server has transactions of its own before transactions that were read.
+        ServerRestored: the new server lacks transactions that were read.
+        LogPurged: the new server has purged transactions that were not read.
     """
     known = chain.newest_checkpoint(old)
     with connected(settings.server) as connection:
@@ -92,49 +96,48 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
         raise continuity.unfollowed_error(settings.name, known.position, error.what) from error
     except ServerCannotTell as error:
         raise continuity.purged_unread_error(error.why or error.what) from error
-    return _begun(settings, chain, old, known, found or end, accepted)
+    return _begin_at(settings, chain, old, known, found or end, accepted)
 
 
 def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
-    """A new generation on the server that the source has now, which passes over transactions that only this one has.
+    """Create a generation on the server that the source has now, and skip transactions that only this server has.
 
     Raises:
-        UsageError: the text is no GTID set, the server has no such transactions, or it is the one that was followed.
-        GapError: as `follow`.
+        UsageError: the text is no GTID set, the server lacks these transactions, or it is the server that is read
+            already.
+        GapError: as `follow_server`.
     """
     chain = PlanChain(open_store(settings.staging_root), settings.name)
     old = chain.require_generation()
     accepted = str(parse_gtid_set(gtids))
     with connected(settings.server) as connection:
         if server_facts.read_identity(connection).same_server(old.identity):
-            raise UsageError(
-                "the server of the source is the one that is followed", hint="loader run", source=settings.name
-            )
+            raise UsageError("the source is already read from this server", hint="loader run", source=settings.name)
         if absent := lacking(accepted, continuity.executed_gtids(connection)):
             raise UsageError(f"transactions {absent} are not on this server", source=settings.name)
     return follow_server(settings, chain, old, accepted)
 
 
 def follow_to(settings: SourceSettings, position: Position) -> Generation:
-    """A new generation that goes on at a position which a person vouches for.
+    """Create a generation that continues at a position which an operator vouches for.
 
     Raises:
-        BinlogFormatError: it is no transaction boundary.
-        UsageError: by its GTIDs, transactions before it were not read.
+        BinlogFormatError: the position is no transaction boundary.
+        UsageError: according to the GTIDs, transactions before it were not read.
     """
     chain = PlanChain(open_store(settings.staging_root), settings.name)
     old = chain.require_generation()
-    return _begun(settings, chain, old, chain.newest_checkpoint(old), position)
+    return _begin_at(settings, chain, old, chain.newest_checkpoint(old), position)
 
 
 def _first_outside(settings: SourceSettings, gtids: str) -> Position | None:
-    # Not at the top: the dump's kernel is loaded on import, for which most plans have no use.
+    # Not at the top: the import loads the kernel of the dump, and most plans do not need it.
     from loader.transport.gtid_search import first_outside
 
     return first_outside(settings.server, parse_gtid_set(gtids))
 
 
-def _begun(
+def _begin_at(
     settings: SourceSettings,
     chain: PlanChain,
     old: Generation,
@@ -152,12 +155,12 @@ def _begun(
     here = read_checkpoint(settings.transport.open(), position, size)
     if unread := lacking(here.gtids, known.gtids) if known.gtids else "":
         raise UsageError(
-            "transactions before that position were not read yet",
-            why=f"they are {unread}",
+            "the position is after transactions that were not read yet",
+            why=f"unread transactions: {unread}",
             hint=f"give an earlier position; or {LOAD_ALL_AGAIN}",
             position=position,
         )
-    # A server that does not know the set cannot be checked by it later: the position alone counts.
+    # A server that lacks the set cannot be checked against it later, so only the position counts.
     read = known.gtids if known.gtids and not lacking(known.gtids, executed) else here.gtids
     generation = Generation(
         source=old.source,
@@ -176,10 +179,10 @@ def _begun(
 
 
 def _known_until(settings: SourceSettings, log: Interval, before: str, known: str) -> str:
-    """The position up to which the log behind a place has transactions that were read; empty where it has none.
+    """Return the position up to which the log after a start position contains known transactions; empty if it has none.
 
     Raises:
-        Errant: before them are some that only this server has.
+        Errant: before that position are transactions that only this server has.
     """
     if not lacking(known, before):
         return ""

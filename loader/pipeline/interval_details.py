@@ -1,4 +1,4 @@
-"""Intervals for people: how each stands, all that is known of one, whether its files are what they were."""
+"""Intervals for people: their states, their details, and the verification of their files."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class IntervalState(BaseModel):
     """One interval for people.
 
     Attributes:
-        state: `planned`; `staged`, its files are there; `applied`, a published record says that every table has it,
-            also those that are quarantined;
-            `superseded`, it is of an older generation, behind the place from which the newer one goes on.
-        purged: its files were removed once it was applied.
+        state: `planned`; `staged`: its files exist; `applied`: a published record says that every table has it,
+            quarantined tables included; `superseded`: it belongs to an older generation, after the position from which
+            the newer generation continues.
+        purged: its files were removed after it was applied.
         age: seconds since it was planned.
-        behind: tables with records in it, or in staged ones before, that no published record says they have.
-        left_out: tables of which rows are missing in it, since nothing tells their columns there.
+        behind: tables with staged records in it or in earlier intervals that no published record contains.
+        left_out: incomplete tables, which lack rows of the interval.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,7 +55,7 @@ class IntervalState(BaseModel):
 
 
 class IntervalDetail(BaseModel):
-    """All that is known of one interval: its state, its plan and, once it is staged, its manifest."""
+    """The state of an interval, its plan and, once it is staged, its manifest."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -65,7 +65,7 @@ class IntervalDetail(BaseModel):
 
 
 class FileFault(BaseModel):
-    """A file that is not as the manifest says; `foreign`: it is in the attempt's folder, and no manifest names it."""
+    """A file that does not match the manifest. `foreign`: it is in the attempt's folder, but no manifest names it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -75,12 +75,12 @@ class FileFault(BaseModel):
 
 
 def intervals(settings: SourceSettings, limit: int = 0) -> list[IntervalState]:
-    """Return the newest intervals of the source in order, of the newest generation and of those that it follows on.
+    """Return the newest intervals of the source in order, of the newest generation and those that it continues.
 
     Args:
         settings: of the source.
-        limit: how many; 0 for all. The requests depend on it, and on how many are not applied, and not on how many
-            there are.
+        limit: how many; 0 for all. With a limit, the number of requests depends on it and on the number of intervals
+            that are not applied, not on the length of the history.
     """
     chain = chain_of(settings)
     lineage = chain.lineage(chain.require_generation().name)
@@ -109,7 +109,10 @@ def _record(chain: PlanChain, lineage: Sequence[Generation]) -> Published | None
 def _newest(
     chain: PlanChain, followed: Sequence[tuple[Generation, Generation | None]], limit: int, record: Published | None
 ) -> list[tuple[int, int]]:
-    """Places of generations and starts of so many intervals, and of all before that are not applied, in order."""
+    """Return the newest intervals as (index of the generation, start), in order.
+
+    They are `limit` intervals, or more if older intervals are not applied.
+    """
     found: list[tuple[int, int]] = []
     for place in reversed(range(len(followed))):
         head = chain.newest_plan(followed[place][0].name)
@@ -121,10 +124,10 @@ def _newest(
 
 
 def interval(settings: SourceSettings, start_seqno: int) -> IntervalDetail:
-    """The interval that starts there.
+    """Return the interval that starts at that seqno.
 
     Raises:
-        DataError: none does.
+        DataError: there is no such interval.
     """
     chain = chain_of(settings)
     generation = chain.generation_of_interval(start_seqno)
@@ -143,7 +146,7 @@ def interval(settings: SourceSettings, start_seqno: int) -> IntervalDetail:
 
 
 def staged_files(settings: SourceSettings, start_seqno: int, table: TableName) -> tuple[Manifest, list[StagedFile]]:
-    """The manifest of an interval and the files of one table in it, in the order of the log.
+    """Return the manifest of an interval and its files of one table, in log order.
 
     Raises:
         DataError: the interval is not staged, or has no records of the table.
@@ -153,7 +156,7 @@ def staged_files(settings: SourceSettings, start_seqno: int, table: TableName) -
     if manifest is None or not files:
         raise DataError(
             "the interval has no records of the table" if manifest else "the interval is not staged yet",
-            hint=f"see what it has: loader intervals {start_seqno}",
+            hint=f"loader intervals {start_seqno}",
             table=table,
             interval=start_seqno,
         )
@@ -161,7 +164,7 @@ def staged_files(settings: SourceSettings, start_seqno: int, table: TableName) -
 
 
 def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFault]:
-    """Read every file of a staged interval; those that are lost, changed or foreign.
+    """Read every file of a staged interval, and return those that are lost, changed or foreign.
 
     Raises:
         DataError: the interval is not staged.
@@ -183,9 +186,9 @@ def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFaul
 
 
 class _Behind:
-    """Which tables lack what is staged, interval after interval from one on, by the newest published record.
+    """Computes which tables lack staged records, interval after interval, from the newest published record.
 
-    Of a table that stopped before the first of them, it is not looked for what it lacks: it counts as behind.
+    A table that stopped before the first interval always counts as behind.
     """
 
     def __init__(self, record: Published | None, first: int) -> None:
@@ -193,7 +196,7 @@ class _Behind:
         self._tables = {name for name, seqno in record.behind.items() if seqno < first} if record else set()
 
     def after(self, manifest: Manifest) -> tuple[str, ...]:
-        """Those behind up to an interval that follows on those before."""
+        """Return the tables that are behind up to an interval. Call it for consecutive intervals."""
         if self._record is None or manifest.stop_seqno > self._record.stop_seqno:
             self._tables |= {str(file.name) for file in manifest.files if file.rows}
             self._tables |= {one.table for one in manifest.left_out}
@@ -202,7 +205,7 @@ class _Behind:
         return tuple(sorted(self._tables))
 
     def done(self, manifest: Manifest) -> bool:
-        """Whether every table has an interval."""
+        """Return whether every table has an interval."""
         record = self._record
         return record is not None and manifest.stop_seqno <= record.stop_seqno and not record.lacking(manifest)
 
@@ -210,7 +213,7 @@ class _Behind:
 def _state(
     chain: PlanChain, plan: Plan, found: StoredInterval, behind: _Behind, newer: Generation | None
 ) -> IntervalState:
-    """How an interval stands; `newer` is the generation that goes on from its own."""
+    """Return the state of an interval; `newer` is the generation that continues its generation."""
     manifest = chain.manifest(plan.generation, plan.start_seqno) if "manifest.json" in found.documents else None
     files = manifest.files if manifest else ()
     state: State = "staged" if manifest else "planned"

@@ -1,4 +1,4 @@
-"""The stages that run on Spark, each described by a Job; whoever calls submits it."""
+"""The stages that run on Spark, each described by a Job. The caller submits it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _MATERIALISE = _PACKAGE / "materialise" / "jobs"
 
 @dataclass(frozen=True)
 class Job:
-    """A Spark application of the loader: its file and what it is told."""
+    """A Spark application of the loader: its file and its input."""
 
     name: Literal[
         "read_tables",
         "load_tables",
         "extract",
-        "again",
+        "reextract",
         "restore",
         "materialise",
         "delta",
@@ -47,27 +47,27 @@ class Job:
 
     @property
     def short(self) -> bool:
-        """Whether it mostly ends within seconds: it reads what came since the last time, and not whole tables."""
+        """Whether it usually ends within seconds, because it reads recent changes instead of whole tables."""
         return self.name not in {"read_tables", "load_tables", "maintain", "replay"}
 
 
 def extract_job(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> Job:
-    """The extraction of the interval that starts there, and of those after it up to a stop, within a run's time."""
+    """Return the job that extracts the interval at that start, and those after it up to a stop, within a run's time."""
     return Job("extract", _EXTRACT / "extract_job.py", _extract_spec(settings, start_seqno, through_seqno))
 
 
 def reextract_job(settings: SourceSettings, start_seqno: int) -> Job:
-    """The comparison of that interval, which is staged, with another extraction of it."""
-    return Job("again", _EXTRACT / "reextract_job.py", _extract_spec(settings, start_seqno))
+    """Return the job that compares a staged interval with a second extraction."""
+    return Job("reextract", _EXTRACT / "reextract_job.py", _extract_spec(settings, start_seqno))
 
 
 def restore_job(settings: SourceSettings, start_seqno: int) -> Job:
-    """The putting back of files of that interval that are lost or changed."""
+    """Return the job that restores lost or changed files of an interval."""
     return Job("restore", _EXTRACT / "restore_job.py", _extract_spec(settings, start_seqno))
 
 
 def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (), *, publish: bool = False) -> Job:
-    """The comparison of tables with their changes after a position, or since the generation began; or their mending."""
+    """Return the job that compares tables with their changes after a position, and with `publish` corrects them."""
     generation = chain_of(settings).require_generation()
     spec = ReplaySpec(
         **_tables(settings, generation),
@@ -79,13 +79,13 @@ def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (
 
 
 def log_position(settings: SourceSettings, lognum: int, logpos: int) -> str:
-    """The position in the source's log of that number and offset."""
+    """Return the position with that number and offset in the source's log."""
     start = chain_of(settings).require_generation().start_position
     return str(Position(start.basename, lognum, logpos))
 
 
 def intervals_since(settings: SourceSettings, since: str) -> list[int]:
-    """Start seqnos of the staged intervals of the current generation with a part after that position."""
+    """Return start seqnos of the staged intervals of the current generation that end after a position."""
     chain = chain_of(settings)
     generation = chain.require_generation()
     seqno = _seqno_of(generation, since)
@@ -95,18 +95,18 @@ def intervals_since(settings: SourceSettings, since: str) -> list[int]:
 
 
 def _seqno_of(generation: Generation, since: str) -> int:
-    """The seqno of a position of the current generation; what is before it was never read under these positions."""
+    """Return the seqno of a position, but not less than the start of the current generation."""
     return max(Position.parse(since), generation.start_position).seqno(generation.shift)
 
 
 def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:
-    """The materialisation of everything staged up to that stop (None: all that is staged)."""
+    """Return the job that merges everything staged up to a stop (None: everything that is staged)."""
     spec = _materialise_spec(settings, through_seqno)
     return Job("materialise", _MATERIALISE / "materialise_job.py", spec)
 
 
 def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) -> Job:
-    """The extraction of the intervals from that start up to that stop, within a run's time; the materialisation."""
+    """Return the job that extracts intervals from a start up to a stop, within a run's time, and merges them."""
     spec = DeltaSpec(
         extract=_extract_spec(settings, start_seqno, through_seqno),
         materialise=_materialise_spec(settings, None),
@@ -116,7 +116,7 @@ def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) ->
 
 
 def maintain_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, dry_run: bool = False) -> Job:
-    """The maintenance of the source's tables, or of these only; `dry_run`: it only says what there is to do."""
+    """Return the job that maintains the source's tables, or only these. `dry_run`: it only reports what it would do."""
     spec = MaintainSpec(
         source=settings.name,
         generation=chain_of(settings).require_generation().name,
@@ -130,14 +130,14 @@ def maintain_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, dry_
 
 
 def snapshots_job(settings: SourceSettings, found: View) -> Job:
-    """The look into the catalog whether the snapshots of a view are still there."""
+    """Return the job that checks in the catalog whether the snapshots of a view still exist."""
     snapshots = {table.table: table.snapshot for table in found.tables}
     spec = SnapshotsSpec(catalog=settings.catalog, snapshots=snapshots)
     return Job("snapshots", _MATERIALISE / "snapshots_job.py", spec)
 
 
 def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
-    """The reading of the initial load: of the captured tables, or of these only; `again`: also of those it has read."""
+    """Return the job that reads the captured tables, or only these; with `again` also tables that are already read."""
     generation = begin_again(settings) if again and not tables else begin(settings)
     table_registry.describe_tables(settings, chain_of(settings), generation, tables)
     spec = InitialLoadSpec(
@@ -156,7 +156,7 @@ def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, a
 
 
 def load_tables_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
-    """The materialisation of initial loads, by the keys of their manifests."""
+    """Return the job that loads initial loads into the warehouse, by the keys of their manifests."""
     generation = chain_of(settings).require_generation()
     spec = LoadSpec(
         **_tables(settings, generation),
@@ -166,7 +166,7 @@ def load_tables_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job
 
 
 def _tables(settings: SourceSettings, generation: Generation) -> dict[str, Any]:
-    """See TablesSpec."""
+    """Return the fields of TablesSpec."""
     return {
         "source": settings.name,
         "generation": generation.name,

@@ -1,7 +1,7 @@
-"""Where the intervals of a backlog stop: a rule of the log and of the limits alone.
+"""The stops of the intervals of a backlog. They depend only on the log and on the limits.
 
-An interval takes whole transactions for as long as it stays within every limit. The one that would exceed a limit
-begins the next interval, so that a transaction beyond the limits is an interval of its own.
+An interval takes whole transactions while it stays within every limit. The transaction that would exceed a limit starts
+the next interval. A transaction larger than the limits gets its own interval.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ _SECOND = 1_000_000
 
 
 def find_stops(transport: Transport, backlog: Interval, limits: IntervalLimits) -> Iterator[Position]:
-    """The stops of the intervals that a backlog becomes, in order; the last one is its own stop.
+    """Yield the stops of the intervals of a backlog, in order. The last one is the stop of the backlog.
 
-    The log is walked once, in bounded memory, and not at all where the bytes say that all of it is one interval.
+    The log is walked once, in bounded memory. If the bytes show that everything is one interval, it is not walked at
+    all.
 
     Raises:
-        LoaderError: what transport and walk raise, once the stops before are given; also where the end of the
-            backlog is no transaction boundary.
+        LoaderError: from transport and walk, after the earlier stops; also if the end of the backlog is no transaction
+            boundary.
     """
     segments = transport.segments(backlog)
     cutter = _Cutter(limits, sum(end - begin for _, begin, end in segments))
@@ -49,7 +50,7 @@ def find_stops(transport: Transport, backlog: Interval, limits: IntervalLimits) 
 
 
 def _position(segments: Sequence[tuple[str, int, int]], place: int) -> Position:
-    """The position so many bytes from the start of the backlog; behind a whole file it is the end of that file."""
+    """Return the position at a byte offset from the start of the backlog; after a whole file, the end of that file."""
     for file, begin, end in segments:
         if place <= end - begin:
             return Position.at(file, begin + place)
@@ -58,8 +59,8 @@ def _position(segments: Sequence[tuple[str, int, int]], place: int) -> Position:
 
 
 def _transactions(transport: Transport, file: str, begin: int, end: int, *, last: bool) -> Iterator[tuple[Ints, Ints]]:
-    """Ends and commit times (microseconds) of the transactions of a segment, a block at a time."""
-    # Not at the top: the codec loads its kernels on import, for which a plan without a walk has no use.
+    """Yield ends and commit times (microseconds) of the transactions of a segment, block by block."""
+    # Not at the top: the codec loads its kernels on import, and a plan without a walk does not need them.
     from loader.binlog import walk as w
     from loader.binlog.index import Walk
     from loader.binlog.table_registry import TableRegistry
@@ -73,19 +74,21 @@ def _transactions(transport: Transport, file: str, begin: int, end: int, *, last
         for _ in walked(log, walk, end):
             found = walk.take().transactions
             yield found[:, w.T_END], found[:, w.T_COMMITTED]
-        # A crash of MariaDB leaves its file so: the extraction looks whether anything is missing.
+        # A crashed MariaDB leaves such files. The extraction checks that nothing committed is missing.
         if last or not log.form.mariadb:
             refuse_rest(walk, log, end)
 
 
 @dataclass
 class _Cutter:
-    """Cuts a stream of transactions into intervals. Places are bytes of log from the start of the backlog.
+    """Cuts a stream of transactions into intervals. Offsets are bytes of log from the start of the backlog.
 
     Attributes:
         total: bytes of the backlog.
-        start: where the interval being filled starts.
-        end: where its last transaction so far ends; taken: how many it has; since: when its first one was committed.
+        start: start of the current interval.
+        end: end of its last transaction so far.
+        taken: number of its transactions.
+        since: commit time of its first transaction.
     """
 
     limits: IntervalLimits
@@ -97,12 +100,12 @@ class _Cutter:
 
     @property
     def rest_fits(self) -> bool:
-        """Whether all that is left is one interval, whatever transactions it has."""
+        """Whether the rest of the backlog is one interval, whatever its transactions are."""
         counted = self.limits.transactions or self.limits.seconds
         return not counted and self.total - self.start <= (self.limits.bytes or _ENDLESS)
 
     def cuts(self, ends: Ints, committed: Ints) -> Iterator[int]:
-        """The stops among these transactions, which follow on those of the last call."""
+        """Yield the stops among these transactions, which follow those of the previous call."""
         at = 0
         while at < len(ends):
             if not self.taken:
@@ -118,7 +121,7 @@ class _Cutter:
             yield self.start
 
     def _fitting(self, ends: Ints, committed: Ints, at: int) -> int:
-        """Number of the first transaction from `at` on that exceeds a limit; the number of all where none does."""
+        """Return the index of the first transaction from `at` on that exceeds a limit, or their number."""
         upto = len(ends)
         if self.limits.bytes:
             upto = int(np.searchsorted(ends, self.start + self.limits.bytes, "right"))

@@ -1,4 +1,4 @@
-"""Where a chain begins and where its next interval stops."""
+"""Planning: where a chain begins, and where its next intervals stop."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ from loader.transport.server.connection import connected, log_sizes
 
 
 class IntervalChosen(BaseModel):
-    """The first interval that a delta works on; `new` when it was planned just now.
+    """The first interval that a delta works on. `new`: it was planned by this call.
 
     Attributes:
-        through_seqno: the stop of the last planned interval that the delta takes, if its time is long enough.
+        through_seqno: the stop of the last planned interval; the delta takes all intervals up to it, as far as its time
+            allows.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -53,15 +54,15 @@ class IntervalChosen(BaseModel):
 
 
 def chain_of(settings: SourceSettings) -> PlanChain:
-    """The plan chain of a source."""
+    """Return the plan chain of a source."""
     return PlanChain(open_store(settings.staging_root), settings.name)
 
 
 def begin(settings: SourceSettings) -> Generation:
-    """The source's generation; the first one starts at the end of the log now.
+    """Return the source's current generation. The first generation starts at the current end of the log.
 
     Raises:
-        LoaderError: the server cannot be read from, or is another one than before.
+        LoaderError: the server cannot be read, or its log does not continue the chain.
     """
     chain = chain_of(settings)
     existing = chain.generation()
@@ -72,13 +73,14 @@ def begin(settings: SourceSettings) -> Generation:
 
 
 def begin_again(settings: SourceSettings) -> Generation:
-    """The generation in which all tables are to be loaded again; a new one at the end of the log if this is broken.
+    """Return the generation in which all tables are to be loaded again.
 
-    That is so where it does not go on, or where planned intervals were never staged: these are given up. A table that
-    is not loaded again then stops with that reason, unless the server has it no more.
+    If the chain is broken, this is a new generation at the end of the log. A chain is broken if the log does not
+    continue it, or if planned intervals were never staged, which are then given up. A table that is not loaded again
+    stops with that reason, unless the server no longer has it.
 
     Raises:
-        LoaderError: the server cannot be read from.
+        LoaderError: the server cannot be read.
     """
     chain = chain_of(settings)
     old = chain.generation()
@@ -102,9 +104,9 @@ def begin_again(settings: SourceSettings) -> Generation:
 
 
 def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
-    """A source's first generation, which begins at the end of the server's log."""
+    """Return a first generation that begins at the end of the server's log."""
     with connected(settings.server) as connection:
-        identity = _checked(connection)
+        identity = _check_identity(connection)
         schemas, end = table_registry.read_at_log_end(connection, settings)
     here = read_checkpoint(settings.transport.open(), end, end.logpos)
     return Generation(
@@ -119,13 +121,13 @@ def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
 
 
 def check_server(settings: SourceSettings) -> tuple[Identity, Position]:
-    """Ask the server who it is and whether its log can be read; its identity and the end of its log."""
+    """Check that the server's log can be read; return the server's identity and the end of its log."""
     with connected(settings.server) as connection:
-        return _checked(connection), server_facts.log_end(connection)
+        return _check_identity(connection), server_facts.log_end(connection)
 
 
-def _checked(connection: Connection[Any]) -> Identity:
-    """Who the server is, if its log can be read."""
+def _check_identity(connection: Connection[Any]) -> Identity:
+    """Return the server's identity after checking that its log can be read."""
     identity = server_facts.read_identity(connection)
     server_facts.check_version(identity)
     server_facts.check_settings(connection)
@@ -133,10 +135,10 @@ def _checked(connection: Connection[Any]) -> Identity:
 
 
 def _current(settings: SourceSettings, chain: PlanChain, generation: Generation) -> Generation:
-    """The generation, or the one that goes on from it on the server that the source has now.
+    """Return the generation, or the one that continues it on the server that the source has now.
 
     Raises:
-        GapError: the log does not go on.
+        GapError: the log does not continue.
     """
     try:
         check_continuity(settings, generation, chain.newest_checkpoint(generation))
@@ -146,31 +148,31 @@ def _current(settings: SourceSettings, chain: PlanChain, generation: Generation)
 
 
 def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
-    """Choose the intervals to work on: all unfinished ones, else new ones up to the end of the log now.
+    """Return the intervals to work on: all unfinished ones, or else new ones up to the current end of the log.
 
-    The log up to there is planned at once, in as many intervals as the limits make of it. A `run` (of an orchestrator)
-    that was given intervals before gets the same ones. None: nothing was ever planned and nothing is in the log.
+    New log is planned at once, in as many intervals as the limits require. A `run` of an orchestrator that was given
+    intervals before gets the same ones. The result is None if nothing was ever planned and the log has nothing new.
 
     Raises:
-        LoaderError: the source was never loaded, cannot be read from, or its log does not continue the chain.
+        LoaderError: the source was never loaded or cannot be read, or its log does not continue the chain.
     """
     chain = chain_of(settings)
-    if run and (given := _given(chain, run)):
+    if run and (given := _find_run(chain, run)):
         return _chosen(*given, new=False)
     newest = chain.require_generation()
     with connected(settings.server) as connection:
         server_facts.check_settings(connection)
     generation = _current(settings, chain, newest)
     if unfinished := chain.unfinished(generation.name):
-        return _noted(chain, unfinished, run, new=False)
+        return _note_for_run(chain, unfinished, run, new=False)
     head = chain.newest_plan(generation.name)
     start = head.interval.stop if head else generation.start_position
     log = generation_transport(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
-    read = _read(settings, log, start, SchemaStore(chain.store, settings.name), digest)
+    read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest)
     stop = read.stop
     if stop == start:
-        return _noted(chain, [head], run, new=False) if head else None
+        return _note_for_run(chain, [head], run, new=False) if head else None
     template = Plan(
         source=settings.name,
         generation=generation.name,
@@ -178,7 +180,7 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
         start=str(start),
         stop=str(stop),
         shift=generation.shift,
-        **settings.shaping() | {"tables": _without(settings.tables, read.sequences)},
+        **settings.shaping() | {"tables": _exclude(settings.tables, read.sequences)},
         untold=tuple(schema.as_dict() for schema in read.untold),
         schemas=read.late,
         schemas_at=str(stop) if read.late else "",
@@ -186,13 +188,13 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
         side_effects_at="" if read.side_effects is None else str(stop),
         folds=read.folds,
     )
-    return _noted(chain, _planned(chain, generation, template, log, settings.interval), run, new=True)
+    return _note_for_run(chain, _extend_chain(chain, generation, template, log, settings.interval), run, new=True)
 
 
-def _given(chain: PlanChain, run: str) -> tuple[Plan, int] | None:
-    """The first plan that a run was given before, and the stop of its last one.
+def _find_run(chain: PlanChain, run: str) -> tuple[Plan, int] | None:
+    """Return the first plan that a run was given before, and the stop seqno of its last plan; None for a new run.
 
-    What a newer generation of the log took over is not a part of it any more; None where that is all of it.
+    Intervals that a newer generation superseded no longer belong to the run. None if all of them were superseded.
     """
     for generation in reversed(chain.generations()):
         counts = chain.valid_until(generation)
@@ -202,13 +204,13 @@ def _given(chain: PlanChain, run: str) -> tuple[Plan, int] | None:
 
 
 def unfinished(settings: SourceSettings) -> list[IntervalChosen]:
-    """The intervals that are planned and not staged yet, in the order in which they are to be."""
+    """Return the intervals that are planned and not staged, in order."""
     chain = chain_of(settings)
     plans = chain.unfinished(chain.require_generation().name)
     return [_chosen(plan, plan.stop_seqno, new=False) for plan in plans]
 
 
-def _planned(
+def _extend_chain(
     chain: PlanChain, generation: Generation, backlog: Plan, log: TransportSettings, limits: IntervalLimits
 ) -> list[Plan]:
     """Add the plans of a backlog to the chain, in log order, and return them.
@@ -232,12 +234,13 @@ def _planned(
 
 
 @dataclass(frozen=True)
-class _Read:
-    """The end of the log, and what a plan knows of tables, read before it.
+class _SourceState:
+    """What a plan must know of the server and its tables, read before the end of the log.
 
     Attributes:
+        stop: the end of the log.
         untold, late, side_effects, folds: see Plan.untold, Plan.schemas, Plan.side_effects and Plan.folds.
-        sequences: of MariaDB, where the log does not tell them from tables.
+        sequences: of MariaDB, if the log does not tell them from tables.
     """
 
     stop: Position
@@ -248,15 +251,15 @@ class _Read:
     sequences: list[TableName]
 
 
-def _read(
+def _read_source(
     settings: SourceSettings, log: TransportSettings, start: Position, schemas: SchemaStore, digest: str
-) -> _Read:
-    """Ask the server for what a plan is made of.
+) -> _SourceState:
+    """Read from the server what a plan needs.
 
-    `digest`: of the document of the tables where the log was read up to.
+    `digest`: of the schema document at the position up to which the log is staged.
 
     Raises:
-        LogLags: what is read of it here is not as long as on the server.
+        LogLags: the local copy of the log is shorter than the server's log.
     """
     with connected(settings.server) as connection:
         captured, named = CapturedTables(settings.tables), server_facts.logs_names(connection)
@@ -268,14 +271,14 @@ def _read(
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return _Read(stop, untold, late, side_effects, folds, sequences)
+    return _SourceState(stop, untold, late, side_effects, folds, sequences)
 
 
-def _without(tables: TableFilter, names: list[TableName]) -> TableFilter:
+def _exclude(tables: TableFilter, names: list[TableName]) -> TableFilter:
     return tables.model_copy(update={"exclude": (*tables.exclude, *(escape(str(name)) for name in names))})
 
 
-def _noted(chain: PlanChain, plans: Sequence[Plan], run: str, new: bool) -> IntervalChosen:
+def _note_for_run(chain: PlanChain, plans: Sequence[Plan], run: str, new: bool) -> IntervalChosen:
     """Return the intervals as chosen, and note them for the orchestrator's run."""
     first, through_seqno = plans[0], plans[-1].stop_seqno
     if run:

@@ -1,4 +1,4 @@
-"""Letting quarantined tables go on."""
+"""Releasing quarantined tables."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from loader.store.registry import open_store
 
 
 def quarantines_of(settings: SourceSettings) -> Quarantines:
-    """The quarantined tables of the source."""
+    """Return the quarantines of the source."""
     return Quarantines(open_store(settings.staging_root), settings.name)
 
 
 def release(settings: SourceSettings, table: str = "") -> tuple[Quarantine, ...]:
-    """Let the next run attempt a table again (`schema.table`), or every one that is quarantined; those released.
+    """Let the next run attempt a quarantined table (`schema.table`) again, or all of them; return those released.
 
     Raises:
-        UsageError: that table is not quarantined.
+        UsageError: the table is not quarantined.
     """
     quarantines = quarantines_of(settings)
     found = (quarantines.require(TableName.parse(table)),) if table else tuple(quarantines.all().values())

@@ -1,4 +1,4 @@
-"""How long the server keeps what is not staged yet."""
+"""How long the server keeps the log that is not staged yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loader.transport.server.connection import connected
 
 
 def source_runway(settings: SourceSettings) -> Runway:
-    """The runway of the oldest log file that an extraction still reads.
+    """Return the runway of the oldest log file that an extraction still needs.
 
     Raises:
         LoaderError: the source was never loaded, or the server does not answer.
@@ -24,6 +24,6 @@ def source_runway(settings: SourceSettings) -> Runway:
 
 
 def oldest_needed_position(chain: PlanChain, generation: Generation) -> Position:
-    """The first place in the log that is not staged: of an interval, or of an XA transaction without an outcome."""
+    """Return the first needed position: of the next interval, or of an XA transaction without an outcome."""
     known = chain.newest_checkpoint(generation)
     return min([known.position, *(Position.at(group.file, group.start) for group in known.held)])

@@ -1,4 +1,4 @@
-"""What is known of a table's columns at a position, for logs that do not name them; and saying it by hand."""
+"""Table definitions at a position, for logs that do not name columns: showing them, and giving them by hand."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _CHARSETS = TEXTS | {"enum", "set"}
 
 
 class ShownTable(TableDocument):
-    """A table as it is known `at` a position of the log."""
+    """The known definition of a table `at` a position of the log."""
 
     at: str = ""
 
 
 def table_schema(settings: SourceSettings, table: TableName, at: str = "") -> ShownTable:
-    """What is known of a table at a position, or at the end of all that is staged.
+    """Return the known definition of a table at a position, or at the end of everything that is staged.
 
-    Of a part of the log that is not staged yet only what was given by hand is known.
+    In a part of the log that is not staged yet, only definitions given by hand are known.
 
     Raises:
-        UsageError: nothing is known of the table, or the position is not of the newest generation.
+        UsageError: nothing is known of the table, or the position is before the newest generation.
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
@@ -42,8 +42,8 @@ def table_schema(settings: SourceSettings, table: TableName, at: str = "") -> Sh
     known = history.latest(table)
     if known.schema is None and not known.why:
         raise UsageError(
-            "nothing is known of the table there",
-            hint=f"say it: loader schema set {table.argument} --at {place} --file FILE",
+            "the definition of the table at this position is unknown",
+            hint=f"loader schema set {table.argument} --at {place} --file FILE",
             table=table,
             position=place,
         )
@@ -51,11 +51,16 @@ def table_schema(settings: SourceSettings, table: TableName, at: str = "") -> Sh
 
 
 def _history(chain: PlanChain, generation: Generation, place: Position) -> SchemaHistory:
-    """The tables at a place: from the newest interval's end before it, by the barriers and what was given since."""
+    """Return the tables at a position.
+
+    They come from the newest schema document before it, changed by later barriers and given definitions.
+    """
     store, seqno = SchemaStore(chain.store, chain.source), place.seqno(generation.shift)
     start, at, digest = generation.start_position.seqno(generation.shift), generation.start, generation.schemas
     if seqno < start:
-        raise UsageError("the position is before the generation of the log", hint=f"it begins at {at}", position=place)
+        raise UsageError(
+            "the position is before the start of the generation", hint=f"choose a position from {at} on", position=place
+        )
     newest = chain.newest_manifest(generation.name)
     inside: Manifest | None = None
     before = newest
@@ -78,19 +83,19 @@ def _history(chain: PlanChain, generation: Generation, place: Position) -> Schem
 
 
 def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: str) -> GivenSchema:
-    """Say how a table is from a position on: by its CREATE TABLE statement, or by what `table_schema` gives as JSON.
+    """Store the definition of a table from a position on: a CREATE TABLE statement or the JSON of `table_schema`.
 
     Raises:
-        UsageError: the text is neither, or does not tell all; that part of the log is staged already, and the table not
-            left out of it; or another schema was given for it.
+        UsageError: the text is neither or is incomplete; or another definition was given for the position; or that part
+            of the log is staged already, and the table is complete there.
     """
     chain = chain_of(settings)
     generation = chain.require_generation()
     staged, place = chain.newest_checkpoint(generation).position, Position.parse(at)
     if place < staged and not _left_out(chain, generation, table, place):
         raise UsageError(
-            "that part of the log is staged already, and a staged interval does not change",
-            hint=f"{table.load_again}, or give a position from {staged} on",
+            "this part of the log is already staged, and staged intervals never change",
+            hint=f"{table.load_again}; or choose a position from {staged} on",
             table=table,
             position=at,
         )
@@ -128,19 +133,19 @@ def _read(table: TableName, text: str, generation: Generation) -> TableDocument:
             next(iter(made.items())) if len(made) == 1 else (table, KnownTable(None, history.latest(table).key))
         )
     if name != table:
-        raise _unread(table, f"it is of {name}")
+        raise _unread(table, f"it defines table {name}")
     if known.unreadable_why:
         raise _unread(table, known.unreadable_why)
     columns = known.schema.columns if known.schema else ()
     if open_ := [column.name for column in columns if column.type in _CHARSETS and not column.charset]:
-        raise _unread(table, f"it does not tell the character set of {open_[0]}")
+        raise _unread(table, f"it lacks the character set of column {open_[0]}")
     return TableDocument.of(table, known)
 
 
 def _unread(table: TableName, why: str) -> UsageError:
     return UsageError(
-        "the file does not tell the schema of the table",
+        "the file does not define the table",
         why=why,
-        hint="give CREATE TABLE as SHOW CREATE TABLE prints it, or what loader --json schema show prints",
+        hint="use the output of SHOW CREATE TABLE, or of: loader --json schema show",
         table=table,
     )

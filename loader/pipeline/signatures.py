@@ -1,4 +1,4 @@
-"""Signing the documents that were staged before the source had a signing key."""
+"""Signing documents that were staged before the source had a signing key."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from loader.store.signed_store import DOCUMENT, SignedStore
 
 
 def sign_staged(settings: SourceSettings) -> int:
-    """Sign every document of a source that has no signature; return how many had none.
+    """Sign every unsigned document of a source, and return their number.
 
     Raises:
         UsageError: no key is configured.
-        StagedDataError: a document is signed by another key.
+        StagedDataError: a document is signed with another key.
     """
     store = open_store(settings.staging_root)
     if not isinstance(store, SignedStore):

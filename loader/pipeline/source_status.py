@@ -24,7 +24,7 @@ from loader.transport.server.connection import AccessDenied, connected, log_size
 
 
 class TableState(BaseModel):
-    """Where a table stood at the newest published record; `exact` once it has passed the end of its initial load."""
+    """A table in the newest published record; `exact`: its applied position is past the end of its initial load."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,14 +35,17 @@ class TableState(BaseModel):
 
 
 class SourceStatus(BaseModel):
-    """A source at a glance.
+    """The status of a source.
 
-    `behind` counts bytes of log after the last applied position, over the files between; `runway` is of the oldest log
-    file that is not staged. Neither is known of another server than the one that was read so far, nor of a log that
-    ends before that position. `quarantined`: tables that stopped and are not attempted until they are released.
-    `released`: those that no run has brought on since. `unreachable`: why the server was not asked, in the form of
-    `LoaderError.as_dict()`; then `server` is its address alone, and `log_end` is empty. `loads`: initial loads that are
-    not in the warehouse yet.
+    Attributes:
+        server: name, version and address; only the address if the server was not reachable.
+        behind: bytes of log after the last applied position; None if the server is another one than before, or its log
+            ends before that position.
+        runway: of the oldest log file that is not staged; None as `behind`.
+        quarantined: tables that are not attempted until they are released.
+        released: tables behind that are no longer quarantined and that no run has merged since.
+        unreachable: why the server was not asked, in the form of `LoaderError.as_dict()`; then `log_end` is empty.
+        loads: initial loads that are not in the warehouse yet.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -64,7 +67,7 @@ class SourceStatus(BaseModel):
 
 @dataclass(frozen=True)
 class _Server:
-    """What the server says: see SourceStatus."""
+    """The part of the status that the server tells; see SourceStatus."""
 
     name: str
     end: str = ""
@@ -74,7 +77,7 @@ class _Server:
 
 
 def status(settings: SourceSettings) -> SourceStatus:
-    """Where the source stands.
+    """Return the status of the source.
 
     Raises:
         LoaderError: the source was never loaded, or the store does not answer.
@@ -127,7 +130,7 @@ def _loads(chain: PlanChain, generation: Generation, newest: Published | None) -
 
 
 def _server(settings: SourceSettings, generation: Generation, applied: Position) -> _Server:
-    """Ask the server; what is staged and applied is known without it."""
+    """Ask the server. Staged and applied positions are known without it."""
     try:
         identity, end = check_server(settings)
         name = f"{identity.kind} {identity.version} at {settings.server}"
@@ -139,7 +142,7 @@ def _server(settings: SourceSettings, generation: Generation, applied: Position)
 
 
 def _newest_record(chain: PlanChain) -> Published | None:
-    """The published record of the latest interval that has one, whatever generation it is of."""
+    """Return the published record of the latest interval that has one, of any generation."""
     for generation in reversed(chain.generations()):
         if newest := chain.newest_published(generation.name):
             return newest[1]
@@ -147,7 +150,7 @@ def _newest_record(chain: PlanChain) -> Published | None:
 
 
 def _exact_at(chain: PlanChain, table: TableName) -> int:
-    """The seqno from which on the newest initial load of a table is exact; 0 when it has none."""
+    """Return the seqno from which the newest initial load of a table is exact; 0 without a load."""
     return max(chain.exact_seqno(generation.name, table) for generation in chain.generations())
 
 

@@ -1,8 +1,8 @@
 """Removing staged files that nothing needs any more.
 
-Only the files of an interval go. Its plan and manifest stay: a key of the chain that was written once is never free
-again, so that whoever wakes up late finds the decision that was made there. A note beside them, `purged.json`, is
-written before the first file goes.
+Only the files of an interval are removed. Its plan and manifest remain: a key of the chain is never reused, so a
+process that resumes late finds the decision that was made there. The note `purged.json` is written next to them before
+the first file is removed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ from loader.store.base import ObjectInfo, Store
 from loader.store.registry import open_store
 
 _STILL = timedelta(hours=1)
-"""For how long nothing was written to the folder of an attempt that lost, before it is taken for ended."""
+"""Time without writes after which an unpublished attempt counts as ended."""
 
 
 _SETTLED = timedelta(days=1)
-"""How long after its manifest nobody is expected to attempt an interval; what comes later stays where it is."""
+"""Time after the manifest when no further attempt is expected; files of later attempts are not removed."""
 
 
 class Removal(BaseModel):
-    """Staged files that a purge removes, or has removed: of an interval, or of an attempt at it that lost."""
+    """Staged files that a purge removed or would remove.
+
+    Attributes:
+        what: `interval`: files of an applied interval; `attempt`: files of an attempt that was not published.
+        archived: the files were copied to the archive prefix.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,13 +56,18 @@ class Removal(BaseModel):
 
 
 def purge(settings: SourceSettings, keep: timedelta | None, *, dry_run: bool = False) -> list[Removal]:
-    """Remove the files of intervals that every table has had for longer than `keep`, and attempts that lost.
+    """Remove unpublished attempts, and files of intervals that every table has had for longer than `keep`.
 
-    Without `keep` the former stay for good. With an archive prefix in the settings, files are copied to it before.
-    What was removed; with `dry_run` what would be.
+    Args:
+        settings: of the source. With an archive prefix, files are copied there first.
+        keep: None keeps the files of intervals forever.
+        dry_run: only report.
+
+    Returns:
+        What was removed; with `dry_run` what would be removed.
 
     Raises:
-        StagedDataError: a file that was to be archived is not what its manifest says; it is left where it is.
+        StagedDataError: a file to be archived does not match its manifest; it is not removed.
     """
     chain = chain_of(settings)
     purging = _Purging(settings, chain, keep)
@@ -75,11 +85,11 @@ def purge(settings: SourceSettings, keep: timedelta | None, *, dry_run: bool = F
 class _Purging:
     """One purge.
 
-    It begins where the last one found something to keep, by hints that name these intervals: see `Hints`. A hint that
-    is too far leaves files where they are.
+    It starts where the last purge found something to keep, using hints that name these intervals: see `Hints`. A hint
+    that is too far ahead leaves files unpurged.
 
     Attributes:
-        _kept: of each generation the first interval that has, or may get, something for a later purge, by hint.
+        _kept: for each generation and hint, the first interval that a later purge must look at.
     """
 
     settings: SourceSettings
@@ -93,9 +103,9 @@ class _Purging:
         self._hints = Hints(self._store, self.settings.name)
 
     def removals(self, lineage: Sequence[Generation]) -> list[tuple[Manifest, Removal]]:
-        """What is to go, oldest first, and the manifests of the intervals that it is of."""
-        # Every table has an interval once there is a published record of it or of a later one; but for those that the
-        # newest record tells to be behind, since a table that is released catches up from where it was stopped.
+        """Return what to remove, oldest first, with the manifest of each interval."""
+        # Every table has an interval if it or a later interval has a published record. Exceptions are the tables
+        # behind in the newest record: a released table catches up from where it was stopped.
         records = (self.chain.newest_published(one.name) for one in reversed(lineage))
         record = next((found[1] for found in records if found), None)
         found = list(self._of_attempts(lineage, record))
@@ -105,26 +115,26 @@ class _Purging:
         return sorted(found, key=lambda one: (places[one[1].generation], one[1].start_seqno, one[1].attempt))
 
     def note(self) -> None:
-        """Let the next purge begin where this one found something to keep."""
+        """Store hints, so that the next purge starts where this one found something to keep."""
         for (generation, kind), start in self._kept.items():
             if start and self._hints.get(generation, kind) != start:
                 self._hints.put(generation, kind, start)
 
     def _places(self, lineage: Sequence[Generation], kind: Kind) -> Iterator[tuple[str, int, StoredInterval]]:
-        """The intervals that count from the hint on, and what the store holds of them, in order."""
+        """Yield the valid intervals from the hint on and their stored objects, in order."""
         for older, newer in zip_longest(lineage, lineage[1:]):
             first = self._hints.get(older.name, kind) or 0
             self._kept[older.name, kind] = first
             for start in self.chain.ascending_starts(older.name, first - 1):
                 if newer and newer.follows and start >= newer.follows.stop_seqno:
-                    break  # superseded: no record is of it
+                    break  # superseded intervals have no published record
                 yield older.name, start, list_interval(self._store, self.settings.name, older.name, start)
 
     def _of_attempts(
         self, lineage: Sequence[Generation], record: Published | None
     ) -> Iterator[tuple[Manifest, Removal]]:
-        """Attempts that lost, of all intervals that are staged."""
-        done: set[str] = set()  # generations with something to keep
+        """Yield unpublished attempts of all staged intervals."""
+        done: set[str] = set()  # generations for which the hint must not advance any more
         for generation, start, stored in self._places(lineage, "swept"):
             # An attempt may still win while there is no manifest.
             manifest = self.chain.manifest(generation, start) if "manifest.json" in stored.documents else None
@@ -139,22 +149,22 @@ class _Purging:
                 done.add(generation)
 
     def _settled(self, manifest: Manifest, stored: StoredInterval, record: Published | None) -> bool:
-        """Whether an interval is applied, and old enough for nobody to be at work on it."""
+        """Return whether an interval is applied, and so old that nobody is working on it."""
         applied = record is not None and manifest.stop_seqno <= record.stop_seqno
         return applied and self._now - stored.documents["manifest.json"].modified >= _SETTLED
 
     def _of_intervals(
         self, lineage: Sequence[Generation], record: Published, keep: timedelta
     ) -> Iterator[tuple[Manifest, Removal]]:
-        """The files of intervals that every table has had for that long."""
-        waiting: list[tuple[str, int, StoredInterval]] = []  # for the published record that has them
+        """Yield the files of intervals that every table has had for longer than `keep`."""
+        waiting: list[tuple[str, int, StoredInterval]] = []  # until a published record includes them
         done: set[str] = set()
         for place in self._places(lineage, "purged"):
             waiting.append(place)
             if (published := place[2].documents.get("published.json")) is None:
                 continue
             if self._now - published.modified < keep:
-                return  # so are all that follow
+                return  # later records are even younger
             for generation, start, stored in waiting:
                 manifest = self.chain.manifest(generation, start) if "manifest.json" in stored.documents else None
                 needless = manifest is not None and not record.lacking(manifest)
@@ -170,14 +180,14 @@ class _Purging:
             waiting = []
 
     def _lost(self, manifest: Manifest, stored: StoredInterval) -> dict[str, list[ObjectInfo]]:
-        """The objects of attempts of which no manifest of the interval names a file, by attempt."""
+        """Return the objects of attempts without any file in a manifest of the interval, by attempt."""
         if not stored.attempts:
             return {}
         winners = {attempt_name(file.key) for file in self.chain.files(manifest.generation, manifest.start_seqno)}
         return {attempt: objects for attempt, objects in stored.attempts.items() if attempt not in winners}
 
     def _still(self, objects: Sequence[ObjectInfo]) -> bool:
-        """Whether an attempt has written nothing for long enough to be taken for ended."""
+        """Return whether an attempt has written nothing for so long that it counts as ended."""
         return self._now - max(info.modified for info in objects) >= _STILL
 
     def _removal(
@@ -195,7 +205,7 @@ class _Purging:
         )
 
     def carry_out(self, manifest: Manifest, removal: Removal) -> None:
-        """Remove the files. Whatever is interrupted is finished by the next purge."""
+        """Remove the files. The next purge completes an interrupted one."""
         folder = self.chain.folder(removal.generation, removal.start_seqno)
         attempt = f"{folder}/{removal.attempt}/"
         if removal.what == "attempt":
@@ -214,17 +224,17 @@ class _Purging:
             )
         for file in self.chain.files(removal.generation, removal.start_seqno):
             self._store.delete(file.key)
-        if not any(self._store.list(attempt)):  # what no manifest names was not ours to remove
+        if not any(self._store.list(attempt)):  # files that no manifest names are not removed
             self._store.remove(attempt)
 
     def _archive(self, manifest: Manifest, folder: str) -> None:
-        """Copy the interval's files, its plan and its manifest to the same keys below the prefix."""
+        """Copy the interval's files, plan and manifest to the same keys below the archive prefix."""
         files = self.chain.files(manifest.generation, manifest.start_seqno)
         for found in find_faults(self._store, files):
             raise StagedDataError(
-                f"an interval is not archived, since {found.what}",
+                f"an interval cannot be archived: {found.what}",
                 why=found.why,
-                hint=f"see: loader intervals {manifest.start_seqno} --verify",
+                hint=f"loader intervals {manifest.start_seqno} --verify",
                 **found.where,
             )
         documents = (f"{folder}/plan.json", f"{folder}/manifest.json")

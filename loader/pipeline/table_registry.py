@@ -1,4 +1,4 @@
-"""The tables as the server has them, for logs without names of columns: where a generation begins, and for a plan."""
+"""The tables as the server has them, for logs without column names: for a new generation, and for a plan."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _TRIES = 5
 
 
 def read_at_log_end(connection: Connection[Any], settings: SourceSettings) -> tuple[Schemas, Position]:
-    """The captured tables, and the end of the log where they are so.
+    """Return the captured tables, and an end of the log at which they have these definitions.
 
-    They are read before and after the end is, until nothing altered one between.
+    The tables are read before and after the end of the log, until both readings are equal.
 
     Raises:
-        RetryableError: tables are altered all the time.
+        RetryableError: tables are altered continually.
     """
     captured = CapturedTables(settings.tables)
     before = _read(connection, captured)
@@ -42,16 +42,17 @@ def read_at_log_end(connection: Connection[Any], settings: SourceSettings) -> tu
             return after, end
         before = after
     raise RetryableError(
-        "tables were altered again and again while their columns were read",
+        "tables were altered continually while their columns were read",
         hint="run again when no statement alters captured tables",
         source=settings.name,
     )
 
 
 def store_new_tables(connection: Connection[Any], settings: SourceSettings, store: SchemaStore, digest: str) -> str:
-    """The digest of the document of captured tables that the one of `digest` does not have; empty for none.
+    """Store the captured tables that the document `digest` lacks, and return the digest of theirs; empty without any.
 
-    These are new to the configuration, or were made since: then the log has the statement, which counts.
+    They are new in the configuration, or were created since. In the second case, the statement in the log overrides
+    this document.
     """
     captured, told = CapturedTables(settings.tables), store.get(digest)
     known = {str(table.name).lower() for table in told.tables}
@@ -62,12 +63,13 @@ def store_new_tables(connection: Connection[Any], settings: SourceSettings, stor
 def describe_tables(
     settings: SourceSettings, chain: PlanChain, generation: Generation, only: tuple[str, ...] = ()
 ) -> None:
-    """Say how captured tables, or these (`schema.table`), are at the end of the log now, where the log does not tell.
+    """Store the definitions of captured tables at the end of the log, if the log lacks column names.
 
-    From there on they can be read though what was before could not, as they are to be once they are loaded anew.
+    `only`: limits them to these tables (`schema.table`). From there on the tables can be read even if earlier rows
+    could not, as required when they are loaded again.
 
     Raises:
-        RetryableError: tables are altered all the time.
+        RetryableError: tables are altered continually.
     """
     with connected(settings.server) as connection:
         if logs_names(connection):

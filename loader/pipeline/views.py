@@ -1,4 +1,4 @@
-"""Consistent views: every table as it stood at one position of the log, by the records of what was published."""
+"""Consistent views: every table at one position of the log, from the published records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from loader.staging.interval_starts import ENDLESS
 
 
 class TableView(BaseModel):
-    """A table in a view: the snapshot of it, and the query that reads it."""
+    """A table in a view: its Iceberg snapshot, and the query that reads it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,11 +31,11 @@ class TableView(BaseModel):
 
 
 class View(BaseModel):
-    """Every table as it stood at `stop`.
+    """Every table as of the position `stop`.
 
     Attributes:
-        committed_at: the newest time of commit up to there, in UTC; empty while nothing was committed.
-        missing: tables that were quarantined then, and are not part of it.
+        committed_at: the newest commit time up to `stop`, in UTC; empty if nothing was committed.
+        missing: tables that were quarantined then, and are not in the view.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -50,14 +50,14 @@ class View(BaseModel):
 
 
 def view(settings: SourceSettings, as_of: str = "") -> View:
-    """The newest view that was published, or the newest one with nothing after a position or time of the log.
+    """Return the newest published view, or the newest view with nothing after a position or time.
 
-    `as_of`: `binlog.000054:123`, a seqno, or a time of commit such as `2026-01-31T12:00:00Z`. A position means the
-    newest generation of the log that begins at or before it.
+    `as_of`: `binlog.000054:123`, a seqno, or a commit time such as `2026-01-31T12:00:00Z`. A position belongs to the
+    newest generation that starts at or before it.
 
     Raises:
-        UsageError: it is none of these.
-        DataError: there is no view that old, or none at all.
+        UsageError: `as_of` is none of these.
+        DataError: there is no view, or none that old.
     """
     chain = chain_of(settings)
     lineage = chain.lineage(chain.require_generation().name)
@@ -67,7 +67,7 @@ def view(settings: SourceSettings, as_of: str = "") -> View:
         return _view(settings, newest, newest.committed_at)
     committed_at = ""
     for manifest in _applied(chain, lineage):
-        committed_at = max(committed_at, manifest.committed_at)  # clocks can go back, the log does not
+        committed_at = max(committed_at, manifest.committed_at)  # clocks can go back, positions cannot
         if (time and committed_at > time) or (seqno is not None and manifest.stop_seqno > seqno):
             break
         if record := chain.published(manifest.generation, manifest.start_seqno):
@@ -75,14 +75,14 @@ def view(settings: SourceSettings, as_of: str = "") -> View:
     if found is None:
         raise DataError(
             "no consistent view of the tables was published" + (f" at or before {as_of}" if as_of else " yet"),
-            hint="see what is applied: loader intervals",
+            hint="list the intervals and their states: loader intervals",
             source=settings.name,
         )
     return _view(settings, *found)
 
 
 def _newest(chain: PlanChain, lineage: Sequence[Generation], seqno: int | None) -> Published | None:
-    """The newest record, or the newest one with nothing after a seqno."""
+    """Return the newest published record, or the newest one with nothing after a seqno."""
     stop = ENDLESS
     for one in reversed(lineage):
         newest = chain.newest_published(one.name)
@@ -99,7 +99,7 @@ def _newest(chain: PlanChain, lineage: Sequence[Generation], seqno: int | None) 
 
 
 def _applied(chain: PlanChain, lineage: Sequence[Generation]) -> list[Manifest]:
-    """The manifests that count, of all generations, in the order of the log."""
+    """Return the manifests of valid intervals of all generations, in log order."""
     found = []
     for one in lineage:
         following = next((newer.follows for newer in lineage if newer.follows and newer.follows.name == one.name), None)
@@ -109,7 +109,7 @@ def _applied(chain: PlanChain, lineage: Sequence[Generation]) -> list[Manifest]:
 
 
 def _limit(as_of: str, lineage: Sequence[Generation]) -> tuple[int | None, str]:
-    """The seqno, or else the time as manifests write it, that nothing of the view may be after."""
+    """Return the seqno or the time, as manifests write it, after which the view must have nothing."""
     place = parse_place(as_of)
     if isinstance(place, Since):
         return None, moment(place.micros)
@@ -121,9 +121,12 @@ def _limit(as_of: str, lineage: Sequence[Generation]) -> tuple[int | None, str]:
             start = one.start_position
             if start.basename == position.basename and start <= position:
                 return position.seqno(one.shift), ""
-        raise DataError("the log was read only from a later position on", position=position, starts=lineage[0].start)
+        raise DataError(
+            "the position is before the start of the log that was read", position=position, starts=lineage[0].start
+        )
     raise UsageError(
-        f"{as_of!r} is no position or time of the log", hint="write it like binlog.000054:123 or 2026-01-31T12:00:00Z"
+        f"{as_of!r} is not a position or time of the log",
+        hint="write it like binlog.000054:123 or 2026-01-31T12:00:00Z",
     )
 
 

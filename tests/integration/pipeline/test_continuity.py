@@ -464,7 +464,7 @@ def test_a_position_given_by_hand_must_not_skip_transactions(pair: tuple[Shop, S
     stop_replica(replica)
     there = shop.at(replica)
     position = Position.at(*list(sizes(replica).items())[-1])
-    with pytest.raises(UsageError, match="transactions before that position were not read yet"):
+    with pytest.raises(UsageError, match="the position is after transactions that were not read yet"):
         pipeline.follow_to(there.settings, position)
 
 

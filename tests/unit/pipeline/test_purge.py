@@ -186,7 +186,7 @@ def test_what_is_not_as_it_was_staged_is_not_archived(site: Site, plans: list[Pl
     key = sorted(of(site, plans[1]))[0]
     with site.store.writing(key) as sink:
         sink.write(b"x")
-    with pytest.raises(StagedDataError, match="an interval is not archived, since a staged file has changed") as caught:
+    with pytest.raises(StagedDataError, match="an interval cannot be archived: a staged file has changed") as caught:
         purge(archiving(site), NOW)
     assert caught.value.where["file"] == key
     assert site.chain.purged("0001", plans[1].start_seqno) is None
