@@ -85,10 +85,10 @@ def test_what_was_left_out_is_filled_once_it_is_said(logged: tuple[Server, str],
     third = shop.delta()
     assert all(one.left_out for one in (first, second, third))
     at = first.left_out[0].at
-    with pytest.raises(UsageError, match="staged already"):
+    with pytest.raises(UsageError, match="already staged"):
         pipeline.set_table_schema(shop.settings, TableName("nameless", "b"), at, told(shop))
     text = run(server, "SHOW CREATE TABLE nameless.quiet")[0][1]
-    with pytest.raises(UsageError, match="does not tell the schema"):
+    with pytest.raises(UsageError, match="does not define the table"):
         pipeline.set_table_schema(shop.settings, QUIET, at, text)
     shown = json.loads(shop.command(tmp_path, "--json", "schema", "show", str(QUIET), "--at", at))
     assert (shown["sure"], shown["why"]) == (False, DOUBTFUL)
@@ -108,7 +108,7 @@ def test_what_was_left_out_is_filled_once_it_is_said(logged: tuple[Server, str],
     fourth = shop.delta()
     assert (fourth.left_out, records(shop, fourth, "nameless.quiet")) == ((), [["I", "5", "5", "next"]])
     assert shop.again(fourth) == ()
-    with pytest.raises(UsageError, match="staged already"):
+    with pytest.raises(UsageError, match="already staged"):
         pipeline.set_table_schema(shop.settings, QUIET, at, told(shop))
     files = [file for file in filled.files if file.name == QUIET]
     store = open_store(shop.settings.staging_root)
@@ -159,7 +159,7 @@ def test_what_is_said_before_it_is_read_leaves_nothing_out(logged: tuple[Server,
     assert TableSchema.from_dict(next(iter(manifest.schemas.values()))).key == ("u",)
     assert (len(manifest.given), shop.again(manifest)) == (1, ())
     assert pipeline.table_schema(shop.settings, QUIET, at).definition == given.table.definition
-    with pytest.raises(UsageError, match="staged already"):
+    with pytest.raises(UsageError, match="already staged"):
         pipeline.set_table_schema(shop.settings, QUIET, at, text)
 
 

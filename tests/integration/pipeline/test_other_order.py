@@ -139,5 +139,5 @@ def test_transactions_that_only_the_new_server_has_are_accepted_on_record(
     assert generation.accepted == f"{ERRANT}:1"
     found = there.delta()
     assert rows(there, found) == [2, 3]
-    with pytest.raises(UsageError, match="is the one that is followed"):
+    with pytest.raises(UsageError, match="is already read from this server"):
         pipeline.follow_accepting(there.settings, f"{ERRANT}:1")

@@ -49,7 +49,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(planning, "check_continuity", lambda *_: None)
     monkeypatch.setattr(page, "check_continuity", lambda *_: None)
     monkeypatch.setattr(
-        planning, "_read", lambda _s, _l, start, *_: planning._Read(start_after(start), [], "", (), False, [])
+        planning,
+        "_read_source",
+        lambda _s, _l, start, *_: planning._SourceState(start_after(start), [], "", (), False, []),
     )
     monkeypatch.setattr(planning, "find_stops", lambda _log, interval, _limits: [interval.stop])
     monkeypatch.setattr(source_status, "check_server", lambda _: (IDENTITY, position(MANY + 1)))
