@@ -17,7 +17,7 @@ from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse, complete_changes
 from loader.materialise.collapse.partial_images import MergeBase
 from loader.materialise.collapse.table_changes import Changes
-from loader.materialise.iceberg.branch import Branch, drop_superseded, is_conflict
+from loader.materialise.iceberg.branch import Branch, BranchLostError, drop_superseded, is_conflict
 from loader.materialise.iceberg.commit_lock import table_lock
 from loader.materialise.iceberg.table_metadata import APPLIED, Applied, Snapshot, TableMetadata, signature
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema, recorded_unlogged
@@ -173,11 +173,18 @@ def _complete(
 
 
 def _create_table(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableMetadata:
-    """Create the table that a statement in the log created on the server."""
+    """Create the table that a statement in the log created on the server.
+
+    Raises:
+        BranchLostError: another run has created the table and applied records to it. So the plan, which begins without
+            a table, is outdated.
+    """
     if merge.schema is None:
         raise AssertionError(f"table {merge.name} is to be merged without a schema")
     warehouse.create(merge.schema, chain.source, chain.generation)
     metadata = warehouse.metadata(merge.name)
     if metadata is None:
         raise LoaderError("the table was dropped while it was merged", table=merge.name)
+    if metadata.head is not None:
+        raise BranchLostError("another run created the table")
     return metadata

@@ -20,9 +20,9 @@ from loader.materialise.jobs import materialise_job
 from loader.materialise.merge import table_merge
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.plan.interval_chain import published_key
-from loader.model.table import Column
+from loader.model.table import Column, TableSchema
 from loader.spark.submit import SparkSettings, command, environment
-from loader.staging.documents import Published
+from loader.staging.documents import Barrier, Published
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
 
@@ -163,6 +163,32 @@ def test_a_faster_run_in_between_leaves_nothing_to_do(ready: Lake, monkeypatch: 
     assert result.snapshot == done[1].snapshot
     assert exact(ready)
     assert list(ready.metadata(NUMBERED).branches) == ["main"]
+
+
+def test_a_faster_run_that_creates_the_table_leaves_nothing_to_do(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both runs plan while the warehouse does not have the table. Without a key, a second insert would be seen."""
+    bags = TableSchema(NUMBERED.name, NUMBERED.columns, ())
+    created = Barrier(
+        seqno=number(1, 1050), position=position(1, 1050), statement="CREATE TABLE orders (id INT, name VARCHAR(9))",
+        database="shop", sql_mode=1 << 21, mariadb=False, tables=("shop.orders",),
+    )  # fmt: skip
+    inserts = [Change("I", number(1, 1100 + key), 5, (key, "one")) for key in (1, 2)]
+    lake.staging.interval(P0, position(1, 2000), [(bags, inserts)], [created])
+    original = table_merge._merge
+    done = []
+
+    def build(*arguments):
+        if not done:
+            done.append(True)
+            faster = MergePlanner(Warehouse(lake.spark, lake.catalog), arguments[1])
+            done.append(table_merge._attempt(faster, bags.name, number(1, 2000)))
+        return original(*arguments)
+
+    monkeypatch.setattr(table_merge, "_merge", build)
+    result = lake.one(lake.merged())
+    assert (done[1].status, result.status) == ("applied", "already")
+    assert lake.bag(bags.name, "id") == {(1,): 1, (2,): 1}
+    assert list(lake.metadata(bags).branches) == ["main"]
 
 
 def test_left_branches_are_dropped_once_main_has_passed_them(ready: Lake) -> None:
