@@ -1,6 +1,6 @@
 """The errors of the loader: what failed, where, why, what to do, and whether a retry can help.
 
-Exit codes of the command: 0 done, 1 error, 2 usage, 3 a retry can help, 4 data must be looked at.
+Exit codes of the command: 0 done, 1 error, 2 wrong usage, 3 a retry can help, 4 a person must look at the data.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from loader.visible_text import continued, visible
 
 LOAD_ALL_AGAIN = "load all tables again: loader initial-load --again"
-"""The part of a hint that gets past a log that cannot be read on."""
+"""The part of a hint that gets past a log that cannot be continued."""
 
 
 class LoaderError(Exception):
-    """Something failed that a person can act upon.
+    """A failure that a person can act on.
 
     Args:
         what: one sentence, no trailing full stop.
-        why: the cause, in the words of the server or library that gave it.
-        hint: what to do about it.
+        why: the cause, in the words of the server or library.
+        hint: what to do.
         where: any of source, file, position, table, column, interval, key, ... in reading order.
     """
 
@@ -39,7 +39,7 @@ class LoaderError(Exception):
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, object]:
-        """The error as a JSON document, for `--json` and for results of Spark jobs."""
+        """Return the error as a JSON document, for `--json` and for results of Spark jobs."""
         return {
             "error": type(self).__name__,
             "what": self.what,
@@ -51,7 +51,7 @@ class LoaderError(Exception):
         }
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        # Spark carries exceptions from its tasks to the driver by pickle; keyword arguments need help.
+        # Spark pickles exceptions of tasks; keyword arguments need this method.
         return _rebuild, (type(self), self.what, self.why, self.hint, self.where)
 
 
@@ -60,20 +60,20 @@ def _rebuild(kind: type[LoaderError], what: str, why: str, hint: str, where: dic
 
 
 class UsageError(LoaderError):
-    """The command or its configuration is wrong; nothing was done."""
+    """The command line or the configuration is wrong. Nothing was done."""
 
     exit_code = 2
 
 
 class RetryableError(LoaderError):
-    """The surroundings failed (server, network, disk); the same command can succeed later."""
+    """A server, the network or a disk failed. The same command can succeed later."""
 
     exit_code = 3
     retryable = True
 
 
 class UnexpectedError(LoaderError):
-    """An exception that the loader has no word for; it was tried a few times, and an orchestrator tries a few more."""
+    """An unknown exception. The work was tried a few times, and an orchestrator tries it a few more times."""
 
 
 class SourceUnavailable(RetryableError):
@@ -81,26 +81,26 @@ class SourceUnavailable(RetryableError):
 
 
 class StoreUnavailable(RetryableError):
-    """The staging store does not take or give an object."""
+    """The staging store cannot write or read an object."""
 
 
 class DataError(LoaderError):
-    """The data must be looked at: going on would lose or change rows."""
+    """A person must look at the data: to continue would lose or change rows."""
 
     exit_code = 4
 
 
 class BinlogFormatError(DataError):
-    """Bytes of the log that are damaged or not a binary log."""
+    """The bytes of the log are damaged, or are no binary log."""
 
 
 class UnsupportedError(DataError):
-    """Something in the log or the schema that the loader does not cover, and so refuses."""
+    """The loader does not support something in the log or the schema, and refuses it."""
 
 
 class GapError(DataError):
-    """The log no longer holds, or no longer continues, what was already read."""
+    """The log no longer has, or no longer continues, what was already read."""
 
 
 class StagedDataError(DataError):
-    """Staged files that are missing, changed, or hold what they should not."""
+    """Staged files are missing, changed, or invalid."""

@@ -1,4 +1,4 @@
-"""How the loader's processes write their logs."""
+"""The log format of the loader's processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from loader.visible_text import continued, visible_lines
 
 
 class VisibleFormatter(logging.Formatter):
-    """Formats records with visible messages; a traceback keeps its lines."""
+    """Formats records with visible messages. A traceback keeps its lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         """See logging.Formatter."""
@@ -25,12 +25,12 @@ class VisibleFormatter(logging.Formatter):
 
 @contextmanager
 def visible_records() -> Iterator[None]:
-    """Make messages of the loader's loggers visible, in a process whose log another program formats."""
+    """Make messages of the loader's loggers visible in a process whose log another program formats."""
     before = logging.getLogRecordFactory()
 
     def made(*arguments: Any, **named: Any) -> logging.LogRecord:
         record = before(*arguments, **named)
-        # structlog makes records without a name to copy others to them
+        # structlog creates records without a name to copy other records into them
         if record.name and record.name.partition(".")[0] == "loader":
             record.msg, record.args = continued(record.getMessage()), ()
         return record

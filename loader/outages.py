@@ -1,7 +1,7 @@
-"""Tells outages from other failures, by the classes of exceptions that Spark, Iceberg, JDBC, Hadoop and clients raise.
+"""Classifies exceptions of Spark, Iceberg, JDBC, Hadoop and clients as outages or other failures.
 
-An exception of the JVM is judged by its class, the classes that this derives from, and all its causes. A task's Python
-exception reaches the driver as the text of a traceback, of which the classes are read.
+An exception of the JVM is classified by its class, its base classes, and all its causes. A Python exception of a task
+reaches the driver as the text of a traceback. Its class is read from that text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from loader.errors import RetryableError
 
-_DEPTH = 20  # causes; a chain can be a circle
+_DEPTH = 20  # causes; a chain can be circular
 _TEXT = 2000
 
 
@@ -20,10 +20,10 @@ class Cause(NamedTuple):
     """One exception of a chain of causes.
 
     Attributes:
-        kinds: names of its class and of those that this derives from, the class itself first.
+        kinds: names of its class and base classes, the class itself first.
         text: its message.
-        state: the SQLSTATE, of an error of a database.
-        status: the HTTP status, of an error of a service; 0 for none.
+        state: the SQLSTATE of a database error.
+        status: the HTTP status of a service error; 0 for none.
     """
 
     kinds: tuple[str, ...]
@@ -49,18 +49,18 @@ class _Rule(NamedTuple):
         )
 
 
-_AGAIN = "run again when it is back; nothing is applied twice"
+_AGAIN = "run again when the service is back; nothing is applied twice"
 _SERVICES = {
     "org.apache.hadoop.fs.s3a.AWSServiceIOException",
     "software.amazon.awssdk.core.exception.SdkServiceException",
 }
-"""Classes of the JVM that know an HTTP status."""
+"""Classes of the JVM with an HTTP status."""
 _SERVER_ERRORS = frozenset({429, *range(500, 600)})
-# The first rule that fits any cause says what failed.
+# The first rule that matches any cause names the failure.
 _RULES = (
     _Rule(
         "the catalog did not answer whether it committed",
-        "run again; the next run reads from the catalog what was committed",
+        "run again; the next run reads from the catalog whether the commit succeeded",
         frozenset({"org.apache.iceberg.exceptions.CommitStateUnknownException"}),
     ),
     _Rule(
@@ -88,7 +88,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        "HDFS takes no requests at the moment",
+        "HDFS accepts no requests at the moment",
         _AGAIN,
         frozenset(
             {
@@ -103,7 +103,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        "the object store answers with errors of its own",
+        "the object store answers with server errors",
         _AGAIN,
         frozenset(
             {
@@ -121,10 +121,10 @@ _RULES = (
         statuses=_SERVER_ERRORS,
     ),
     _Rule(
-        "Spark, or a process of it, ended under the job",
-        "the job's log says why; if it was short of memory, give it more spark.driver.memory",
+        "Spark, or one of its processes, ended during the job",
+        "read the log of the job; if memory was short, raise spark.driver.memory in [spark.conf]",
         frozenset({"org.apache.spark.shuffle.FetchFailedException", "py4j.protocol.Py4JNetworkError"}),
-        # Spark has no class for the death of a task's process.
+        # Spark has no class for the death of a task process.
         words=("Python worker exited unexpectedly", "ExecutorLostFailure"),
     ),
     _Rule(
@@ -165,12 +165,12 @@ _BUILTIN = {
 
 
 def outage(error: BaseException) -> RetryableError | None:
-    """The error to report if a server, or a process of Spark, failed under the work; None for any other failure."""
+    """Return the error to report if a server or a process of Spark failed; None for any other failure."""
     return judged(list(causes(error)))
 
 
 def judged(found: list[Cause]) -> RetryableError | None:
-    """The same for a chain of causes, the outermost first."""
+    """Return the error for a chain of causes, the outermost first; see `outage`."""
     for rule in _RULES:
         for cause in found:
             if rule.fits(cause):
@@ -180,7 +180,7 @@ def judged(found: list[Cause]) -> RetryableError | None:
 
 
 def causes(error: BaseException | None) -> Iterator[Cause]:
-    """The exception and what caused it, of Python and of the JVM, outermost first."""
+    """Yield the exception and its causes, of Python and of the JVM, the outermost first."""
     for _ in range(_DEPTH):
         if error is None:
             return
@@ -189,7 +189,7 @@ def causes(error: BaseException | None) -> Iterator[Cause]:
         if java is not None:
             try:
                 yield from _of_java(java)
-            except Exception as gone:  # the JVM itself, so that it cannot be asked any more
+            except Exception as gone:  # the JVM itself failed, so that it cannot be asked
                 yield _of_python(gone)
         error = error.__cause__
 
@@ -198,7 +198,7 @@ def _of_python(error: BaseException) -> Cause:
     response = getattr(error, "response", None)  # of botocore's ClientError
     metadata = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
     kinds = tuple(f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__)
-    # The text of what the JVM raised has all its causes in it, which are looked at one by one.
+    # The text of an exception of the JVM contains all its causes, which are checked separately.
     text = "" if hasattr(error, "_origin") or hasattr(error, "java_exception") else str(error)
     return Cause(kinds, text, status=int(metadata.get("HTTPStatusCode", 0)))
 

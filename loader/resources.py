@@ -1,4 +1,4 @@
-"""Where files are: the configuration, the cache, and files outside the package that ship with it."""
+"""Locations of files: the configuration, the cache, and shipped files outside the package."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _CONFIG_FILE = "loader.toml"
 
 
 def config_file(path: str | None = None) -> Path:
-    """The configuration's file: `path`, else that of `$LOADER_CONFIG`, else `loader.toml` in the working directory."""
+    """Return the configuration file: `path`, else `$LOADER_CONFIG`, else `loader.toml` in the working directory."""
     return Path(path or os.environ.get(CONFIG_VARIABLE) or _CONFIG_FILE)
 
 
 def cache_folder() -> Path:
-    """Return `$LOADER_CACHE`, else `~/.cache/binlog-loader`: jars, compiled kernels and Spark's class archives."""
+    """Return `$LOADER_CACHE`, else `~/.cache/binlog-loader`: the folder of jars, kernels and class archives."""
     named = os.environ.get("LOADER_CACHE")
     return Path(named).expanduser().absolute() if named else Path.home() / ".cache" / "binlog-loader"
 
 
 def folder(name: str) -> Path:
-    """The folder `sql`, `dags`, `servers` or `airflow` (pools, connections): of an installed wheel, else the checkout.
+    """Return the folder `sql`, `dags`, `servers` or `airflow` (pools, connections) of the wheel, else of the checkout.
 
     Raises:
-        FileNotFoundError: neither place has it.
+        FileNotFoundError: neither has it.
     """
     packed = _PACKAGE / f"_{name}"
     checkout = _PACKAGE.parent / (f"infra/{name}" if name in {"servers", "airflow"} else name)
@@ -39,7 +39,7 @@ def folder(name: str) -> Path:
 
 @cache
 def sql(name: str) -> str:
-    """The text of the statement `sql/<name>.sql`, without its comment lines."""
+    """Return the statement in `sql/<name>.sql`, without its comment lines."""
     text = (folder("sql") / f"{name}.sql").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("--")]
     return "\n".join(lines).strip().rstrip(";")

@@ -1,4 +1,4 @@
-"""Repeats work that failed for a reason outside it."""
+"""Retries of work after outages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _UNKNOWN_TRIES = 3
 
 
 class Retries:
-    """The repetition of a run's work. Safe for threads.
+    """The retries of a run, shared by its threads.
 
-    Work that an outage stopped is tried again after pauses that double from 1 s to 16 s, until the run has paused for
-    `seconds` in all: so an outage that lasts fails a run with many tables as soon as a run with one. Work that failed
-    for an unknown reason is tried three times. A LoaderError is never repeated: whoever raised it knows its cause.
+    After an outage, work is tried again with pauses that double from 1 s to 16 s, until the run has paused for
+    `seconds` in total. So a long outage fails a run with many tables as soon as a run with one table. Work that failed
+    for an unknown reason is tried three times. A LoaderError is never retried, because its cause is known.
     """
 
     def __init__(self, seconds: float = 60.0) -> None:
@@ -31,10 +31,10 @@ class Retries:
         self._lock = Lock()
 
     def call(self, work: Callable[[], _Result]) -> _Result:
-        """Return what the work returns.
+        """Do the work with retries, and return its result.
 
         Raises:
-            Exception: what the last try raised.
+            Exception: the exception of the last try.
         """
         tries = 0
         while True:
@@ -54,7 +54,7 @@ class Retries:
             time.sleep(pause)
 
     def _taken(self, tries: int) -> float | None:
-        """The seconds to pause after that many tries; None when the run has none left."""
+        """Return the seconds to pause after that many tries, or None if the run has paused long enough."""
         with self._lock:
             pause = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS, self._left)
             self._left -= pause

@@ -1,7 +1,7 @@
-"""The one place where a client of S3 is opened, and where its errors become the loader's.
+"""Clients of S3, and the translation of their errors.
 
-Credentials are those of the machine: the environment (AWS_ACCESS_KEY_ID, ...), the files below ~/.aws, or the role of
-the instance. So are the region and the address of a server other than Amazon's where they are not given.
+Credentials come from the machine: the environment (AWS_ACCESS_KEY_ID, ...), the files in ~/.aws, or the role of the
+instance. So do the region, and the address of a server other than Amazon's, if they are not configured.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _CHANGED = {"412", "PreconditionFailed"}
 
 
 class S3ObjectMissing(LoaderError):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 class S3ObjectChanged(LoaderError):
-    """The object is another one than when it was first read."""
+    """The object changed since it was first read."""
 
 
 class S3Unavailable(RetryableError):
-    """The store does not answer, or not as it should."""
+    """The store does not answer, or answers with an error."""
 
 
 @dataclass(frozen=True)
 class S3Address:
-    """`s3://bucket/key`; the key has no slash at either end."""
+    """An address `s3://bucket/key`. The key has no slash at either end."""
 
     bucket: str
     key: str
 
     @classmethod
     def parse(cls, text: str) -> S3Address:
-        """Read an address.
+        """Parse an address.
 
         Raises:
-            UsageError: it is none.
+            UsageError: the text is no such address.
         """
         scheme, mark, rest = text.partition("://")
         bucket, _, key = rest.partition("/")
@@ -63,16 +63,16 @@ class S3Address:
 
 
 def open_client(*, endpoint: str = "", region: str = "", path_style: bool = False, attempts: int = _ATTEMPTS) -> Any:
-    """A client; it may be used by several threads.
+    """Return a client that several threads can use.
 
     Args:
-        endpoint: the address of the server, instead of the machine's.
-        region: likewise.
-        path_style: the bucket in the path of addresses instead of the host's name.
-        attempts: tries of one request, the first one included.
+        endpoint: address of the server, instead of the one of the machine's settings.
+        region: region, instead of the one of the machine's settings.
+        path_style: put the bucket into the path of addresses instead of the host name.
+        attempts: tries of one request, including the first.
 
     Raises:
-        UsageError: boto3 is not installed, or the machine's settings of it are wrong.
+        UsageError: boto3 is not installed, or the AWS settings of the machine are invalid.
     """
     try:
         import boto3
@@ -80,7 +80,7 @@ def open_client(*, endpoint: str = "", region: str = "", path_style: bool = Fals
         from botocore.exceptions import BotoCoreError
     except ImportError as error:
         raise UsageError("S3 needs boto3", why=str(error), hint="pip install 'binlog-loader[s3]'") from error
-    # A session of its own: the one that boto3 shares is not for several threads, and keeps old credentials.
+    # A new session: the default session of boto3 is not thread-safe, and keeps old credentials.
     config = Config(
         connect_timeout=_TIMEOUT_SECONDS,
         read_timeout=_TIMEOUT_SECONDS,
@@ -92,16 +92,20 @@ def open_client(*, endpoint: str = "", region: str = "", path_style: bool = Fals
             "s3", config=config, endpoint_url=endpoint or None, region_name=region or None
         )
     except (BotoCoreError, ValueError) as error:
-        raise UsageError("the settings for S3 are wrong", why=str(error), hint="see ~/.aws and AWS_*") from error
+        raise UsageError(
+            "the settings for S3 are invalid", why=str(error), hint="check ~/.aws and the AWS_* variables"
+        ) from error
 
 
 @contextmanager
 def s3_errors(address: S3Address) -> Iterator[None]:
-    """Turn the client's errors into the loader's.
+    """Translate errors of the client into errors of the loader.
 
     Raises:
-        S3ObjectMissing, S3ObjectChanged, S3Unavailable: what they say.
-        UsageError: no such bucket, no leave to use it, or a server that does not do what was asked.
+        S3ObjectMissing: the object does not exist.
+        S3ObjectChanged: the object changed since it was first read.
+        S3Unavailable: the store does not answer, or answers with an error.
+        UsageError: the bucket does not exist, access is denied, or the server does not support the request.
     """
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
@@ -121,12 +125,12 @@ def _translated(error: Any, address: S3Address) -> LoaderError:
         return S3ObjectMissing("there is no such object", why=str(error), object=address)
     if code in _CHANGED:
         return S3ObjectChanged(
-            "an object changed while it was read", hint="run again once it is written", object=address
+            "an object changed while it was read", hint="run again when it is completely written", object=address
         )
     if code == _NO_BUCKET:
         return UsageError("there is no such bucket", why=str(error), hint="check the address", object=address)
     if code in _NOT_DONE:
-        return UsageError("this S3 server does not do what the loader needs", why=str(error), object=address)
+        return UsageError("this S3 server does not support what the loader needs", why=str(error), object=address)
     if code in _EXPIRED:
         hint = "renew the credentials of this machine, then run again"
         return S3Unavailable("the credentials for S3 have expired", why=str(error), hint=hint, object=address)
@@ -134,8 +138,10 @@ def _translated(error: Any, address: S3Address) -> LoaderError:
 
 
 def _denied(why: str, address: S3Address) -> UsageError:
-    hint = "check the credentials of this machine (AWS_ACCESS_KEY_ID, ~/.aws, the instance's role) and their rights"
-    return UsageError("S3 does not let the loader in", why=why, hint=hint, object=address)
+    hint = (
+        "check the credentials of this machine (AWS_ACCESS_KEY_ID, ~/.aws, role of the instance) and their permissions"
+    )
+    return UsageError("S3 denies access to the loader", why=why, hint=hint, object=address)
 
 
 def _unavailable(why: str, address: S3Address) -> S3Unavailable:

@@ -1,4 +1,4 @@
-"""Secrets, which the loader is given by reference only: `env:NAME`, `file:/path`, `airflow:connection`."""
+"""Secrets, which the loader takes by reference only: `env:NAME`, `file:/path`, `airflow:connection`."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _PASSWORD_IN_URI = re.compile(
     r"(?:^|[?&;,(\s])(?:password|pwd)\s*="  # jdbc:...?password=x, and (password=x) of MySQL's driver
     r"|//[^/?#@]*:[^/?#]*@|^jdbc:[^?#]*//[^/?#@]*:[^?#]*@"  # scheme://user:password@host
     r"|^jdbc:oracle:\w+:[^@/]+/[^@]+@"  # jdbc:oracle:thin:user/password@host
-    r"|^(?:https?|s3[an]?)://[^/?#]*@",  # a token, or a key, in place of a user
+    r"|^(?:https?|s3[an]?)://[^/?#]*@",  # a token or a key instead of a user
     re.IGNORECASE,
 )
 
 
 def names_secret(name: str) -> bool:
-    """Return whether a property of Spark or Hadoop with that name is a secret, not the place or the class of one."""
+    """Return whether a property of Spark or Hadoop with that name holds a secret, not its location or class."""
     return bool(_OF_SPARK.search(name))
 
 
 def holds_secret(value: str) -> bool:
-    """Return whether an address or a list of Java options has a password, or user information that may be one."""
+    """Return whether an address or a list of Java options has a password, or user information that may be secret."""
     return bool(_PASSWORD_IN_URI.search(value) or _OPTION.search(value))
 
 
 def secret_variable(connection: str) -> str:
-    """Name of the environment variable that carries the password of an Airflow connection to a job: its alone."""
+    """Return the name of the environment variable that passes the password of an Airflow connection to a job."""
     told_apart = hashlib.sha256(connection.encode()).hexdigest()[:8]
     return f"LOADER_SECRET_{re.sub(r'[^A-Z0-9]', '_', connection.upper())}_{told_apart}"
 
 
 def read_secret(reference: str) -> str:
-    """The secret behind a reference.
+    """Return the secret that a reference names.
 
     Raises:
-        UsageError: an unknown kind of reference, or nothing behind it.
+        UsageError: the kind of reference is unknown, or the secret does not exist.
     """
     if not reference:
         return ""
@@ -53,11 +53,11 @@ def read_secret(reference: str) -> str:
         try:
             return Path(name).read_text(encoding="utf-8").rstrip("\n")
         except OSError as error:
-            raise UsageError("the file of a secret cannot be read", why=str(error), file=name) from error
+            raise UsageError("a secret file cannot be read", why=str(error), file=name) from error
     if kind not in {"env", "airflow"}:
         raise UsageError(
-            "a secret must be given by reference",
-            hint="write env:NAME, file:/path or airflow:connection; the secret itself never stands in a file of ours",
+            "a secret must be a reference",
+            hint="write env:NAME, file:/path or airflow:connection; never write the secret itself",
         )
     variable = name if kind == "env" else secret_variable(name)
     if variable not in os.environ:

@@ -1,7 +1,7 @@
-"""Text from elsewhere (names, values, statements, words of a server) on terminals and in logs.
+"""Untrusted text (names, values, statements, messages of a server) on terminals and in logs.
 
-Characters that would move the cursor, begin a new line, or show text in another order are written as escapes. All text
-for people passes here; JSON keeps every value exact, as it has escapes of its own.
+Characters that move the cursor, start a new line, or change the order of text are written as escapes. All text for
+people goes through this module. JSON keeps every value exact, because it has its own escapes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _CONTROLS = (*range(32), 127, *range(128, 160))
 _ORDERING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 """Line and paragraph separators, and the bidirectional controls of Unicode (UAX 9)."""
 _HALVES = range(0xD800, 0xE000)
-"""Surrogates, which no terminal is sent."""
+"""Surrogates, which are never sent to a terminal."""
 
 _WIDE = {code: f"\\u{code:04x}" for code in (*_ORDERING, *_HALVES)}
 _HIDDEN = {code: f"\\x{code:02x}" for code in _CONTROLS} | _SHORT | _WIDE
@@ -23,17 +23,17 @@ _IN_JSON = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127} | _WIDE
 
 
 def visible(text: str) -> str:
-    """Return the text with escapes in place of characters that act on a terminal, line feeds among them."""
+    """Return the text with escapes instead of characters that control a terminal, including line feeds."""
     return text.translate(_HIDDEN)
 
 
 def continued(text: str) -> str:
-    """Return the same of a text of several lines, each but the first behind a mark that no line of ours begins with."""
+    """Return a visible text of several lines. A mark before later lines shows that they are no log lines."""
     return visible_lines(text.rstrip("\n")).replace("\n", "\n     | ")
 
 
 def visible_lines(text: str) -> str:
-    """Return the same of a text whose lines are of the loader's own making."""
+    """Return a visible text whose line feeds come from the loader itself."""
     return text.translate(_KEEPING_LINES)
 
 

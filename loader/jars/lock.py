@@ -1,4 +1,4 @@
-"""The lock of the jars: what each part needs, by coordinate and SHA-256. None brings another one along by itself."""
+"""The lock of the jars: coordinates and SHA-256 of the jars of each part, including transitive dependencies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from loader.errors import UsageError
 LOCK = Path(__file__).with_name("jars.lock")
 ALWAYS = "iceberg"
 DEFAULT = (ALWAYS, "s3")
-"""Parts where nobody chose any."""
+"""Parts that are used if none were chosen."""
 
 
 @dataclass(frozen=True)
 class Jar:
-    """One line of the lock."""
+    """A line of the lock."""
 
     organisation: str
     name: str
@@ -25,12 +25,12 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """Its name in the folder."""
+        """The file name of the jar in the folder."""
         return f"{self.name}-{self.version}.jar"
 
 
 def parts(lock: Path = LOCK) -> dict[str, tuple[Jar, ...]]:
-    """The jars of a lock by the part that needs them; a lock without parts is one without a name."""
+    """Return the jars of a lock by part. A lock without parts has one part without a name."""
     found: dict[str, list[Jar]] = {}
     part = ""
     for line in lock.read_text(encoding="utf-8").splitlines():
@@ -43,16 +43,16 @@ def parts(lock: Path = LOCK) -> dict[str, tuple[Jar, ...]]:
 
 
 def locked_jars(lock: Path = LOCK, chosen: Collection[str] = ()) -> list[Jar]:
-    """The jars of some parts of a lock, or of all.
+    """Return the jars of some parts of a lock, or of all.
 
     Raises:
-        UsageError: there is no such part.
+        UsageError: the lock has no such part.
     """
     known = parts(lock)
     if unknown := sorted(set(chosen) - set(known)):
         raise UsageError(
-            f"no jars are known for {', '.join(unknown)}",
-            hint=f"there are jars for {', '.join(known)}; put a driver of your own into the folder of jars",
+            f"the lock has no jars for {', '.join(unknown)}",
+            hint=f"there are jars for {', '.join(known)}; for another database, put its driver into the folder of jars",
         )
     return [jar for name, jars in known.items() if not chosen or name in chosen for jar in jars]
 

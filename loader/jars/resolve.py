@@ -1,6 +1,6 @@
-"""Fetching jars, once, into a folder of the cache that is named after them; each is checked by its SHA-256.
+"""Download of jars into a folder of the cache, named after the jars. Each jar is verified by its SHA-256.
 
-Ivy does the fetching, from the jar that comes with pyspark and without starting Spark.
+The Ivy jar of pyspark downloads them, without starting Spark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from loader.jars.lock import DEFAULT, LOCK, Jar, locked_jars
 from loader.resources import cache_folder
 
 SETTINGS = "LOADER_IVY_SETTINGS"
-"""Names an Ivy settings file."""
+"""Environment variable with the path of an Ivy settings file."""
 
 _MODULE = """<ivy-module version="2.0">
   <info organisation="loader" module="jars"/>
@@ -38,23 +38,23 @@ _MIRROR = """<ivysettings>
   <resolvers><ibiblio name="mirror" m2compatible="true" root={root}/></resolvers>
 </ivysettings>
 """
-_CURE = "behind a private mirror: loader jars --mirror URL, or name an Ivy settings file in LOADER_IVY_SETTINGS"
+_CURE = "for a private mirror: loader jars --mirror URL, or set LOADER_IVY_SETTINGS to an Ivy settings file"
 
 
 def spark_jars(chosen: Sequence[str] = DEFAULT, *, mirror: str = "") -> Path:
-    """The folder with the jars of these parts of the shipped lock; see `jars_folder`."""
+    """Return the folder with the jars of these parts of the shipped lock; see `jars_folder`."""
     return jars_folder(LOCK, chosen, mirror=mirror)
 
 
 def jars_folder(lock: Path, chosen: Sequence[str] = (), *, mirror: str = "") -> Path:
-    """The folder with exactly the jars of these parts of the lock, or of all, fetched if it is not there.
+    """Return the folder with exactly the jars of these parts of the lock, or of all. Download missing jars.
 
-    `mirror`: the address of a Maven repository to fetch from. Proxies are those of `https_proxy` and `http_proxy`.
+    `mirror` is the address of a Maven repository. Proxies come from `https_proxy` and `http_proxy`.
 
     Raises:
-        UsageError: there is no such part, no Java, or no pyspark.
-        RetryableError: Ivy could not fetch one.
-        DataError: what it fetched is not what the lock says.
+        UsageError: the part, Java or pyspark is missing.
+        RetryableError: Ivy could not download a jar.
+        DataError: a downloaded jar differs from the lock.
     """
     jars = locked_jars(lock, chosen)
     text = lock.read_bytes() if not chosen else "\n".join(jar.sha256 for jar in jars).encode()
@@ -67,14 +67,14 @@ def jars_folder(lock: Path, chosen: Sequence[str] = (), *, mirror: str = "") -> 
 
 
 def java() -> str:
-    """The program of `$JAVA_HOME`, else of the PATH."""
+    """Return the Java of `$JAVA_HOME`, else of the PATH."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / "java") if home else "java"
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which may not exist yet, against every other process; waits for it."""
+    """Wait for the exclusive lock of a folder, which may not exist yet, and hold it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -82,9 +82,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _build(folder: Path, jars: Sequence[Jar], mirror: str) -> None:
-    """Make the folder by a rename: it is either whole or absent, also when a process dies."""
+    """Create the folder with a rename, so that it is complete or absent, also if a process dies."""
     partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # what a killed process left; this one holds the lock
+    shutil.rmtree(partial, ignore_errors=True)  # left by a killed process; this process holds the lock
     partial.mkdir()
     try:
         _fetch(jars, partial, mirror)
@@ -117,15 +117,17 @@ def _run_ivy(work: Path, settings: str, pattern: Path) -> None:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     except FileNotFoundError as error:
         raise UsageError(
-            "there is no Java, which fetches the jars", why=str(error), hint="install Java 17 or 21: loader doctor"
+            "Java is missing, which downloads the jars",
+            why=str(error),
+            hint="install Java 17 or 21; check with: loader doctor",
         ) from error
     if done.returncode:
         reason = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
-        raise RetryableError("the jars could not be fetched", why=f"Ivy says:\n{reason}", hint=_CURE)
+        raise RetryableError("the jars could not be downloaded", why=f"Ivy says:\n{reason}", hint=_CURE)
 
 
 def proxy_options(environment: Mapping[str, str]) -> list[str]:
-    """Options of Java for the proxies that the usual environment variables name."""
+    """Return options of Java for the proxies in the usual environment variables."""
     options = []
     for scheme in ("http", "https"):
         text = environment.get(f"{scheme}_proxy") or environment.get(f"{scheme.upper()}_PROXY")
@@ -146,9 +148,11 @@ def _check(path: Path, jar: Jar) -> None:
     found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     if found != jar.sha256:
         raise DataError(
-            "a jar that was fetched is not the locked one" if found else "a jar was not fetched, though Ivy said so",
+            "a downloaded jar differs from the locked one"
+            if found
+            else "a jar is missing, although Ivy reported success",
             why=f"it has the SHA-256 {found}, not {jar.sha256}" if found else "",
-            hint="find out why the mirror serves another file, or fetch from another one: loader jars --mirror URL",
+            hint="find out why the mirror serves another file, or use another mirror: loader jars --mirror URL",
             file=path.name,
         )
 

@@ -1,4 +1,4 @@
-"""What every Spark job of the loader does around its own work: read a spec, write a result, carry errors out.
+"""The frame of every Spark job of the loader: read a spec, write a result, report errors.
 
 A job module ends in `job_main(run, Spec)`. `loader.spark.submit.run` starts it and reads the result.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Spec = TypeVar("Spec", bound=BaseModel)
 Result = BaseModel | dict[str, Any]
 Starting = Callable[["Future[SparkSession]", Spec], Result]
-"""What a job does with a session to come and its spec."""
+"""The work of a job, given a session that is starting and the spec."""
 
 _MARK = "loader-error:"
 _LOG = logging.getLogger(__name__)
@@ -38,15 +38,15 @@ _BY_EXIT_CODE: dict[int, type[LoaderError]] = {2: UsageError, 3: RetryableError,
 
 
 def job_main(run: Callable[[SparkSession, Spec], Result], spec_type: type[Spec]) -> NoReturn:
-    """The whole of a job: `spark-submit job.py --spec FILE --result FILE`. See `starting_main`."""
+    """Run a job: `spark-submit job.py --spec FILE --result FILE`. See `starting_main`."""
     starting_main(lambda: (lambda starting, spec: run(starting.result(), spec), spec_type))
 
 
 def starting_main(imported: Callable[[], tuple[Starting[Spec], type[Spec]]]) -> NoReturn:
-    """The same for a job that has something to do while Spark starts, beginning with the imports of what it does.
+    """Run a job that works while Spark starts, at least by importing its modules.
 
-    The result file is written at once or not at all: what the job returned, or `{"error": LoaderError.as_dict()}`.
-    Exits with the error's code, or with the result's `exit_code` where it has one, else 0.
+    The result file is written atomically. It holds the result of the job, or `{"error": LoaderError.as_dict()}`. The
+    exit code is that of the error, else the `exit_code` of the result, else 0.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--spec", type=Path, required=True)
@@ -55,19 +55,19 @@ def starting_main(imported: Callable[[], tuple[Starting[Spec], type[Spec]]]) -> 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    for name in ("py4j", "hdfs"):  # they tell of every connection and of every file
+    for name in ("py4j", "hdfs"):  # they log every connection and every file
         logging.getLogger(name).setLevel(logging.WARNING)
     result = _outcome(imported, arguments.spec)
     _write(arguments.result, result)
     error = result.get("error")
-    gc.freeze()  # to look for garbage once more would be a sixth of a second of an ending process
+    gc.freeze()  # another garbage collection would cost a sixth of a second at exit
     sys.exit(int(error["exit_code"] if error else result.get("exit_code", 0)))
 
 
 def _outcome(imported: Callable[[], tuple[Starting[Spec], type[Spec]]], file: Path) -> dict[str, Any]:
     try:
         _prefer_installed(sys.path, os.environ.get("SPARK_HOME", ""))
-        # Not at the top: `loader.spark.submit` reads results with this module, also where there is no Spark.
+        # Imported here, because `loader.spark.submit` uses this module also without Spark.
         from pyspark.sql import SparkSession
 
         with ThreadPoolExecutor(1) as beside:
@@ -77,16 +77,16 @@ def _outcome(imported: Callable[[], tuple[Starting[Spec], type[Spec]]], file: Pa
                 done = run(starting, _read(spec_type, file))
             finally:
                 _stop(starting.result())
-    except Exception as error:  # the border of the process: whatever it is becomes the result
+    except Exception as error:  # the border of the process: every exception becomes the result
         _LOG.error("the job failed", exc_info=error)
         return {"error": failure(error)}
     return done.model_dump(mode="json") if isinstance(done, BaseModel) else done
 
 
 def _prefer_installed(paths: list[str], spark_home: str) -> None:
-    """Import pyspark from where it is installed, if that is the same one, and not from the archive that Spark prefers.
+    """Import the installed pyspark, if it is the same, and not the archive that Spark prefers.
 
-    Out of the archive Python compiles every module anew, which takes longer than all other imports of a job.
+    From the archive, Python compiles every module again, which takes longer than all other imports of a job.
     """
     home = Path(spark_home)
     if str(home.parent) in paths:
@@ -94,7 +94,7 @@ def _prefer_installed(paths: list[str], spark_home: str) -> None:
 
 
 def _stop(spark: SparkSession) -> None:
-    """Stop Spark, but not pyspark's server of accumulators, which takes half a second and ends with this process."""
+    """Stop Spark without pyspark's accumulator server, which takes half a second and ends with this process."""
     cast("Any", spark.sparkContext)._accumulatorServer = None
     spark.stop()
 
@@ -103,7 +103,7 @@ def _read(spec_type: type[Spec], file: Path) -> Spec:
     try:
         return spec_type.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        raise UsageError(f"this is no {spec_type.__name__}", why=str(error), file=file) from error
+        raise UsageError(f"the spec is not a valid {spec_type.__name__}", why=str(error), file=file) from error
 
 
 def _write(file: Path, result: dict[str, Any]) -> None:
@@ -113,7 +113,7 @@ def _write(file: Path, result: dict[str, Any]) -> None:
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """Any exception in the form of `LoaderError.as_dict()`, for a result file; a carried one as what it was."""
+    """Return any exception in the form of `LoaderError.as_dict()`, for a result file."""
     known = error if isinstance(error, LoaderError) else carried_error(error) or outage(error)
     if known is None:
         text = "".join(traceback.format_exception_only(error)).strip()
@@ -122,16 +122,16 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def on_one_machine(spark: SparkSession) -> bool:
-    """Whether the driver is the executor too."""
+    """Return whether the driver is also the executor."""
     return str(spark.sparkContext.master).startswith("local")
 
 
 def rebuild(data: dict[str, Any]) -> LoaderError:
-    """The error that `as_dict` was called on; of an unknown type, the nearest one with its exit code."""
+    """Return the error that `as_dict` was called on. An unknown type becomes the known type with its exit code."""
     kinds = {kind.__name__: kind for kind in _kinds(LoaderError)}
     kind = kinds.get(data["error"]) or _BY_EXIT_CODE.get(data["exit_code"], LoaderError)
     error = kind(data["what"], why=data["why"], hint=data["hint"])
-    error.where = dict(data["where"])  # not as keywords: a place may be called `what`
+    error.where = dict(data["where"])  # not as keywords: a key may be `what`
     return error
 
 
@@ -143,10 +143,10 @@ def _kinds(kind: type[LoaderError]) -> Iterator[type[LoaderError]]:
 
 @contextmanager
 def carried() -> Iterator[None]:
-    """Around the work of a Spark task written in Python: its LoaderError reaches the driver whole.
+    """Pass a LoaderError of a Python Spark task to the driver, complete.
 
-    pyspark sends only the text of a task's exception to the driver, so the error travels as JSON inside that text.
-    Raising it, and not returning it as a value, lets Spark stop the other tasks and retry this one.
+    pyspark sends only the text of an exception to the driver, so the text contains the error as JSON. The error is
+    raised and not returned, so that Spark stops the other tasks and retries this one.
     """
     try:
         yield
@@ -155,7 +155,7 @@ def carried() -> Iterator[None]:
 
 
 def carried_error(error: BaseException) -> LoaderError | None:
-    """The LoaderError that a task raised inside `carried()`, found in what Spark raised on the driver."""
+    """Return the LoaderError that a task raised inside `carried()`, from the exception on the driver, or None."""
     _, mark, text = str(error).partition(_MARK)
     if not mark:
         return None

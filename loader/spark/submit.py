@@ -1,6 +1,6 @@
-"""Starts the Spark jobs of the loader with spark-submit and brings back what they return or raise.
+"""Runs Spark jobs with spark-submit and returns their result, or raises their error.
 
-`command` and `environment` are also what the Airflow operator runs; `run` does it from here and waits.
+The Airflow operator uses `command` and `environment`; `run` submits a job from this process and waits for it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,19 @@ from loader.resources import cache_folder
 from loader.spark.job import rebuild
 
 _LOG = logging.getLogger(__name__)
-_TAIL = 60  # lines of a job's output that an error shows
+_TAIL = 60  # lines of a job's output in an error
 _WARM_JOB = Path(__file__).resolve().parents[1] / "materialise" / "jobs" / "warm_job.py"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 class SparkSettings(BaseModel):
-    """Where jobs run. `jars` is a folder; `conf` is added to, and wins over, what the loader sets itself.
+    """Settings of Spark jobs.
 
-    `hadoop_user` is whom HDFS takes the jobs for; empty for the user of the process.
+    Attributes:
+        master: of Spark.
+        conf: settings of Spark, which override those of the loader.
+        jars: folder of the jars.
+        hadoop_user: user of the jobs on HDFS; empty for the user of the process.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,7 +60,7 @@ class SparkSettings(BaseModel):
 
     @property
     def threads(self) -> int:
-        """Of the driver that do the work of executors; 0 where there are such."""
+        """Threads of the driver that do the work of executors; 0 with executors."""
         if not self.local:
             return 0
         found = re.match(r"local\[(\d+|\*)", self.master)
@@ -66,16 +70,16 @@ class SparkSettings(BaseModel):
 
 
 class WarmSpec(BaseModel):
-    """What the job that `warm` runs is told: an empty folder to work in."""
+    """The spec of the job that `warm` runs: an empty folder to work in."""
 
     folder: str
 
 
 def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: bool = False) -> list[str]:
-    """The argv of spark-submit for a job module; `short`: see `configuration`.
+    """Return the argv of spark-submit for a job module; for `short` see `configuration`.
 
     Raises:
-        UsageError: no pyspark beside this interpreter, or no jars in the folder.
+        UsageError: pyspark is not installed, or the folder has no jars.
     """
     argv = [str(_spark_home() / "bin" / "spark-submit"), "--master", settings.master]
     argv += ["--name", f"loader-{job.parent.name if job.stem == 'job' else job.stem.removesuffix('_job')}"]
@@ -87,27 +91,27 @@ def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: 
 
 
 def environment(settings: SparkSettings) -> dict[str, str]:
-    """What the environment of spark-submit must have on top of this process's own."""
+    """Return the variables that spark-submit needs in addition to the environment of this process."""
     variables = {"SPARK_HOME": str(_spark_home()), "PYSPARK_PYTHON": sys.executable}
     if settings.hadoop_user:
         variables["HADOOP_USER_NAME"] = settings.hadoop_user
     if settings.local:
-        # Otherwise Spark listens on the first outer address of the machine.
+        # Otherwise Spark listens on the first external address of the machine.
         variables |= {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     return variables
 
 
 def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, str]:
-    """Spark's configuration, the settings' own entries last; `short`: for jobs that mostly end within seconds."""
+    """Return Spark's configuration. Entries of the settings override others. `short` is for jobs of a few seconds."""
     conf = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.speculation": "false",
-        # What is hidden in logs and pages of Spark: with its own words those for secrets of catalogs.
+        # Properties that Spark hides in logs and pages: its default words, and those of catalog secrets.
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|authorization|shared-key",
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.session.timeZone": "UTC",
-        # What is kept is read twice and then let go: packing it takes longer than that.
+        # Cached data is read twice and then dropped, so compression costs more than it saves.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
     if settings.local:
@@ -121,12 +125,12 @@ _JOINED = {"spark.driver.extraJavaOptions": " ", "spark.driver.extraClassPath": 
 
 
 def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
-    scratch = cache_folder() / "spark"  # not in a folder where anybody could have made it before
+    scratch = cache_folder() / "spark"  # not in a folder that another user could have created
     options = [f"-Dlog4j2.configurationFile={log_settings().as_uri()}", f"-Dderby.system.home={scratch}"]
     options += _for_few_cores(settings, short=short)
     archive = _archive(settings)
     if archive is not None and _usable(archive):
-        # One that does not fit after all, or is damaged, costs a warning: the JVM then reads the classes itself.
+        # If the archive does not match or is damaged, the JVM prints a warning and reads the classes itself.
         options.append(f"-XX:SharedArchiveFile={archive}")
     ours = {
         "spark.driver.extraJavaOptions": " ".join(options),
@@ -138,21 +142,21 @@ def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
     return ours | {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Else any user of the machine may speak to the driver. With a local master Spark makes the secret itself.
+        # Otherwise any user of the machine can connect to the driver. A local master creates the secret itself.
         "spark.authenticate": "true",
         "spark.driver.memory": "2g",  # the driver is the executor too
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        # A delta is small: 200 partitions of nothing cost more than its work. AQE joins what is too small, and cuts
-        # nothing that is too large to be sorted in memory.
+        # A delta is small: 200 empty partitions cost more than its work. AQE merges small partitions, but does not
+        # split partitions that are too large to be sorted in memory.
         "spark.sql.shuffle.partitions": str(8 * settings.threads),
     }
 
 
 def _for_few_cores(settings: SparkSettings, *, short: bool) -> list[str]:
-    """Options of the JVM where the threads of its collector and of its compilers have no core to themselves.
+    """Return options of the JVM for machines without spare cores for its collector and compilers.
 
-    The optimising compiler pays off after a minute. Without it a delta of 100 MB of log takes three quarters of its
-    time, one of 1 GB the same.
+    The optimising compiler pays off after a minute. Without it, a delta of 100 MB of log takes three quarters of the
+    time, and a delta of 1 GB the same time.
     """
     if settings.threads > _FEW_CORES:
         return []
@@ -162,32 +166,36 @@ def _for_few_cores(settings: SparkSettings, *, short: bool) -> list[str]:
 
 
 def log_settings() -> Path:
-    """What Spark's driver logs on this machine, as a file of log4j2."""
+    """Return the log4j2 configuration of the driver on this machine."""
     return Path(__file__).resolve().parent / "log4j2.properties"
 
 
 def _spark_home() -> Path:
     found = importlib.util.find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
-        raise UsageError("pyspark is not installed", hint="install binlog-loader[spark]")
+        raise UsageError("pyspark is not installed", hint="pip install 'binlog-loader[spark]'")
     return Path(found.submodule_search_locations[0])
 
 
 def _jars(settings: SparkSettings) -> list[str]:
     jars = sorted(str(path) for path in Path(settings.jars).resolve().glob("*.jar"))
     if not jars:
-        raise UsageError("the jars folder holds no jar", hint="resolve the jars first", folder=settings.jars)
+        raise UsageError(
+            "the jars folder has no jars",
+            hint="download them with: loader jars; then set spark.jars to the folder that it prints",
+            folder=settings.jars,
+        )
     return jars
 
 
 def java_program() -> Path | None:
-    """The Java that Spark starts: of $JAVA_HOME, else of the PATH; None where there is none."""
+    """Return the Java that Spark starts: of $JAVA_HOME, else of the PATH; None without Java."""
     found = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
     return Path(found) if found and Path(found).exists() else None
 
 
 def _archive(settings: SparkSettings) -> Path | None:
-    """Where the archive of the classes that jobs load lies for this Java, Spark and these jars; None without Java."""
+    """Return the path of the class archive for this Java, Spark and these jars; None without Java."""
     java = java_program()
     if java is None:
         return None
@@ -201,18 +209,18 @@ def _archive(settings: SparkSettings) -> Path | None:
 
 
 def _usable(archive: Path) -> bool:
-    """Whether it is there, and nobody else can have written what the JVM would run."""
+    """Return whether the archive exists, and only this user or root can have written it."""
     return archive.exists() and is_private(archive.stat())
 
 
 def warm(settings: SparkSettings) -> Path | None:
-    """Make the class archive (AppCDS) that spares every later local job a third of its start, unless it is there.
+    """Create the class archive (AppCDS), which saves a third of the start of every later local job, unless it exists.
 
-    It is made by a run of both materialisation jobs on a handful of rows in a folder of its own; that takes as long as
-    several jobs, so nothing does it unasked. Two at once make two, and the last one stays. About 200 MB.
+    Both materialisation jobs run on a few rows in a temporary folder. That takes as long as several jobs, so only
+    `loader warm` does it. If two processes do it at once, the last archive stays. It has about 200 MB.
 
     Returns:
-        The archive; None where there is no use for one (no local master, or no Java).
+        The archive; None if it is of no use (no local master, or no Java).
 
     Raises:
         LoaderError: the run failed.
@@ -242,14 +250,13 @@ def run(
     *,
     short: bool = False,
 ) -> dict[str, Any]:
-    """Run a job to its end and return its result; its output goes to the log at debug, line by line.
+    """Run a job and return its result. Its output goes to the log at level debug, line by line.
 
-    `short`: see `configuration`.
-
-    The driver must run on this machine (local, or deploy mode client): the result is a file here.
+    The driver must run on this machine (local master, or deploy mode client), because the result is a local file. For
+    `short` see `configuration`.
 
     Raises:
-        LoaderError: what the job raised, of the same type.
+        LoaderError: the error of the job, of the same type.
         RetryableError: the job ended without a result (killed, out of memory, no Java).
     """
     with tempfile.TemporaryDirectory(prefix="loader-job-") as folder:
@@ -261,7 +268,7 @@ def run(
             raise RetryableError(
                 "the Spark job ended without a result",
                 why=f"exit code {code}; its last lines:\n" + "\n".join(tail),
-                hint="read the lines above; if it was short of memory, give it more spark.driver.memory",
+                hint="read the lines above; if memory was short, raise spark.driver.memory in [spark.conf]",
                 job=job.stem,
             )
         result: dict[str, Any] = json.loads(result_file.read_bytes())
@@ -271,7 +278,7 @@ def run(
 
 
 def _execute(argv: list[str], variables: dict[str, str]) -> tuple[int, deque[str]]:
-    """Exit code and last lines of a command; it and its children end with us when we are interrupted."""
+    """Return exit code and last lines of a command. If this process is interrupted, kill it with its children."""
     tail: deque[str] = deque(maxlen=_TAIL)
     with subprocess.Popen(
         argv,

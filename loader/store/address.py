@@ -1,4 +1,4 @@
-"""The address of a staging root, which carries its options to every process: `s3://bucket/prefix?region=eu-west-1`."""
+"""Addresses of staging roots. They carry the options to every process: `s3://bucket/prefix?region=eu-west-1`."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 from loader.errors import UsageError
 
 SIGNED = "#signed="
-"""Stands in an address before the reference to the key that signs the documents of the store."""
+"""Separates an address from the reference to the key that signs the documents of the store."""
 
 
 def signed_address(address: str, reference: str) -> str:
-    """An address with the reference to a signing key, if there is one."""
+    """Return an address with the reference to a signing key, if there is one."""
     return f"{address}{SIGNED}{reference}" if reference else address
 
 
 def without_user(value: str) -> str:
-    """Return the addresses. Raises ValueError if one has user information, which would be seen where it is logged."""
+    """Return the addresses.
+
+    Raises:
+        ValueError: an address has user information, which logs would show.
+    """
     if "@" in value:
-        raise ValueError("an address of a server has no user: credentials come from the environment")
+        raise ValueError("an address of a server must not have a user: credentials come from the environment")
     return value
 
 
 class StoreOptions(BaseModel):
-    """Options of a kind of store; none of them is a secret."""
+    """Options of a kind of store. Options are never secrets."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def address(self, root: str) -> str:
-        """The root with these options."""
+        """Return the root with these options."""
         query = urlencode(self.model_dump(exclude_defaults=True))
         return f"{root}?{query}" if query else root
 
@@ -40,22 +44,22 @@ class LocalOptions(StoreOptions):
     """Options of a local folder.
 
     Attributes:
-        shared: files and folders get the modes that the umask of the process leaves, for a cluster whose executors run
-            as another user; else they are for the user of the process alone.
+        shared: files and folders get the modes of the umask, for a cluster whose executors run as another user.
+            Otherwise only the user of the process can access them.
     """
 
     shared: bool = False
 
 
 class S3Options(StoreOptions):
-    """Options of S3. Credentials come from where every client of AWS finds them.
+    """Options of S3. Credentials are found as by every AWS client.
 
     Attributes:
-        endpoint: the address of a server that is not Amazon's.
-        path_style: the bucket in the path of addresses instead of the host's name.
-        sse: encryption by the server with keys of S3 (SSE-S3) or of KMS (SSE-KMS); empty for the bucket's default.
-        kms_key: which key of KMS, instead of the account's.
-        requester_pays: the bucket's requests are paid by who makes them.
+        endpoint: address of a server other than Amazon's.
+        path_style: put the bucket into the path of addresses instead of the host name.
+        sse: server-side encryption with keys of S3 (SSE-S3) or KMS (SSE-KMS); empty for the default of the bucket.
+        kms_key: the KMS key, instead of the key of the account.
+        requester_pays: the requester pays for requests to the bucket.
     """
 
     endpoint: str = ""
@@ -81,8 +85,8 @@ class HdfsOptions(StoreOptions):
     """Options of HDFS.
 
     Attributes:
-        webhdfs: the address of the name node's WebHDFS, several with `;` between; else port 9870 of the root's host.
-        user: who the loader says it is; else $HADOOP_USER_NAME, else the user of the process.
+        webhdfs: addresses of WebHDFS on name nodes, separated by `;`. Default: port 9870 of the root's host.
+        user: user name that the loader sends. Default: $HADOOP_USER_NAME, else the user of the process.
     """
 
     webhdfs: str = ""
@@ -98,10 +102,10 @@ _Options = TypeVar("_Options", bound=StoreOptions)
 
 
 def split_address(address: str, kind: type[_Options]) -> tuple[str, _Options]:
-    """A root and its options.
+    """Return a root and its options.
 
     Raises:
-        UsageError: an option that there is not, or one that is wrong.
+        UsageError: an option is unknown or invalid.
     """
     root, _, query = address.partition("?")
     try:

@@ -1,4 +1,4 @@
-"""What the loader asks of a place that holds staged objects."""
+"""The protocol of a store of staged objects."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import BinaryIO, NamedTuple, Protocol
 from loader.errors import LoaderError, UsageError
 
 BLOCK_BYTES = 1024 * 1024
-"""How much of an object is read at a time."""
+"""Bytes of an object that are read at a time."""
 
 UNFINISHED = ".unfinished-"
-"""How names of files begin that are still being written, where a store cannot hide them; listings leave them out."""
+"""Prefix of files that are still being written, in stores that cannot hide them. Listings skip such files."""
 
 
 PAGE_NAMES = 1000
-"""Names in a page of a listing; S3 gives no more."""
+"""Names in a page of a listing, which is the limit of S3."""
 
 
 class Page(NamedTuple):
-    """Some names of a listing, sorted, and whether more follow on the last one."""
+    """Some names of a listing, sorted, and whether more names follow."""
 
     names: tuple[str, ...]
     more: bool
 
 
 def page_of(names: Sequence[str], after: str) -> Page:
-    """The page of a listing that is there whole, and sorted."""
+    """Return the page after a name, from a complete and sorted listing."""
     first = bisect_right(names, after)
     return Page(tuple(names[first : first + PAGE_NAMES]), first + PAGE_NAMES < len(names))
 
 
 class ObjectNotFound(LoaderError):
-    """The store has no object of that key; normal where existence is the question."""
+    """The store has no object with that key. Callers that test for existence expect this error."""
 
 
 @dataclass(frozen=True)
 class ObjectInfo:
-    """An object in a listing; `size` in bytes, `modified` by the store's clock."""
+    """An object in a listing, with its size in bytes and its time by the clock of the store."""
 
     key: str
     size: int
@@ -49,10 +49,10 @@ class ObjectInfo:
 
 
 def require_key(key: str) -> str:
-    """The key, which stays under the root.
+    """Return the key.
 
     Raises:
-        UsageError: it has a segment that is empty, `.` or `..`.
+        UsageError: a segment is empty, `.` or `..`, so that the key could leave the root.
     """
     if any(part in {"", ".", ".."} for part in key.split("/")):
         raise UsageError("a key must stay under the store's root", key=key)
@@ -67,43 +67,55 @@ class Sink(Protocol):
 
 
 class Store(Protocol):
-    """Objects under a root. Keys are relative, with `/` between segments and none that is `.` or `..`.
+    """Objects under a root. Keys are relative. Their segments are separated by `/`, and are not `.` or `..`.
 
-    Every call may raise StoreUnavailable. An object is seen whole or not at all. `root` is the address that
-    `open_store` takes.
+    Every call may raise StoreUnavailable. Readers see an object whole or not at all.
+
+    Attributes:
+        root: the address, as `open_store` takes it.
     """
 
     root: str
 
     def create(self, key: str, data: bytes) -> bool:
-        """Write a new object; False, and nothing written, when the key exists. The only arbiter of races."""
+        """Write a new object, or return False and write nothing if the key exists. This alone decides races."""
 
     def writing(self, key: str) -> AbstractContextManager[Sink]:
-        """Write an object in blocks; it appears when the block ends without an error."""
+        """Write an object in blocks. It appears when the `with` block ends without an error."""
 
     def get(self, key: str) -> bytes:
-        """The whole object. Raises ObjectNotFound."""
+        """Return the whole object.
+
+        Raises:
+            ObjectNotFound: there is no such object.
+        """
 
     def reading(self, key: str) -> AbstractContextManager[BinaryIO]:
-        """The whole object as a file, in bounded memory. Raises ObjectNotFound."""
+        """Open the object as a file that is read in bounded memory.
+
+        Raises:
+            ObjectNotFound: there is no such object.
+        """
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
-        """Objects whose key starts with `prefix` (a folder, ending in `/`), in key order."""
+        """Yield the objects whose key starts with `prefix` (a folder, ending in `/`), in key order."""
 
     def folders(self, prefix: str) -> tuple[str, ...]:
-        """Names of the folders right under `prefix` (ending in `/`), sorted; without looking into them."""
+        """Return the sorted names of the folders directly under `prefix` (ending in `/`), without their content."""
 
     def folders_after(self, prefix: str, after: str) -> Page:
-        """The first of those folders whose names are greater than `after`, at most PAGE_NAMES of them.
+        """Return the first PAGE_NAMES of these folders whose names are greater than `after`.
 
-        `after` is empty or made of digits, as the names of intervals are.
+        Args:
+            prefix: of the folders.
+            after: empty, or digits only, like the names of intervals.
         """
 
     def delete(self, key: str) -> None:
-        """Remove the object; nothing happens when there is none."""
+        """Remove the object, if it exists."""
 
     def remove(self, prefix: str) -> None:
-        """Remove a folder (ending in `/`) with every object in it; nothing happens when there is none."""
+        """Remove a folder (ending in `/`) with all its objects, if it exists."""
 
     def uri(self, key: str) -> str:
-        """The address by which Spark reads the object."""
+        """Return the address by which Spark reads the object."""

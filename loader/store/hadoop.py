@@ -1,4 +1,4 @@
-"""How Spark reads a staging root: the same server, region and rights as the loader's own client.
+"""The configuration by which Spark reads a staging root, with the server, region and rights of the loader's client.
 
 S3A: https://hadoop.apache.org/docs/r3.4.2/hadoop-aws/tools/hadoop-aws/index.html
 """
@@ -10,28 +10,28 @@ from urllib.parse import urlsplit
 from loader.s3 import S3Address, open_client
 from loader.store.address import HdfsOptions, S3Options, split_address
 
-# Hadoop's own chain leaves out ~/.aws and the roles of Kubernetes, where boto3 looks too.
+# Hadoop's default chain skips ~/.aws and the roles of Kubernetes, which boto3 uses.
 _CREDENTIALS = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
 _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
 _ENCRYPTION = {"s3": "AES256", "kms": "SSE-KMS"}
 
 
 def spark_conf(root: str) -> dict[str, str]:
-    """Spark's configuration for the bucket of a root on S3, without a secret; nothing for other roots.
+    """Return Spark's configuration for the bucket of a root on S3, without secrets; empty for other roots.
 
-    Credentials are found by each driver and executor for itself, as every client of AWS finds them.
+    Each driver and executor finds credentials itself, like every AWS client.
 
     Raises:
-        UsageError: boto3 is not installed, or the machine's settings of AWS are wrong.
+        UsageError: boto3 is not installed, or the AWS settings of the machine are invalid.
     """
     if not root.startswith("s3://"):
         return {}
     address, options = split_address(root, S3Options)
-    # What S3A does not know is where boto3 finds an address and a region that are not given.
+    # S3A does not look where boto3 finds a missing address and region.
     machine = open_client(endpoint=options.endpoint, region=options.region).meta
     found = {"aws.credentials.provider": _CREDENTIALS, "endpoint.region": machine.region_name}
     if not (urlsplit(machine.endpoint_url).hostname or "").endswith(_AMAZON):
-        # So does boto3: such servers rarely have a name in DNS for each bucket.
+        # As boto3 does: such servers rarely have a DNS name for each bucket.
         found |= {"endpoint": machine.endpoint_url, "path.style.access": "true"}
     if options.path_style:
         found["path.style.access"] = "true"
@@ -46,5 +46,5 @@ def spark_conf(root: str) -> dict[str, str]:
 
 
 def hadoop_user(root: str) -> str:
-    """As whom Spark works on a root on HDFS; empty for the user of the process."""
+    """Return the user of Spark on a root on HDFS; empty for the user of the process."""
     return split_address(root, HdfsOptions)[1].user if root.startswith("hdfs://") else ""

@@ -22,18 +22,18 @@ _TIMEOUT_SECONDS = 60
 _MISSING = "FileNotFoundException"
 _EXISTS = "FileAlreadyExistsException"
 _DENIED = {"AccessControlException", "AuthorizationException", "SecurityException"}
-_UNKNOWN_USER = "Authentication failure"  # how HdfsCLI tells of a 401
+_UNKNOWN_USER = "Authentication failure"  # the text of HdfsCLI for a 401
 
 
 class _Failed(Exception):
-    """The name of the Java exception by which the server refused."""
+    """Return the name of the Java exception with which the server refused."""
 
 
 class HdfsRemote:
     """Files under a folder; see Remote.
 
-    A file of HDFS is visible while it is written. So it is written beside its place and renamed into it, by the
-    rename that refuses an existing name or by the one that replaces it, each one step of the name node.
+    A file on HDFS is visible while it is written. So it is written under another name and then renamed. One kind of
+    rename refuses an existing name, the other replaces it. Both are atomic on the name node.
     """
 
     def __init__(self, root: str) -> None:
@@ -41,12 +41,14 @@ class HdfsRemote:
         self._address, options = split_address(root, HdfsOptions)
         place = urlsplit(self._address)
         if not place.hostname or not place.path or place.fragment:
-            raise UsageError(f"{self._address!r} is no folder on HDFS", hint="write hdfs://host:port/folder", key=root)
+            raise UsageError(
+                f"{self._address!r} is not a folder on HDFS", hint="write hdfs://host:port/folder", key=root
+            )
         self._folder = "/" + require_key(place.path[1:])
         self._client = _open_client(options, place.hostname)
 
     def creating(self, key: str, data: bytes) -> Callable[[], bool]:
-        """See Remote. Nobody else has the name that is renamed: when it is gone, an earlier try was done."""
+        """See Remote. Only this create knows the temporary name. If that is gone, an earlier try succeeded."""
         path = self._path(key)
         temporary = ""
 
@@ -79,7 +81,7 @@ class HdfsRemote:
         path = self._path(key)
         try:
             with self._errors(path, _MISSING):
-                # An offset at the end of the file is an error of WebHDFS.
+                # WebHDFS refuses an offset at the end of the file.
                 if start and start >= int(self._client.status(path)["length"]):
                     return b""
                 with self._client.read(path, offset=start, length=stop - start, chunk_size=1 << 20) as blocks:
@@ -96,7 +98,7 @@ class HdfsRemote:
         return tuple(sorted(name for name, status in self._entries(prefix.rstrip("/")) if _is_folder(status)))
 
     def folders_after(self, prefix: str, after: str) -> Page:
-        """See Store. HdfsCLI has no listing by pages (LISTSTATUS_BATCH): one request brings all names."""
+        """See Store. HdfsCLI cannot list in pages (LISTSTATUS_BATCH), so one request returns all names."""
         return page_of(self.folders(prefix), after)
 
     def delete(self, key: str) -> None:
@@ -119,7 +121,7 @@ class HdfsRemote:
         return f"{self._folder}/{key}"
 
     def _uploaded(self, path: str, data: bytes | IO[bytes]) -> str:
-        """A file of that content beside the path: each try has a name of its own, where no late one can reach it."""
+        """Write the content to a temporary file next to the path, with a new name for each try."""
         temporary = f"{path.rpartition('/')[0]}/{UNFINISHED}{uuid.uuid4().hex}"
         try:
             with self._errors(path):
@@ -139,11 +141,11 @@ class HdfsRemote:
                 self._give_up(temporary)
                 return False
             with self._errors(path):
-                self._client.status(path)  # moved by an earlier try; unless somebody removed it since
+                self._client.status(path)  # moved by an earlier try, unless it was removed since
         return True
 
     def _give_up(self, temporary: str) -> None:
-        # It is left out of listings; a failure to remove it must not hide why it is removed.
+        # Listings skip the file. A failure to remove it must not hide the first error.
         with suppress(LoaderError), self._errors(temporary):
             self._client.delete(temporary)
 
@@ -187,7 +189,7 @@ def _open_client(options: HdfsOptions, host: str) -> Any:
     web = options.webhdfs or f"http://{host}:{_WEB_PORT}"
     user = options.user or os.environ.get("HADOOP_USER_NAME")
     client = InsecureClient(web, user=user, timeout=_TIMEOUT_SECONDS)
-    if not hasattr(client, "_rename"):  # private, and the only way to rename without replacing
+    if not hasattr(client, "_rename"):  # a private method, but the only way to rename without replacing
         raise UsageError("this version of HdfsCLI is not supported", hint="install it with -c constraints.txt")
     return client
 
@@ -199,9 +201,9 @@ def _is_folder(status: dict[str, Any]) -> bool:
 def _translated(error: Any, path: str) -> LoaderError:
     if error.exception in _DENIED or str(error).startswith(_UNKNOWN_USER):
         return UsageError(
-            "HDFS does not let the loader in",
+            "HDFS denies access to the loader",
             why=str(error),
-            hint="let the user (staging.hdfs.user, $HADOOP_USER_NAME) write to the staging root",
+            hint="allow the user (staging.hdfs.user, $HADOOP_USER_NAME) to write to the staging root",
             key=path,
         )
     return _unavailable(error, path)
@@ -209,4 +211,4 @@ def _translated(error: Any, path: str) -> LoaderError:
 
 def _unavailable(error: Exception, path: str) -> StoreUnavailable:
     hint = "check the name node, the data nodes and staging.hdfs.webhdfs, then run again"
-    return StoreUnavailable("HDFS does not take or give a file", why=str(error), hint=hint, key=path)
+    return StoreUnavailable("HDFS cannot write or read a file", why=str(error), hint=hint, key=path)

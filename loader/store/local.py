@@ -19,24 +19,24 @@ _OPTIONS = "?shared="
 
 
 class LocalStore:
-    """Objects as files. A file is written beside its place, synced, and linked or renamed into it.
+    """Objects as files. A file is written under another name, synced, then linked or renamed.
 
-    Without `durable` it is not synced: a crash of the machine may then leave less than was written. What is
-    written is for its user alone, unless the root has `?shared=True`: see LocalOptions.
+    Without `durable` files are not synced, so a crash of the machine can lose data. Only the user of the process can
+    read the files, unless the root has `?shared=True`: see LocalOptions.
     """
 
     def __init__(self, root: str, *, durable: bool = True) -> None:
         self._durable = durable
         self.root = root.rstrip("/")
-        plain = (self.root, LocalOptions())  # a path may have a question mark
+        plain = (self.root, LocalOptions())  # a path can contain a question mark
         address, options = split_address(self.root, LocalOptions) if _OPTIONS in self.root else plain
         self._file_mode, self._folder_mode = (0o666, 0o777) if options.shared else (0o600, 0o700)
         self._folder = Path(address.removeprefix("file://"))
         if not self._folder.is_absolute():
-            raise UsageError(f"{root!r} is no local store", hint="write it like file:///data/staging")
+            raise UsageError(f"{root!r} is not a local store", hint="write it like file:///data/staging")
 
     def create(self, key: str, data: bytes) -> bool:
-        """See Store: `link` refuses an existing name, in one step of the file system."""
+        """See Store: `link` refuses an existing name, atomically."""
         path = self._path(key)
         with self._errors(key), self._unfinished(path) as (temporary, file):
             file.write(data)
@@ -124,7 +124,7 @@ class LocalStore:
         temporary = path.with_name(f"{UNFINISHED}{uuid.uuid4().hex}")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._file_mode)
         try:
-            with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
+            with open(handle, "wb") as file:  # noqa: PTH123 - a file descriptor, not a path
                 yield temporary, file
         finally:
             temporary.unlink(missing_ok=True)
@@ -137,7 +137,7 @@ class LocalStore:
             raise StoreUnavailable(
                 "the staging store failed",
                 why=str(error),
-                hint="free space or mend the folder's permissions, then run again",
+                hint="free disk space or fix the permissions of the folder, then run again",
                 key=self.uri(key),
             ) from error
 
@@ -157,7 +157,7 @@ class LocalStore:
 
 
 class NoStore(LocalStore):
-    """Takes what is written in blocks and keeps nothing: for work whose accounts alone are wanted."""
+    """Accepts blocks and keeps nothing, for work that only counts."""
 
     def __init__(self) -> None:
         super().__init__(f"file://{os.devnull}", durable=False)

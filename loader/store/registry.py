@@ -1,4 +1,4 @@
-"""From the address of a staging root to its store."""
+"""Stores by the scheme of their address."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from loader.store.local import LocalStore
 
 
 def open_store(root: str) -> Store:
-    """The store at `root`: `file:///folder`, `s3://bucket/prefix` or `hdfs://host:port/folder`, with its options.
+    """Return the store at `root`: `file:///folder`, `s3://bucket/prefix` or `hdfs://host:port/folder`, with options.
 
     The address may end with a reference to the key that signs its documents: see `signed_address`.
 
     Raises:
-        UsageError: an address of another kind, wrong options, a client that is not installed, or a key that is not
-            there.
+        UsageError: the kind of address is unknown, an option is invalid, a client is not installed, or the key is
+            missing.
     """
     plain, signed, reference = root.rpartition(SIGNED)
     if not signed:
@@ -30,7 +30,7 @@ def _opened(root: str) -> Store:
     scheme = root.partition("://")[0]
     if scheme == "file":
         return LocalStore(root)
-    # Not at the top: what a folder has no use for need not be loaded with each command.
+    # Imported here, so that commands on a local store do not load these clients.
     if scheme == "s3":
         from loader.store.remote import RemoteStore
         from loader.store.s3 import S3Remote
@@ -42,7 +42,7 @@ def _opened(root: str) -> Store:
 
         return RemoteStore(HdfsRemote(root))
     raise UsageError(
-        f"staging on {scheme}:// is not covered by this version",
+        f"staging on {scheme}:// is not supported",
         hint="use file:///folder, s3://bucket/prefix or hdfs://host:port/folder",
         key=root,
     )

@@ -1,4 +1,4 @@
-"""Stores over a network: what fails there is repeated here, for all of them in one way."""
+"""Stores over a network, with one retry policy for all of them."""
 
 from __future__ import annotations
 
@@ -16,30 +16,35 @@ from loader.store.base import ObjectInfo, Page, require_key
 _ATTEMPTS = 9
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 20
-_IN_MEMORY = 64 * 1024  # of an object being written, before it goes to disk; an interval may have many tables
+_IN_MEMORY = 64 * 1024  # bytes of an object in memory before it goes to disk; an interval can have many tables
 _RANGE_BYTES = 8 * 1024 * 1024
 _Result = TypeVar("_Result")
 
 
 class Remote(Protocol):
-    """A place over a network. Each call is one try: it raises StoreUnavailable, and may then be repeated."""
+    """A store over a network without retries. Each call is one try, and can be repeated after StoreUnavailable."""
 
     root: str
 
     def creating(self, key: str, data: bytes) -> Callable[[], bool]:
-        """The tries of one create, to be called until one answers.
+        """Return the function that tries one create. It is called until a try gets an answer.
 
-        True: the object is this create's own, also when the reply to an earlier try of it was lost. False: another's.
+        The function returns True if this create wrote the object, also if the reply to an earlier try was lost, and
+        False if another create wrote it.
         """
 
     def put(self, key: str, file: IO[bytes]) -> None:
-        """Write or replace an object with the whole of a file, at once."""
+        """Write or replace an object with the content of a file, atomically."""
 
     def get(self, key: str) -> bytes:
         """See Store."""
 
     def get_range(self, key: str, start: int, stop: int) -> bytes:
-        """The bytes from `start` to `stop` of an object; fewer where it ends before. Raises ObjectNotFound."""
+        """Return the bytes from `start` to `stop` of an object, fewer if it ends before.
+
+        Raises:
+            ObjectNotFound: there is no such object.
+        """
 
     def list(self, prefix: str) -> tuple[ObjectInfo, ...]:
         """See Store."""
@@ -61,11 +66,11 @@ class Remote(Protocol):
 
 
 class RemoteStore:
-    """The store at a remote place.
+    """A remote store with retries.
 
-    A call is tried nine times, with pauses of half a minute in all, before its StoreUnavailable is raised. An object
-    is read range by range, of which one is in memory. One that is written in blocks waits on local disk until it is
-    whole: so it can be sent again, and memory does not grow with the number of tables that are written at once.
+    A call is tried nine times, with pauses of half a minute in total, before it raises StoreUnavailable. An object is
+    read range by range, with one range in memory. An object that is written in blocks is collected on local disk. So
+    it can be sent again, and memory does not grow with the number of tables that are written at the same time.
     """
 
     def __init__(self, remote: Remote, attempts: int = _ATTEMPTS) -> None:
@@ -94,10 +99,10 @@ class RemoteStore:
 
     @contextmanager
     def reading(self, key: str) -> Iterator[BinaryIO]:
-        """See Store: a range after the other, each tried again by itself."""
+        """See Store: reads one range after the other, each with its own retries."""
         require_key(key)
         with BufferedReader(_Ranges(lambda start, stop: self._range(key, start, stop)), _RANGE_BYTES) as file:
-            file.peek(1)  # so that an object that is not there is told now
+            file.peek(1)  # so that a missing object is an error now
             yield cast("BinaryIO", file)
 
     def _range(self, key: str, start: int, stop: int) -> bytes:
@@ -143,29 +148,29 @@ class RemoteStore:
 
 
 class _Ranges(RawIOBase):
-    """The bytes of an object, got range by range where they are read. It is read forward, and can be sought in."""
+    """The bytes of an object, fetched range by range. The stream is read forward, and can be positioned."""
 
     def __init__(self, get: Callable[[int, int], bytes]) -> None:
         self._get = get
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is, but not from its end, which is not known."""
+        """Return True; positions from the end are refused, because the size is not known."""
         return True
 
     def seek(self, offset: int, whence: int = SEEK_SET) -> int:
-        """Go to a place from the beginning or from here."""
+        """Move to a position from the beginning or from the current one."""
         if whence == SEEK_END:
             raise UnsupportedOperation("the size of the object is not known")
         self._at = offset if whence == SEEK_SET else self._at + offset
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer, or less of it at the end."""
+        """Fill the buffer, or a part of it at the end of the object."""
         found = self._get(self._at, self._at + len(buffer))
         buffer[: len(found)] = found
         self._at += len(found)
@@ -185,7 +190,7 @@ class _Spool:
             return self._file.write(block)
 
     def flush(self) -> None:
-        """Have it all in the file."""
+        """Write everything to the file."""
         with self._errors():
             self._file.flush()
 
@@ -195,7 +200,7 @@ class _Spool:
             yield
         except OSError as error:
             raise StoreUnavailable(
-                "the local disk does not take what goes to the staging store",
+                "the local disk cannot hold files for the staging store",
                 why=str(error),
                 hint="free space in the folder for temporary files (TMPDIR), then run again",
                 key=self._key,

@@ -17,12 +17,12 @@ from loader.store.address import S3Options, split_address
 from loader.store.base import PAGE_NAMES, ObjectInfo, ObjectNotFound, Page, require_key
 
 PART_BYTES = 16 * 1024 * 1024
-"""Objects that are longer go in parts of that size; see put."""
+"""Larger objects are uploaded in parts of that size; see put."""
 
-_PROBE = ".conditional-writes"  # an object that exists for good, so that the next process asks once
+_PROBE = ".conditional-writes"  # an object that is never removed, so that each process asks only once
 _WRITER = "writer"  # metadata of a created object: which create wrote it
 _ENCRYPTION = {"": {}, "s3": {"ServerSideEncryption": "AES256"}, "kms": {"ServerSideEncryption": "aws:kms"}}
-_proved: set[str] = set()  # roots whose server was seen in this process to refuse a second create
+_proved: set[str] = set()  # roots whose server is known in this process to refuse a second create
 
 
 class S3Remote:
@@ -34,7 +34,7 @@ class S3Remote:
         self._place = S3Address.parse(address)
         if self._place.key:
             require_key(self._place.key)
-        # Repeated by RemoteStore alone: two layers of it would multiply.
+        # Only RemoteStore retries: two layers of retries would multiply.
         self._client = open_client(
             endpoint=options.endpoint, region=options.region, path_style=options.path_style, attempts=1
         )
@@ -43,10 +43,10 @@ class S3Remote:
         self._writing = {**self._paying, **_ENCRYPTION[options.sse], **key}
 
     def creating(self, key: str, data: bytes) -> Callable[[], bool]:
-        """See Remote: by `If-None-Match: *`. An object that is in the way tells which create wrote it.
+        """See Remote: uses `If-None-Match: *`. The metadata of an existing object says which create wrote it.
 
         Raises:
-            UsageError: the server does not keep to `If-None-Match`, so that of two creates none would lose.
+            UsageError: the server ignores `If-None-Match`, so both of two creates would succeed.
         """
         writer = uuid.uuid4().hex
 
@@ -57,7 +57,7 @@ class S3Remote:
         return attempt
 
     def put(self, key: str, file: IO[bytes]) -> None:
-        """See Remote: in parts when it is long, which become an object only when all are there."""
+        """See Remote: uploads a large object in parts, which become an object only when all are complete."""
         from boto3.s3.transfer import TransferConfig
 
         size = file.seek(0, SEEK_END)
@@ -67,7 +67,7 @@ class S3Remote:
             if size <= PART_BYTES:
                 self._client.put_object(Bucket=place.bucket, Key=place.key, Body=file.read(), **self._writing)
                 return
-            # One part at a time in memory; what fails is taken back, so that no parts stay and cost.
+            # One part is in memory at a time. A failed upload is aborted, so that its parts do not stay and cost money.
             parts = TransferConfig(multipart_threshold=PART_BYTES, multipart_chunksize=PART_BYTES, use_threads=False)
             self._client.upload_fileobj(file, place.bucket, place.key, ExtraArgs=self._writing, Config=parts)
 
@@ -87,7 +87,7 @@ class S3Remote:
                 found = self._client.get_object(Bucket=place.bucket, Key=place.key, **wanted)
                 return bytes(found["Body"].read())
         except StoreUnavailable as error:
-            if "InvalidRange" in error.why:  # how S3 says that the object ends there
+            if "InvalidRange" in error.why:  # the answer of S3 at the end of the object
                 return b""
             raise
 
@@ -107,7 +107,7 @@ class S3Remote:
     def folders_after(self, prefix: str, after: str) -> Page:
         """See Store."""
         place = self._place / prefix
-        # `/` sorts right before `0`: so that name is behind all objects in the folder `after`.
+        # `0` sorts directly after `/`, so this name is after all objects in the folder `after`.
         start = {"StartAfter": f"{place.key}{after}0"} if after else {}
         names: list[str] = []
         with self._errors(prefix):
@@ -133,7 +133,7 @@ class S3Remote:
             self.delete(info.key)
 
     def uri(self, key: str) -> str:
-        """See Store: as Hadoop's S3A file system names it."""
+        """See Store: returns the name for Hadoop's S3A file system."""
         place = self._place / key
         return f"s3a://{place.bucket}/{place.key}"
 
@@ -160,7 +160,7 @@ class S3Remote:
             with self._errors(key):
                 found = self._client.head_object(Bucket=place.bucket, Key=place.key, **self._paying)
         except ObjectNotFound as error:
-            raise StoreUnavailable("an object was there and is gone", hint="run again", key=place) from error
+            raise StoreUnavailable("an object disappeared", hint="run again", key=place) from error
         return str(found["Metadata"].get(_WRITER, ""))
 
     def _require_conditional_writes(self) -> None:
@@ -168,9 +168,9 @@ class S3Remote:
             return
         if self._created(_PROBE, b"", "probe") and self._created(_PROBE, b"", "probe"):
             raise UsageError(
-                "this S3 server does not keep to If-None-Match",
-                why="it wrote an object again that was to be written only if absent, so two runs could both win",
-                hint="stage on a server that has conditional writes, on HDFS or on a folder",
+                "this S3 server ignores If-None-Match",
+                why="it overwrote an object that must only be created if absent, so two runs could both succeed",
+                hint="set staging.root to an S3 server with conditional writes, to HDFS, or to a local folder",
                 key=self.root,
             )
         _proved.add(self.root)

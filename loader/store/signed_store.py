@@ -1,7 +1,7 @@
-"""A store whose documents are signed, so that only who has the key can make one that is believed.
+"""A store with signed documents. Without the key, nobody can write a document that the loader accepts.
 
-A document is an object whose key ends with `.json`. Behind its bytes stands a line with the HMAC-SHA256 of its key and
-its bytes. Documents name the SHA-256 of every staged file, so these need no signature of their own.
+A document is an object whose key ends with `.json`. Its last line is the HMAC-SHA256 of its key and its bytes.
+Documents name the SHA-256 of every staged file, so staged files need no signature.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _LEAST_BYTES = 16
 
 
 class SignedStore:
-    """A store that signs documents as it writes them, and verifies them before it gives them away.
+    """A store that signs documents when it writes them, and verifies them when it reads them.
 
     Args:
         store: holds the objects.
         key: at least 16 bytes.
-        root: the address by which other processes open this store with the same key.
+        root: the address with which other processes open this store and its key.
 
     Raises:
-        UsageError: the key is too short to be one.
+        UsageError: the key is too short.
     """
 
     def __init__(self, store: Store, key: bytes, root: str) -> None:
@@ -39,7 +39,7 @@ class SignedStore:
             raise UsageError(
                 "the signing key of the staging store is too short",
                 why=f"it has {len(key)} bytes, fewer than {_LEAST_BYTES}",
-                hint="make one: openssl rand -hex 32",
+                hint="create one with: openssl rand -hex 32",
             )
         self.root = root
         self._store = store
@@ -103,10 +103,10 @@ class SignedStore:
         return self._store.uri(key)
 
     def sign(self, key: str) -> bool:
-        """Sign a document that has no signature yet; whether it had none.
+        """Sign a document without a signature, and return whether it had none.
 
         Raises:
-            StagedDataError: it has one by another key.
+            StagedDataError: the document is signed with another key.
         """
         data = self._store.get(key)
         if MARK in data:
@@ -124,15 +124,15 @@ class SignedStore:
         if not mark:
             raise StagedDataError(
                 "a staged document is not signed",
-                why="somebody without the key wrote it, or it is older than staging.signing_key",
-                hint="if nobody else can write to the store, sign what is there once: loader staged sign",
+                why="it was written without the key, or before staging.signing_key was set",
+                hint="if nobody else can write to the store, sign all documents once: loader staged sign",
                 key=key,
             )
         if len(digest) != _DIGITS or not hmac.compare_digest(digest, self._digest(key, document)):
             raise StagedDataError(
                 "the signature of a staged document is wrong",
-                why="the document was changed or moved by somebody without the key, or signed by another key",
-                hint="restore it from a version that the loader wrote, and see who else can write to the store",
+                why="the document was changed or moved without the key, or signed with another key",
+                hint="restore the version that the loader wrote, and check who else can write to the store",
                 key=key,
             )
         return document

@@ -1,8 +1,8 @@
-"""Log files of a server, and in the place of those that it has purged their copies in an archive.
+"""Log files of a server, with copies in an archive for the files that the server has purged.
 
-What an archive holds is proved, since a copy can be cut, or be of another server: its file must end as a server ends
-one, by a ROTATE or STOP event (the server's manual, "Binary Log Event Types"), and be begun by the server that is read.
-Each checksum is verified when it is walked, and the GTIDs before each file must be those that were read.
+Copies are verified, because a copy can be truncated, or belong to another server. A copy must end with a ROTATE or STOP
+event, as on the server (MySQL manual, "Binary Log Event Types"), and the same server must have started it. Checksums
+are verified while the file is walked. The GTIDs before each file must be those that were read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ _SERVER_ID = slice(5, 9)
 
 
 class WithArchive:
-    """A transport, and an archive for the files that it does not have. `identity`: who must have written those."""
+    """A transport with an archive for the files that it does not have.
+
+    Attributes:
+        identity: of the server that must have written the files in the archive.
+    """
 
     def __init__(self, primary: Transport, archive: Transport, identity: Identity | None) -> None:
         self._primary = primary
@@ -53,7 +57,7 @@ class WithArchive:
         """See Transport.
 
         Raises:
-            BinlogFormatError: the archive's copy is not whole.
+            BinlogFormatError: the copy in the archive is truncated.
         """
         try:
             return self._primary.size(file)
@@ -75,7 +79,7 @@ class WithArchive:
         found = int.from_bytes(read_exactly(log, len(MAGIC), HEADER, file)[_SERVER_ID].tobytes(), "little")
         if self._server_id not in {None, found}:
             raise BinlogFormatError(
-                "the archive's log file was written by another server",
+                "the log file in the archive was written by another server",
                 why=f"its first event is of server id {found}, not {self._server_id}",
                 hint=f"put the right file into the archive, or {LOAD_ALL_AGAIN}",
                 file=file,
@@ -83,20 +87,24 @@ class WithArchive:
 
 
 def _check_end(log: LogFile, file: str, size: int) -> None:
-    """Raise BinlogFormatError unless the last event is one that ends a file."""
+    """Check that the last event ends a file.
+
+    Raises:
+        BinlogFormatError: it does not.
+    """
     checksum = read_format(read_exactly(log, 0, min(size, HEAD_BYTES), file).tobytes(), file).checksum
     first = max(len(MAGIC), size - _LAST_BYTES)
     tail = read_exactly(log, first, size - first, file).tobytes()
     if not any(_ends(tail[at:], checksum) for at in range(len(tail) - HEADER + 1)):
         raise BinlogFormatError(
-            "the archive's copy of a log file is not whole",
-            why="it does not end as a server ends a log file, by ROTATE or STOP",
-            hint="copy it again once the server has begun the next file",
+            "the copy of a log file in the archive is truncated",
+            why="it does not end with a ROTATE or STOP event, as on a server",
+            hint="copy it again after the server has started the next file",
             file=file,
         )
 
 
 def _ends(data: bytes, checksum: int) -> bool:
-    """Whether the bytes are one ROTATE or STOP event and nothing else."""
+    """Return whether the bytes are exactly one ROTATE or STOP event."""
     whole = data[4] in (ROTATE, _STOP) and int.from_bytes(data[9:13], "little") == len(data)
     return whole and (not checksum or zlib.crc32(data[:-4]) == int.from_bytes(data[-4:], "little"))

@@ -1,4 +1,4 @@
-"""Where the bytes of a log come from."""
+"""Protocols of transports, which provide the bytes of log files."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from loader.errors import LoaderError, RetryableError
 from loader.model.position import Interval
 
 Segment = tuple[str, int, int]
-"""Bytes of a log file: its name, the first byte, and the one behind the last."""
+"""A range of a log file: its name, the first byte, and the byte after the last."""
 
 
 class ServerCannotTell(LoaderError):
-    """The server has no answer where a place in its log is asked for, or the answer is no place."""
+    """The server did not answer the question for a position, or answered without a position."""
 
 
 class NoPlace(ServerCannotTell):
-    """The server is not asked, or its answer is no place; its log may have the transactions all the same."""
+    """The server was not asked, or answered without a position. Its log may have the transactions anyway."""
 
 
 class LogLags(RetryableError):
-    """A log file has fewer bytes here than the server wrote: a mount or a copy of it is behind."""
+    """A log file has fewer bytes than the server wrote: the mount or the copy of it lags."""
 
 
 class LogFile(Protocol):
     """An open log file."""
 
     def seek(self, offset: int, /) -> object:
-        """Go to a byte of it."""
+        """Move to a byte of the file."""
 
     def read(self, size: int, /) -> bytes | None:
-        """At most so many bytes from there on."""
+        """Return at most `size` bytes from there on."""
 
     def readinto(self, block: memoryview, /) -> int | None:
-        """Fill as much of the block as one read gives; 0 at the end."""
+        """Fill the block with one read, and return the number of bytes; 0 at the end."""
 
 
 class Opens(Protocol):
-    """Log files that are opened by name."""
+    """Opens log files by name."""
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
-        """A log file; its first event and the bytes from `start` to `stop` can be read at their own offsets.
+        """Open a log file. Its first event and the bytes from `start` to `stop` are readable at their offsets.
 
         Raises:
             GapError: the file is gone.
-            SourceUnavailable: the server or the disk does not give it now.
+            SourceUnavailable: the server or the disk cannot provide it now.
         """
 
 
@@ -53,11 +53,17 @@ class Transport(Opens, Protocol):
     """Log files of one server, by name."""
 
     def segments(self, interval: Interval) -> list[Segment]:
-        """The interval as (file, first byte, end byte) of each log file, in order.
+        """Return the range of each log file of the interval, in order. A file before the last ends at its size.
 
-        The end of a file before the last is its size. Raises GapError when a file is missing, LogLags when the last
-        one is shorter than the interval, or BinlogFormatError when it is so on the server itself.
+        Raises:
+            GapError: a file is missing.
+            LogLags: the last file is shorter than the interval, as a copy can be.
+            BinlogFormatError: the last file is shorter than the interval on the server itself.
         """
 
     def size(self, file: str) -> int:
-        """Bytes of log in a file. Raises GapError when it is missing."""
+        """Return the bytes of log in a file.
+
+        Raises:
+            GapError: the file is missing.
+        """

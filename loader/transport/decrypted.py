@@ -1,4 +1,4 @@
-"""The plain bytes of an encrypted log file, each at its own offset in the log, as a layer over the file.
+"""The decrypted bytes of an encrypted log file, each at its offset in the log, as a layer over the file.
 
 For the format see loader.binlog.crypto.encryption. A library decrypts whole blocks of log.
 """
@@ -29,11 +29,12 @@ _VECTOR = 8  # bytes of MySQL's initial vector; the others count blocks
 
 
 def plain(raw: LogFile, file: str, keys: KeyFiles, start: int) -> LogFile:
-    """The log in an open file, to be read at its head and from `start` on, where an event begins.
+    """Return the log in an open file, readable at its head and from `start` on, where an event starts.
 
     Raises:
-        UsageError: it is encrypted and its key is not given, not found, or wrong.
-        BinlogFormatError, UnsupportedError: what says how it is encrypted is damaged or not known.
+        UsageError: the file is encrypted, and its key is not configured, not found, or wrong.
+        BinlogFormatError: the description of the encryption is damaged.
+        UnsupportedError: the kind of encryption is unknown.
     """
     raw.seek(0)
     head = raw.read(_HEAD) or b""
@@ -47,7 +48,7 @@ def plain(raw: LogFile, file: str, keys: KeyFiles, start: int) -> LogFile:
     found = read_mariadb_encryption(head, file)
     if found and not _sensible(head[found.end :], found.end):
         key = keys.of_mariadb(found.key_version, file)
-        for counted in (False, True):  # the file does not tell which of the two modes the server was told to use
+        for counted in (False, True):  # the file does not say which of the two modes the server uses
             chained = _MariadbLog(raw, key, found, start, file, counted=counted)
             chained.seek(found.end)
             if _sensible(chained.read(HEADER), found.end):
@@ -57,12 +58,12 @@ def plain(raw: LogFile, file: str, keys: KeyFiles, start: int) -> LogFile:
 
 
 def log_size(size: int, head: bytes) -> int:
-    """Bytes of the log in a file of that size that begins so."""
+    """Return the bytes of log in a file of that size with that beginning."""
     return size - MYSQL_HEADER if head.startswith(MAGIC_ENCRYPTED) else size
 
 
 def _sensible(event: bytes, offset: int) -> bool:
-    """Whether this is, in clear, an event of that place, or nothing: in a dump all events are."""
+    """Return whether the bytes are an unencrypted event of that offset, as in a dump, or empty."""
     if len(event) < HEADER:
         return True
     end = offset + int.from_bytes(event[9:13], "little")
@@ -72,15 +73,15 @@ def _sensible(event: bytes, offset: int) -> bool:
 def _wrong(key_id: str, path: str, file: str) -> UsageError:
     return UsageError(
         f"key {key_id} does not open the log",
-        why="what comes of it is no binary log",
-        hint="give the key file of the server that wrote this log",
+        why="the decrypted bytes are no binary log",
+        hint="configure the key file of the server that wrote this log",
         file=file,
         key=path,
     )
 
 
 class _Layer:
-    """A LogFile whose bytes are made from those of another."""
+    """A LogFile that decrypts the bytes of another one."""
 
     def __init__(self, raw: LogFile) -> None:
         self._raw = raw
@@ -105,12 +106,12 @@ class _Layer:
         return len(found)
 
     def _piece(self, at: int, size: int) -> bytes | memoryview:
-        """Between one and so many bytes from `at` on; none at the end."""
+        """Return between one and `size` bytes from `at` on; none at the end."""
         raise NotImplementedError
 
 
 class _MysqlLog(_Layer):
-    """One stream of AES-256-CTR behind a header."""
+    """One stream of AES-256-CTR after a header."""
 
     def __init__(self, raw: LogFile, master: bytes, header: MysqlEncryption) -> None:
         super().__init__(raw)
@@ -133,7 +134,7 @@ class _MysqlLog(_Layer):
 
 
 class _MariadbLog(_Layer):
-    """Events that are each encrypted alone; one can be found only from another before it."""
+    """Events that are encrypted separately. An event can be found only from an event before it."""
 
     def __init__(
         self, raw: LogFile, key: bytes, found: MariadbEncryption, start: int, file: str, *, counted: bool
@@ -144,7 +145,7 @@ class _MariadbLog(_Layer):
         from loader.binlog.crypto import cipher_blocks
 
         self._kernels: Any = cipher_blocks
-        cipher = Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305 - block by block; the chain is made here
+        cipher = Cipher(algorithms.AES(key), modes.ECB())  # noqa: S305 - block by block; the chaining is done here
         self._decrypt, self._encrypt = cipher.decryptor().update_into, cipher.encryptor().update_into
         self._counted = int(counted)
         self._file = file
@@ -152,8 +153,8 @@ class _MariadbLog(_Layer):
         self._nonce = np.frombuffer(bytearray(found.nonce), np.uint8)
         self._marks = sorted({found.end, max(start, found.end)})
         self._block = np.empty(_WINDOW, np.uint8)
-        pieces = _WINDOW // cipher_blocks.BLOCK + _WINDOW // HEADER + 2  # whole blocks, and a rest in each event
-        size = (pieces + 1) * cipher_blocks.BLOCK  # the library asks for room for a block more
+        pieces = _WINDOW // cipher_blocks.BLOCK + _WINDOW // HEADER + 2  # whole blocks, and a remainder in each event
+        size = (pieces + 1) * cipher_blocks.BLOCK  # the library needs space for one more block
         self._ciphers, self._counters, self._masks = (np.empty(size, np.uint8) for _ in range(3))
         self._opened, self._stream = (np.empty(size, np.uint8) for _ in range(2))
         self._pieces = np.empty((pieces, 4), np.int64)
@@ -193,7 +194,7 @@ class _MariadbLog(_Layer):
         self._mark(int(span[kernels.EVENT]))
 
     def _event_at(self, at: int) -> tuple[int, int]:
-        """Start and length of the event that holds a byte; length 0 where the file ends before."""
+        """Return start and length of the event that holds a byte; length 0 if the file ends before it."""
         event = self._marks[bisect_right(self._marks, at) - 1]
         while True:
             head = self._header(event)
@@ -212,7 +213,7 @@ class _MariadbLog(_Layer):
         return self._raw.read(13) or b""
 
     def _fill(self, offset: int) -> int:
-        """Read the block from there on; how many bytes there were."""
+        """Fill the block from an offset on, and return the number of bytes."""
         self._begin = self._end = 0
         self._raw.seek(offset)
         size = 0
@@ -227,7 +228,7 @@ class _MariadbLog(_Layer):
     def _damaged(self, event: int) -> BinlogFormatError:
         return BinlogFormatError(
             "the length of an encrypted event is wrong: the log is damaged here",
-            hint=f"compare with the server's own file; restore it or {LOAD_ALL_AGAIN}",
+            hint=f"compare with the file on the server; restore it or {LOAD_ALL_AGAIN}",
             file=self._file,
             position=event,
         )

@@ -1,4 +1,4 @@
-"""A running dump of one log file: COM_BINLOG_DUMP, or for a place beyond 4 GiB COM_BINLOG_DUMP_GTID.
+"""A running dump of one log file: COM_BINLOG_DUMP, or for an offset beyond 4 GiB COM_BINLOG_DUMP_GTID.
 
 Formats: MySQL's protocol, "COM_BINLOG_DUMP" (32-bit place) and "COM_BINLOG_DUMP_GTID" (64-bit place, and a set of
 GTIDs to leave out, which is empty here); MariaDB's "COM_BINLOG_DUMP".
@@ -23,26 +23,26 @@ from loader.errors import BinlogFormatError
 from loader.transport.server.driver import reply_stream, send_command
 
 HEARTBEAT_SECONDS = 10
-"""A server that has nothing to send says so after that time."""
+"""A server that has nothing to send sends a heartbeat after this time."""
 
 LOG_ERROR = 1236
-"""ER_SOURCE_FATAL_ERROR_READING_BINLOG: what the server answers when it cannot send what is asked for."""
+"""ER_SOURCE_FATAL_ERROR_READING_BINLOG: the server cannot send the requested log."""
 
 _COM_BINLOG_DUMP, _COM_BINLOG_DUMP_GTID = 0x12, 0x1E
 _NON_BLOCKING = 0x01  # end at the end of the log instead of waiting
-_ANNOTATE_ROWS = 0x02  # MariaDB: without them the offsets of later events would not be the file's
+_ANNOTATE_ROWS = 0x02  # MariaDB: without these events, the offsets of later events differ from the file
 _BEYOND = 2**32
 _NO_GTIDS = struct.pack("<IQ", 8, 0)  # size of a set, and its number of sources
 _BLOCK = 1024 * 1024
 
 
 class Dump:
-    """The events of a log file from a place on, as the server sends them.
+    """The events of a log file from an offset on, as the server sends them.
 
     Attributes:
         form: the format event.
-        at: place in the file of the next byte to be read.
-        begun: place of the last event that began before it.
+        at: offset in the file of the next byte to read.
+        begun: offset of the last event that started before it.
     """
 
     def __init__(self, connection: Connection[Any], file: str, start: int) -> None:
@@ -51,12 +51,12 @@ class Dump:
         first = _ask(connection, file, start)
         self._stream = Events(connection)
         self.form, self._rest = self._head(start, inside=first > len(MAGIC))
-        # The format event at the file's start is one of its own events; asked for the start, what follows it comes.
+        # The format event at the start belongs to the file. For that offset, the server sends the events after it.
         self.at = self.begun = first if first > len(MAGIC) else len(MAGIC) + len(self.form)
         self._pass_over(start)
 
     def read(self) -> bytes:
-        """The next bytes; empty at the end of the log.
+        """Return the next bytes; empty at the end of the log.
 
         Raises:
             OperationalError: the server ended the dump with an error, or the connection broke.
@@ -70,7 +70,7 @@ class Dump:
         return piece
 
     def _head(self, start: int, *, inside: bool) -> tuple[bytes, bytes]:
-        """The format event, and what was received behind the events that the server puts before the wanted ones."""
+        """Return the format event, and the received bytes from the first wanted event on."""
         head = b""
         while not (found := _parted(head, inside=inside)):
             piece = self._stream.read()
@@ -82,7 +82,7 @@ class Dump:
         return found
 
     def _pass_over(self, start: int) -> None:
-        """Go to the place that was asked for, where the server could not begin there."""
+        """Skip to the requested offset, if the server could not start there."""
         while self.at < start and (piece := self.read()):
             if self.at > start:
                 self._rest, self.at = piece[start - self.at :], start
@@ -91,10 +91,12 @@ class Dump:
 
 
 class Events:
-    """The bytes of the events of a running dump, without the packets around them and without heartbeats.
+    """The bytes of the events of a running dump, without packet headers and heartbeats.
 
-    They end with the first file, unless `several` are wanted.
-    `begun`: where in the bytes read last the last event began, -1 for none.
+    The bytes end with the first file, unless `several` files are wanted.
+
+    Attributes:
+        begun: offset of the last event start in the bytes that were read last; -1 for none.
     """
 
     def __init__(self, connection: Connection[Any], *, several: bool = False) -> None:
@@ -107,11 +109,11 @@ class Events:
         self.begun = -1
 
     def read(self) -> bytes:
-        """The next bytes of events; empty at the end.
+        """Return the next bytes of events; empty at the end.
 
         Raises:
             OperationalError: the server ended the dump with an error, or the connection broke.
-            BinlogFormatError: a packet that no server sends.
+            BinlogFormatError: a server never sends such a packet.
         """
         size = self._kept
         while True:
@@ -132,8 +134,8 @@ class Events:
             if status == packets.DAMAGED:
                 raise BinlogFormatError(
                     "the server sent an empty packet in a dump",
-                    why="only the end of an event of 16 MiB or more is sent so",
-                    hint="look for a proxy between the loader and the server that changes what passes through it",
+                    why="only the end of an event of 16 MiB or more is sent as an empty packet",
+                    hint="look for a proxy between the loader and the server that changes the data",
                 )
             got = self._file.readinto1(self._block.data[self._kept :])
             if not got:
@@ -155,23 +157,23 @@ def raise_error(reply: bytes) -> NoReturn:
 
 
 def event_size(header: bytes) -> int:
-    """Return the bytes of the event that begins with that header.
+    """Return the size of the event that starts with that header, in bytes.
 
     Raises:
-        BinlogFormatError: fewer than the header itself.
+        BinlogFormatError: the size is smaller than the header.
     """
     size = int.from_bytes(header[9:13], "little")
     if size < HEADER:
         raise BinlogFormatError(
             f"the server sent an event of {size} bytes",
             why=f"its header alone has {HEADER}",
-            hint="compare with mysqlbinlog --read-from-remote-server; look for a proxy that changes what passes",
+            hint="compare with mysqlbinlog --read-from-remote-server; look for a proxy that changes the data",
         )
     return size
 
 
 def prepare(connection: Connection[Any]) -> None:
-    """Tell the server what a replica tells before it asks for events."""
+    """Set the session variables that a replica sets before it requests events."""
     identity = str(uuid.uuid4())
     with connection.cursor() as cursor:
         # Both spellings: servers before 8.0.26 and MariaDB know only the first.
@@ -184,20 +186,20 @@ def prepare(connection: Connection[Any]) -> None:
 
 
 def command(connection: Connection[Any], file: str, start: int) -> None:
-    """COM_BINLOG_DUMP from a place below 4 GiB."""
+    """Return COM_BINLOG_DUMP from an offset below 4 GiB."""
     payload = struct.pack("<IHI", start, _NON_BLOCKING | _ANNOTATE_ROWS, _server_id()) + file.encode()
     send_command(connection, _COM_BINLOG_DUMP, payload)
 
 
 def gtid_command(connection: Connection[Any], file: str, start: int, gtids: bytes = _NO_GTIDS) -> None:
-    """COM_BINLOG_DUMP_GTID: from a place, without the transactions of a set, given with its size."""
+    """Return COM_BINLOG_DUMP_GTID from an offset, without the transactions of an encoded set."""
     name = file.encode()
     payload = struct.pack("<HII", _NON_BLOCKING, _server_id(), len(name)) + name + struct.pack("<Q", start) + gtids
     send_command(connection, _COM_BINLOG_DUMP_GTID, payload)
 
 
 def _ask(connection: Connection[Any], file: str, start: int) -> int:
-    """Ask for events from a place; where they will begin: before it where the server cannot begin beyond 4 GiB."""
+    """Request events from an offset, and return where they start: earlier if the server cannot start beyond 4 GiB."""
     if start < _BEYOND:
         command(connection, file, start)
         return start
@@ -216,7 +218,7 @@ def _server_id() -> int:
 
 
 def _events_of(head: bytes) -> Iterator[tuple[int, int, int]]:
-    """Type, start and end of each event at the start of a dump whose header is there; the last one may be cut."""
+    """Yield type, start and end of each event at the start of a dump. The last event may be incomplete."""
     at = 0
     while at + HEADER <= len(head):
         end = at + event_size(head[at : at + HEADER])
@@ -225,10 +227,10 @@ def _events_of(head: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _parted(head: bytes, *, inside: bool) -> tuple[bytes, bytes] | None:
-    """The format event, and what is behind those before the wanted ones; None while not all is there.
+    """Return the format event and the bytes after the events before the wanted ones; None until all were received.
 
-    Before it comes a made-up ROTATE. Behind it, of an encrypted log, MariaDB sends START_ENCRYPTION also to who asked
-    for events inside the file.
+    The server sends an artificial ROTATE before it. For an encrypted log, MariaDB sends START_ENCRYPTION after it, also
+    if the requested events are inside the file.
     """
     form = b""
     for kind, start, end in _events_of(head):

@@ -1,4 +1,4 @@
-"""Log files in a folder: a server's own, or an archive of them."""
+"""Log files in a folder: of a server, or of an archive."""
 
 from __future__ import annotations
 
@@ -18,27 +18,34 @@ PAGES = ".ibb"
 
 
 def refuse_pages(file: str) -> None:
-    """Raise UnsupportedError for a file of InnoDB pages, which MariaDB can keep its log in from 12.3 on (MDEV-34705).
+    """Refuse a file of InnoDB pages, in which MariaDB can store its log from 12.3 on (MDEV-34705).
 
-    No byte offset is a position there: such a log is followed by GTIDs alone.
+    Byte offsets are no positions there. Only GTIDs can follow such a log.
+
+    Raises:
+        UnsupportedError: the file has InnoDB pages.
     """
     if file.endswith(PAGES):
         raise UnsupportedError(
-            "the server keeps its log inside InnoDB, not in files of events",
+            "the server stores its log in InnoDB, not in files of events",
             why="its binlog_storage_engine is set",
-            hint=f"take that option away, so that the server writes log files again, and {LOAD_ALL_AGAIN}",
+            hint=f"remove that option, so that the server writes log files again, and {LOAD_ALL_AGAIN}",
             file=file,
         )
 
 
 def size_of(path: Path) -> int:
-    """Bytes of the log in a file, as the positions in it count them. Raises OSError."""
+    """Return the bytes of log in a file, as positions count them.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     with path.open("rb") as handle:
         return log_size(path.stat().st_size, handle.read(len(MAGIC)))
 
 
 class FileTransport:
-    """Reads `<folder>/<basename>.<number>`, with the keys of those that are encrypted."""
+    """Reads `<folder>/<basename>.<number>`, and decrypts encrypted files with the keys."""
 
     def __init__(self, folder: str, keys: KeyFiles = NO_KEYS) -> None:
         self._folder = Path(folder)
@@ -53,11 +60,11 @@ class FileTransport:
         """See Transport: the file itself, decrypted.
 
         Raises:
-            UsageError: it is encrypted, and the key is not given, not found, or wrong.
+            UsageError: the file is encrypted, and the key is not configured, not found, or wrong.
         """
         try:
             with (self._folder / file).open("rb", buffering=0) as handle:
-                yield plain(handle, file, self._keys, start)  # unbuffered: reads go straight into the caller's block
+                yield plain(handle, file, self._keys, start)  # unbuffered: reads go directly into the caller's block
         except FileNotFoundError as error:
             raise self._gone(file) from error
         except OSError as error:
@@ -73,7 +80,7 @@ class FileTransport:
     def _gone(self, file: str) -> GapError:
         return GapError(
             "a log file that is still needed is gone",
-            why=f"there is none in {self._folder}",
+            why=f"it is not in {self._folder}",
             hint=f"restore it from an archive, or {LOAD_ALL_AGAIN}",
             file=file,
         )

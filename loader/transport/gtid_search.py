@@ -1,7 +1,7 @@
-"""Asking the server where the first transaction outside a GTID set begins: by a dump of which only the head is read.
+"""Find the position of the first transaction outside a GTID set, by the start of a dump.
 
 Formats: MySQL's protocol, "COM_BINLOG_DUMP_GTID", with the set as sources and half-open ranges; MariaDB's handshake by
-`@slave_connect_state`. Both servers then send the first transaction that the set lacks; its GTID event tells its end.
+`@slave_connect_state`. Both servers then send the first transaction that the set lacks. Its GTID event has its end.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected, log_sizes
 
 _GTIDS = (33, 34, 42, 162)
-_BEYOND = 2**32  # from there on the 32-bit end of an event does not tell its place
-_NOT_ON = "cannot start in AUTO_POSITION mode"  # what MySQL says with LOG_ERROR while gtid_mode is not ON
+_BEYOND = 2**32  # from here on the 32-bit end of an event does not give its offset
+_NOT_ON = "cannot start in AUTO_POSITION mode"  # the text of MySQL with LOG_ERROR while gtid_mode is not ON
 _SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS
 
 
 def first_outside(address: ServerAddress, gtids: GtidSet) -> Position | None:
-    """The position of the first transaction that is not in the set; None when there is none.
+    """Return the position of the first transaction that is not in the set; None if there is none.
 
     Raises:
-        ServerCannotTell: also where the log lacks what the set lacks, of which the log itself tells more.
-        SourceUnavailable, AccessDenied: no answer.
+        ServerCannotTell: the server gave no position, for example because its log lacks transactions.
+        SourceUnavailable: the server did not answer.
+        AccessDenied: the server refused the user.
     """
     with connected(address, _SILENCE_SECONDS) as connection:
         sizes = log_sizes(connection)
@@ -52,7 +53,7 @@ def first_outside(address: ServerAddress, gtids: GtidSet) -> Position | None:
         return None
     file, begin = found
     if begin < len(MAGIC) or sizes.get(file, 0) >= _BEYOND:
-        raise NoPlace("the first transaction outside a GTID set has no place", source=address, file=file)
+        raise NoPlace("the position of the first transaction outside a GTID set is unknown", source=address, file=file)
     return Position.at(file, begin)
 
 
@@ -68,7 +69,7 @@ def _ask(connection: Connection[Any], gtids: GtidSet) -> None:
 
 def _encoded(gtids: MysqlGtidSet) -> bytes:
     if any(":" in source for source in gtids.ranges):
-        raise NoPlace("a set of tagged GTIDs is not asked for")
+        raise NoPlace("the server cannot search for a set with tagged GTIDs")
     found = struct.pack("<Q", len(gtids.ranges))
     for source, ranges in sorted(gtids.ranges.items()):
         found += bytes.fromhex(source.replace("-", "")) + struct.pack("<Q", len(ranges))
@@ -77,7 +78,7 @@ def _encoded(gtids: MysqlGtidSet) -> bytes:
 
 
 def _first(events: Events) -> tuple[str, int] | None:
-    """File and start of the first transaction that is sent; None at the end of the log."""
+    """Return file and start of the first transaction that is sent; None at the end of the log."""
     file, data = "", b""
     while piece := events.read():
         data += piece
@@ -94,7 +95,7 @@ def _first(events: Events) -> tuple[str, int] | None:
 
 
 def _next_file(event: bytes) -> str:
-    """The file that a ROTATE names, behind the place in it; some have a checksum, as the session asked for."""
+    """Return the file that a ROTATE names. Some ROTATE events have a checksum, as the session requested."""
     summed = zlib.crc32(event[:-4]) == int.from_bytes(event[-4:], "little")
     name = event[HEADER + 8 : -4 if summed else None]
     try:

@@ -1,7 +1,7 @@
 """The keys of encrypted logs, from the key file of the server that wrote them.
 
-MySQL: the file of component_keyring_file (JSON) or of the older plugin keyring_file (records of sizes, names and bytes
-that are combined with a constant). MariaDB: the file of file_key_management, lines `id;hex`, not encrypted itself.
+MySQL: the file of component_keyring_file (JSON), or of the older plugin keyring_file (records of sizes, names and bytes
+that are combined with a constant). MariaDB: the unencrypted file of file_key_management, with lines `id;hex`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from loader.errors import UnsupportedError, UsageError
 
 _PLUGIN = re.compile(rb"Keyring file version:(1\.0|2\.0)")
 _PLUGIN_END = b"EOF"
-_DIGEST = 32  # SHA-256 behind the end, from version 2.0 on
+_DIGEST = 32  # SHA-256 after the end, from version 2.0 on
 _SIZES = struct.Struct("<5Q")  # of a record, key id, type, user, key
 _OBFUSCATION = b"*305=Ljt0*!@$Hnm(*-9-w;:"
 _OPENSSL = b"Salted__"
 _LINE = re.compile(r"\s*(\d+);((?:[0-9a-fA-F]{2})+)(?![0-9a-fA-F]).*")
 _KEY_BYTES = (16, 24, 32)
-_LOG_KEY = 1  # of file_key_management: what the server encrypts its own files with
+_LOG_KEY = 1  # of file_key_management: the server encrypts its own files with it
 
 
 class KeyFiles(BaseModel):
-    """Paths of key files; empty where there is none. They are read where a log is opened, so also by Spark's tasks.
+    """Paths of key files, or empty. They are read where a log is opened, so also by Spark tasks.
 
     Attributes:
         keyring: of a MySQL server.
@@ -42,24 +42,24 @@ class KeyFiles(BaseModel):
     keys: str = ""
 
     def of_mysql(self, key_id: str, file: str) -> bytes:
-        """The key with that name.
+        """Return the key with a name.
 
         Raises:
-            UsageError: no keyring is given, it cannot be read, or it has no such key.
+            UsageError: no keyring is configured, it cannot be read, or it has no such key.
         """
         path = _given(self.keyring, "keyring", key_id, file)
         data = _read(path)
         found = _plugin_keys(data, path) if _PLUGIN.match(data) else _component_keys(data, path)
         if key_id not in found:
-            raise _missing(key_id, path, file, "the server purges keys that its own logs need no more")
+            raise _missing(key_id, path, file, "the server purges keys that its current logs no longer need")
         return found[key_id]
 
     def of_mariadb(self, version: int, file: str) -> bytes:
-        """The key that the server encrypts its logs with.
+        """Return the key that the server encrypts its logs with.
 
         Raises:
-            UsageError: no key file is given, it cannot be read, or it has no such key.
-            UnsupportedError: a key file that is encrypted.
+            UsageError: no key file is configured, it cannot be read, or it has no such key.
+            UnsupportedError: the key file is encrypted.
         """
         path = _given(self.keys, "keys", str(_LOG_KEY), file)
         if version != 1:
@@ -78,7 +78,7 @@ def _given(path: str, option: str, key_id: str, file: str) -> str:
         raise UsageError(
             "the log file is encrypted",
             hint=f"name the server's key file: ?{option}=/path in an address, {option} of a source in the"
-            " configuration; or read the log over the network, where it comes in clear",
+            " configuration; or read the log over the network, where the server decrypts it",
             file=file,
             key=key_id,
         )
@@ -89,7 +89,7 @@ def _missing(key_id: str, path: str, file: str, why: str) -> UsageError:
     return UsageError(
         f"the key file lacks key {key_id}",
         why=why,
-        hint="give the key file of that server and time",
+        hint="use the key file of that server at that time",
         file=file,
         key=path,
     )
@@ -114,10 +114,10 @@ def _plugin_keys(data: bytes, path: str) -> dict[str, bytes]:
     digested = bool(head and head[1] == b"2.0")
     records = data[head.end() if head else 0 : len(data) - (_DIGEST if digested else 0)]
     if not records.endswith(_PLUGIN_END):
-        raise _unreadable(path, "it is cut")
+        raise _unreadable(path, "it is truncated")
     records = records[: -len(_PLUGIN_END)]
     if digested and hashlib.sha256(records).digest() != data[-_DIGEST:]:
-        raise _unreadable(path, "its digest is wrong")
+        raise _unreadable(path, "its digest does not match")
     found = {}
     while records:
         total, *sizes = _SIZES.unpack_from(records)
@@ -133,7 +133,9 @@ def _plugin_keys(data: bytes, path: str) -> dict[str, bytes]:
 def _listed_keys(data: bytes, path: str) -> dict[int, bytes]:
     if data.startswith(_OPENSSL):
         raise UnsupportedError(
-            "the key file is itself encrypted", hint="decrypt it with `openssl enc -d` and name the result", key=path
+            "the key file is itself encrypted",
+            hint="decrypt it with `openssl enc -d` and configure the result",
+            key=path,
         )
     found = {}
     for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
@@ -147,4 +149,4 @@ def _listed_keys(data: bytes, path: str) -> dict[int, bytes]:
 
 
 def _unreadable(path: str, why: str) -> UsageError:
-    return UsageError("the key file cannot be understood", why=why, hint="give the server's own file", key=path)
+    return UsageError("the key file is invalid", why=why, hint="configure the key file of the server", key=path)

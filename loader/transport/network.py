@@ -1,7 +1,7 @@
 """Log files over the network, dumped into a spool file on local disk.
 
-The spool holds each event at its own offset in the server's file, so that everything after it works as on a file, and
-is read while it still fills. Where the connection breaks, it is taken up again by a new one.
+The spool holds each event at its offset in the file of the server, so later stages work as on a file. It is read while
+it still fills. If the connection breaks, a new connection continues the dump.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS
 _PATIENCE_SECONDS = 300
 _LONGEST_PAUSE_SECONDS = 10
 _TORN = "truncated in the middle of event"
-_NO_FILE = "Could not find first log file"  # what both servers say with it of a file that is gone
+_NO_FILE = "Could not find first log file"  # the text of both servers for a missing file
 
 
 class NetworkTransport:
-    """Reads the log as a replica does, under a server id and uuid of its own for each dump.
+    """Reads the log as a replica does, with a new server id and uuid for each dump.
 
     Args:
-        identity: of the server whose log it is; None: whoever has the address.
-        patience_seconds: how long a broken dump is tried to be taken up without a byte more.
+        identity: of the server whose log it is; None accepts any server at the address.
+        patience_seconds: how long a broken dump is retried without receiving a byte.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class NetworkTransport:
         self._patience = patience_seconds
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
-        """See Transport: by SHOW BINARY LOGS."""
+        """See Transport: uses SHOW BINARY LOGS."""
         try:
             return segments(interval, self._sizes())
         except LogLags as error:
@@ -80,7 +80,7 @@ class NetworkTransport:
 
     @contextmanager
     def open(self, file: str, start: int, stop: int) -> Iterator[LogFile]:
-        """See Transport: the spool, removed at the end."""
+        """See Transport: opens the spool, which is removed at the end."""
         with tempfile.TemporaryFile(prefix="loader-spool-") as disk:
             spool = Spool(disk)
             download = _Download(self._address, file, (start, stop), spool, self._patience)
@@ -94,7 +94,7 @@ class NetworkTransport:
 
 
 class _Download:
-    """Fills a spool with MAGIC, the format event and the bytes from start to stop, by as many dumps as it takes."""
+    """Fills a spool with MAGIC, the format event and the bytes from start to stop, with as many dumps as needed."""
 
     def __init__(self, address: ServerAddress, file: str, span: tuple[int, int], spool: Spool, patience: float) -> None:
         self._address = address
@@ -109,10 +109,11 @@ class _Download:
         self._connection: Connection[Any] | None = None
 
     def check(self, expected: Identity | None) -> None:
-        """Raise what stands against the first dump.
+        """Check that the first dump can start.
 
         Raises:
-            GapError: another server has the address now. LoaderError: as `connected`.
+            GapError: another server has the address now.
+            LoaderError: see `connected`.
         """
         with connected(self._address, _SILENCE_SECONDS) as connection:
             self._server = _server_of(connection)
@@ -122,17 +123,18 @@ class _Download:
                 "another server has the address of the source now",
                 why=f"the interval was planned on {ours or f'server_id {expected.server_id}'},"
                 f" this is {' '.join(self._server)}",
-                hint="loader run, which goes on with the new server; in Airflow clear the whole run of the DAG",
+                hint="loader run continues on the new server; in Airflow clear the whole run of the DAG",
                 source=self._address,
                 file=self._file,
             )
 
     def run(self) -> None:
-        """Dump until all is there.
+        """Dump until the spool is complete.
 
         Raises:
-            GapError: the file is gone, or is another one than before a break. BinlogFormatError: it ends before.
-            SourceUnavailable: for longer than the patience no connection gave a byte more.
+            GapError: the file is gone, or differs from the file before a break.
+            BinlogFormatError: the log ends early.
+            SourceUnavailable: no byte was received for longer than the patience.
         """
         self._heard = time.monotonic()
         retrying = Retrying(
@@ -146,16 +148,16 @@ class _Download:
             retrying(self._dump)
         except SourceUnavailable as error:
             raise SourceUnavailable(
-                "the dump of the log broke off and could not be taken up again",
+                "the dump of the log broke and could not be continued",
                 why=error.why,
-                hint="start the server or mend the network, then run again",
+                hint="start the server or fix the network, then run again",
                 source=self._address,
                 file=self._file,
                 position=self._next,
             ) from error
 
     def cancel(self) -> None:
-        """End a dump that may still run: its reader wakes up with an error."""
+        """End a dump that may still run. Its reader gets an error."""
         self._cancelled.set()
         if self._connection is not None:
             _hang_up(self._connection)
@@ -183,12 +185,12 @@ class _Download:
             self._check_end()
 
     def _receive(self, dump: Dump) -> bool:
-        """Take a dump into the spool; False when it ends too early."""
+        """Copy a dump into the spool; return False if the dump ends too early."""
         if self._log is None:
             self._log = log_identity(dump.form)
             self._spool.write(0, MAGIC + dump.form, ready=dump.at)
         elif self._log != log_identity(dump.form):
-            raise self._another("the log file", "its first event is another one")
+            raise self._another("the log file", "its first event differs")
         self._next = dump.begun
         while dump.at < self._stop:
             at = dump.at
@@ -200,7 +202,7 @@ class _Download:
         return True
 
     def _is_cut_off(self, why: str) -> bool:
-        """Whether MariaDB sent all whole events of a file that a crash cut off inside the next one."""
+        """Return whether MariaDB sent all complete events of a file that a crash truncated inside the next event."""
         return isinstance(self._log, tuple) and b"mariadb" in self._log[2].lower() and _TORN in why
 
     def _check_server(self, found: object) -> None:
@@ -208,7 +210,7 @@ class _Download:
             raise self._another("the server", f"it was {self._server} and is {found}")
 
     def _check_end(self) -> None:
-        """Tell a log that is too short from a dump that was ended, as a killed one may be."""
+        """Distinguish a log that is too short from a dump that was ended, for example killed."""
         with connected(self._address) as connection:
             sizes = log_sizes(connection)
         if self._file not in sizes:
@@ -223,16 +225,16 @@ class _Download:
         return BinlogFormatError(
             "the server cannot read its log from there",
             why=why,
-            hint="compare the position with SHOW BINARY LOGS and mysqlbinlog; is it the boundary of an event?",
+            hint="check with SHOW BINARY LOGS and mysqlbinlog that the position is the boundary of an event",
             file=self._file,
             position=self._next,
         )
 
     def _another(self, what: str, why: str) -> GapError:
         return GapError(
-            f"{what} is another one than before the connection broke",
+            f"{what} differs from the file before the connection broke",
             why=why,
-            hint=f"point the source at the old server, or {LOAD_ALL_AGAIN}",
+            hint=f"set the source to the old server, or {LOAD_ALL_AGAIN}",
             source=self._address,
             file=self._file,
         )
@@ -240,7 +242,7 @@ class _Download:
 
 def _too_short(file: str, size: int) -> BinlogFormatError:
     return BinlogFormatError(
-        "the server's log ends before the interval does",
+        "the log of the server ends before the interval",
         hint="compare with SHOW BINARY LOGS; if it lost its newest transactions in a crash (sync_binlog=0),"
         f" {LOAD_ALL_AGAIN}",
         file=file,
@@ -249,7 +251,7 @@ def _too_short(file: str, size: int) -> BinlogFormatError:
 
 
 def _server_of(connection: Connection[Any]) -> tuple[str, ...]:
-    """What tells this server from another: its uuid, which MariaDB has not, and its id."""
+    """Return what identifies the server: its uuid, which MariaDB lacks, and its id."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_id', 'server_uuid')")
         return tuple(f"{name} {value}" for name, value in sorted(cursor.fetchall()))
@@ -269,4 +271,4 @@ def _hang_up(connection: Connection[Any]) -> None:
     try:
         socket_of(connection).shutdown(socket.SHUT_RDWR)
     except (OSError, AttributeError):
-        return  # the server was first, or the connection is closed
+        return  # the server closed the connection first, or it is closed already

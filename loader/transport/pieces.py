@@ -19,7 +19,7 @@ _PIECE = 1024 * 1024
 
 
 def outer_event(log: LogFile, offset: int, form: LogFormat, file: str) -> tuple[bytes, Iterator[bytes]]:
-    """The header of an event, and what is behind it in pieces, without the checksum, which is verified at their end."""
+    """Return the header of an event and its body in pieces. The checksum is verified after the last piece."""
     header = read_exactly(log, offset, HEADER, file).tobytes()
     size = int.from_bytes(header[9:13], "little") - form.checksum
 
@@ -41,10 +41,10 @@ def outer_event(log: LogFile, offset: int, form: LogFormat, file: str) -> tuple[
 
 
 def read_exactly(log: LogFile, offset: int, size: int, file: str) -> Bytes:
-    """So many bytes of the file from an offset.
+    """Return `size` bytes of the file from an offset.
 
     Raises:
-        BinlogFormatError: there are fewer.
+        BinlogFormatError: the file has fewer bytes.
     """
     log.seek(offset)
     block = np.empty(size, np.uint8)

@@ -1,4 +1,4 @@
-"""Log files in a folder on S3, as an archive keeps them: read by ranges, ahead of who goes straight on."""
+"""Log files in a folder on S3, such as an archive. They are read in ranges, and ahead of a sequential reader."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 8 * 1024 * 1024
 
 
 class S3Transport:
-    """Reads `s3://bucket/folder/<basename>.<number>`, with the keys of those that are encrypted."""
+    """Reads `s3://bucket/folder/<basename>.<number>`, and decrypts encrypted files with the keys."""
 
     def __init__(self, folder: str, keys: KeyFiles = NO_KEYS) -> None:
         self._folder = S3Address.parse(folder)
@@ -30,7 +30,7 @@ class S3Transport:
         self._client: Any = None
 
     def segments(self, interval: Interval) -> list[tuple[str, int, int]]:
-        """See Transport: by the objects' sizes."""
+        """See Transport: uses the sizes of the objects."""
         return segments(interval, self.size)
 
     @contextmanager
@@ -38,20 +38,24 @@ class S3Transport:
         """See Transport: the object, decrypted.
 
         Raises:
-            UsageError: no access; or it is encrypted, and the key is not given, not found, or wrong.
+            UsageError: access is denied; or the file is encrypted, and the key is not configured, not found, or wrong.
         """
         with self._missing_as_gap(file), ThreadPoolExecutor(1, "s3-ahead") as ahead:
             yield plain(_Object(self._connected(), self._folder / file, ahead), file, self._keys, start)
 
     def size(self, file: str) -> int:
-        """Bytes of the log in an object. Raises GapError when there is none."""
+        """Return the bytes of log in an object.
+
+        Raises:
+            GapError: there is no such object.
+        """
         address = self._folder / file
         with self._missing_as_gap(file), s3_errors(address):
             found = self._connected().head_object(Bucket=address.bucket, Key=address.key)
             return self._plain_size(file, int(found["ContentLength"]))
 
     def listed(self, wanted: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
-        """Names and sizes of the wanted files right in the folder, in the order of names."""
+        """Return the names and sizes of the log files directly in the folder, in the order of names."""
         prefix = f"{self._folder.key}/" if self._folder.key else ""
         with s3_errors(self._folder):
             pages = self._connected().get_paginator("list_objects_v2")
@@ -62,7 +66,7 @@ class S3Transport:
                         yield name, self._plain_size(name, int(found["Size"]))
 
     def _plain_size(self, file: str, size: int) -> int:
-        """Only with a keyring can a log be one of MySQL's encrypted ones that is read, so only then it is looked at."""
+        """Return the bytes of log in a file. Encryption by MySQL is only checked if a keyring is configured."""
         if not self._keys.keyring or size < len(MAGIC):
             return size
         address = self._folder / file
@@ -81,13 +85,13 @@ class S3Transport:
         except S3ObjectMissing as error:
             raise GapError(
                 "a log file that is still needed is gone",
-                why=f"there is none in {self._folder}",
+                why=f"it is not in {self._folder}",
                 hint=f"restore it to the archive, or {LOAD_ALL_AGAIN}",
                 file=file,
             ) from error
         except S3ObjectChanged as error:
             raise BinlogFormatError(
-                "a log file changed while it was read", hint="run again once it is written", file=file
+                "a log file changed while it was read", hint="run again when it is completely written", file=file
             ) from error
         except S3Unavailable as error:
             raise SourceUnavailable(
@@ -96,7 +100,7 @@ class S3Transport:
 
 
 class _Object:
-    """A LogFile over an object. Who goes straight on gets longer pieces, each fetched while it reads another."""
+    """A LogFile over an object. A sequential reader gets larger pieces, fetched while it reads the piece before."""
 
     def __init__(self, client: Any, address: S3Address, ahead: ThreadPoolExecutor) -> None:
         self._client = client
@@ -129,7 +133,7 @@ class _Object:
         return len(found)
 
     def _some(self, size: int) -> memoryview:
-        """At most so many bytes from where it stands; none at the end."""
+        """Return at most `size` bytes from the current offset; none at the end."""
         if self._at >= self._size or not size:
             return memoryview(b"")
         if not self._base <= self._at < self._base + len(self._piece):
@@ -138,7 +142,7 @@ class _Object:
         return self._piece[first : first + size]
 
     def _turn(self) -> None:
-        """To the piece with the next byte, and have the one behind it fetched if the reader goes straight on."""
+        """Move to the piece with the next byte, and fetch the piece after it for a sequential reader."""
         straight = self._at == self._base + len(self._piece)
         self._length = min(self._length * _GROWTH, _LONGEST) if straight else _FIRST
         coming, self._coming = self._coming, None
@@ -157,5 +161,5 @@ class _Object:
             )
             data = bytes(answer["Body"].read())
         if len(data) != last + 1 - offset:
-            raise S3Unavailable("S3 gave less than was asked for", object=self._address, position=offset)
+            raise S3Unavailable("S3 returned fewer bytes than requested", object=self._address, position=offset)
         return data

@@ -1,4 +1,4 @@
-"""The pieces of log files that an interval is made of."""
+"""The ranges of log files that an interval consists of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from loader.transport.base import LogLags
 
 
 def segments(interval: Interval, size_of: Callable[[str], int]) -> list[tuple[str, int, int]]:
-    """See Transport.segments; `size_of` gives the bytes of a file or raises GapError.
+    """See Transport.segments; `size_of` returns the bytes of a file or raises GapError.
 
     Raises:
         LogLags: the last file ends before the interval.
@@ -29,9 +29,12 @@ def segments(interval: Interval, size_of: Callable[[str], int]) -> list[tuple[st
 
 
 def check_whole(interval: Interval, size_of: Callable[[str], int], sizes: Mapping[str, int]) -> None:
-    """Raise LogLags unless every file of the interval is as long as `sizes`, those of the server, say, if they do.
+    """Check that no file of the interval is shorter than `sizes`, the sizes on the server, for files that are listed.
 
-    A file before the last that is cut between two transactions looks as one that the server wrote so.
+    A copy that is truncated between two transactions looks like a complete file.
+
+    Raises:
+        LogLags: a file is shorter.
     """
     for file, _, end in segments(interval, size_of):
         wanted = sizes.get(file, end) if file != interval.stop.file else end
@@ -40,11 +43,11 @@ def check_whole(interval: Interval, size_of: Callable[[str], int], sizes: Mappin
 
 
 def lags(file: str, size: int, wanted: int) -> LogLags:
-    """The error of a file that has fewer bytes than are wanted of it."""
+    """Return the error for a file with too few bytes."""
     return LogLags(
-        "the log file ends before the interval does",
+        "the log file ends before the interval",
         why=f"it has {size} bytes here, of at least {wanted} that the server wrote",
-        hint="if the folder is a network mount or a copy that is behind the server, run again once it is not; else"
+        hint="if the folder is a network mount or a copy that lags behind the server, run again later; otherwise"
         " copy the file again",
         file=file,
         size=size,

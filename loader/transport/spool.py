@@ -11,10 +11,10 @@ from loader.errors import LOAD_ALL_AGAIN, GapError, StoreUnavailable
 
 
 class Spool:
-    """Bytes of a log file at their own offsets. Its reader waits for bytes that the filler has not written yet.
+    """Bytes of a log file at their offsets. The reader waits for bytes that the filler has not written yet.
 
     Attributes:
-        ready: every byte that will ever be there below this offset is there.
+        ready: the spool is complete up to this offset.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -27,20 +27,20 @@ class Spool:
         self.ready = 0
 
     def write(self, offset: int, data: bytes, ready: int | None = None) -> None:
-        """Put bytes at an offset, by the filler; with them all is there below their end, or below `ready`.
+        """Write bytes at an offset, in the filler thread. Then the spool is complete up to their end, or up to `ready`.
 
-        Bytes that are there already may be put again.
+        The same bytes may be written again.
 
         Raises:
-            StoreUnavailable: the disk does not take them.
-            GapError: what is put again is not what is there.
+            StoreUnavailable: the disk cannot hold the bytes.
+            GapError: bytes that are written again differ.
         """
         end = offset
         known = data[: max(0, self.ready - offset)]
         if known and os.pread(self._descriptor, len(known), offset) != known:
             raise GapError(
-                "the server sends another log than before the connection broke",
-                hint=f"was it reset, or is another server behind this address? Look, then {LOAD_ALL_AGAIN}",
+                "the server sends another log since the connection broke",
+                hint=f"check whether the log was reset or another server has this address, then {LOAD_ALL_AGAIN}",
                 position=offset,
             )
         view = memoryview(data)
@@ -50,21 +50,21 @@ class Spool:
                 view, end = view[size:], end + size
         except OSError as error:
             raise StoreUnavailable(
-                "the log cannot be kept on local disk",
+                "the log cannot be written to the local disk",
                 why=str(error),
-                hint="give the folder for temporary files (TMPDIR) more room, or read log files (transport = file)",
+                hint="free space in the folder for temporary files (TMPDIR), or set transport to file",
             ) from error
         with self._changed:
             self.ready = max(self.ready, end if ready is None else ready)
             self._changed.notify()
 
     def fill(self, work: Callable[[Spool], None], stop: int) -> None:
-        """Let a thread fill the spool up to the offset `stop`; what it raises, the reader raises."""
+        """Let a thread fill the spool up to the offset `stop`. The reader raises the exceptions of the thread."""
 
         def run() -> None:
             try:
                 work(self)
-            except BaseException as error:  # it is raised in the reader's thread
+            except BaseException as error:  # it is raised in the thread of the reader
                 self._error = error
             with self._changed:
                 self.ready = max(self.ready, stop) if self._error is None else self.ready
@@ -97,7 +97,7 @@ class Spool:
         return size
 
     def _room(self, size: int) -> int:
-        """How many of the next bytes can be read, once there are any; 0 at the end."""
+        """Return how many bytes can be read next, after waiting for the first; 0 at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self.ready > self._at or self._error is not None or self.ready >= self._stop)
             if self._error is not None and self.ready <= self._at:

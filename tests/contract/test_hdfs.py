@@ -58,14 +58,14 @@ def test_a_user_who_may_not_write_is_told_so(root: str) -> None:
     assert store.create("a/one", b"x") is True
     other = open_store(root.replace(f"user={hdfs_user()}", "user=somebody"))
     for act in (lambda: other.create("a/two", b"y"), lambda: other.delete("a/one")):
-        with pytest.raises(UsageError, match="does not let the loader in") as caught:
+        with pytest.raises(UsageError, match="denies access to the loader") as caught:
             act()
         assert "staging.hdfs.user" in caught.value.hint
 
 
 def test_a_name_node_that_is_not_there(folder: str) -> None:
     root = f"hdfs://127.0.0.1:8020{folder}?webhdfs=http://127.0.0.1:{free_port()}"
-    with pytest.raises(StoreUnavailable, match="HDFS does not take or give a file") as caught:
+    with pytest.raises(StoreUnavailable, match="HDFS cannot write or read a file") as caught:
         RemoteStore(HdfsRemote(root), 2).create("a/one", b"x")
     assert "staging.hdfs.webhdfs" in caught.value.hint
 

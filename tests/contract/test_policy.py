@@ -88,4 +88,4 @@ def test_nothing_in_it_is_too_much(
     with pytest.raises(LoaderError) as caught:
         list(everything(open_store(root(server, bucket))))
     assert isinstance(caught.value, UsageError)
-    assert "does not let the loader in" in caught.value.what
+    assert "denies access to the loader" in caught.value.what

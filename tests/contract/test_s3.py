@@ -67,12 +67,12 @@ def test_a_server_that_writes_again_what_was_to_be_created_is_refused(bucket: st
     network.fail(Fault("^PUT .*If-None-Match", "change", times=2, reply=ignoring))
     refused = failure(other)
     assert isinstance(refused, UsageError)
-    assert "does not keep to If-None-Match" in refused.what
+    assert "ignores If-None-Match" in refused.what
     assert not network.pending
     network.fail(Fault("^PUT .*If-None-Match", "answer", reply=error("501 Not Implemented", "NotImplemented")))
     refused = failure(other)
     assert isinstance(refused, UsageError)
-    assert "does not do what the loader needs" in refused.what
+    assert "does not support what the loader needs" in refused.what
 
 
 def test_conditional_writes_are_proved_once_in_a_process(bucket: str, network: FaultyNetwork) -> None:
@@ -153,4 +153,4 @@ def test_a_server_that_does_not_let_in_or_is_not_there(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     denied = failure(opened(bucket, network))
     assert isinstance(denied, UsageError)
-    assert "does not let the loader in" in denied.what
+    assert "denies access to the loader" in denied.what

@@ -60,7 +60,7 @@ def test_a_good_jar_is_fetched_once(mirror: Path) -> None:
 def test_another_content_than_locked_is_refused(mirror: Path) -> None:
     lock = write_lock(mirror, f"org.example:thing:1.2  {'0' * 64}")
     with pytest.raises(
-        DataError, match=r"not the locked one \(file thing-1\.2\.jar\)(.|\n)*the SHA-256 \w{64}, not 000"
+        DataError, match=r"differs from the locked one \(file thing-1\.2\.jar\)(.|\n)*the SHA-256 \w{64}, not 000"
     ):
         jars_folder(lock)
     assert not list((cache_folder() / "jars").glob("[!.]*"))
@@ -69,7 +69,7 @@ def test_another_content_than_locked_is_refused(mirror: Path) -> None:
 @pytest.mark.integration
 def test_a_jar_that_nobody_has(mirror: Path) -> None:
     lock = write_lock(mirror, f"org.example:other:1.2  {'0' * 64}")
-    with pytest.raises(RetryableError, match=r"could not be fetched\n(.|\n)*org\.example#other;1\.2: not found"):
+    with pytest.raises(RetryableError, match=r"could not be downloaded\n(.|\n)*org\.example#other;1\.2: not found"):
         jars_folder(lock)
 
 
@@ -84,7 +84,7 @@ def test_parts_of_the_lock_are_chosen(mirror: Path) -> None:
     lock = write_lock(mirror, f"[one]\norg.example:thing:1.2  {digest}\n[two]\norg.example:other:1.2  {digest}")
     assert [jar.name for jar in locked_jars(lock, ["two"])] == ["other"]
     assert [jar.name for jar in locked_jars(lock)] == ["thing", "other"]
-    with pytest.raises(UsageError, match="no jars are known for three"):
+    with pytest.raises(UsageError, match="the lock has no jars for three"):
         jars_folder(lock, ["one", "three"])
 
 
@@ -112,5 +112,5 @@ def test_proxies_are_those_of_the_environment() -> None:
 
 def test_without_java_it_says_so(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(mirror))
-    with pytest.raises(LoaderError, match="there is no Java"):
+    with pytest.raises(LoaderError, match="Java is missing"):
         jars_folder(write_lock(mirror, f"org.example:thing:1.2  {'0' * 64}"))

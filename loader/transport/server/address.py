@@ -1,4 +1,4 @@
-"""The address of a server, with a reference to the password that opens it."""
+"""The address of a server, with the user and a reference to the password."""
 
 from __future__ import annotations
 
@@ -11,25 +11,29 @@ from loader.secret import read_secret
 
 
 def check_tls(tls: str, ca: str, cert: str, key: str) -> None:
-    """Raise ValueError for options of TLS that contradict each other; see ServerAddress."""
+    """Check the options of TLS; see ServerAddress.
+
+    Raises:
+        ValueError: they contradict each other.
+    """
     if tls == "off" and (ca or cert or key):
-        raise ValueError('tls = "off" leaves tls_ca, tls_cert and tls_key unused: remove it, or them')
+        raise ValueError('tls = "off" contradicts tls_ca, tls_cert and tls_key: remove one or the other')
     if key and not cert:
-        raise ValueError("tls_key is the key of a tls_cert, which is not given")
+        raise ValueError("tls_key needs tls_cert, which is not set")
 
 
 class ServerAddress(BaseModel):
-    """Where a MySQL or MariaDB server listens and as whom to log in.
+    """Address of a MySQL or MariaDB server, and the user.
 
     Attributes:
         password: a reference, never the secret: `env:NAME`, `file:/path`, `airflow:connection`; empty for none.
-        tls: `required` or `off`; empty requires TLS of every host but this machine, and where a file of TLS is named.
-            The server's certificate is always verified, with its host name.
-        tls_ca: PEM file of the authority that signed the server's certificate; empty for the machine's own ones.
-        tls_cert: PEM file of the user's certificate, for a server that asks for one.
-        tls_key: PEM file of its key; empty where `tls_cert` holds both.
-        server_public_key: PEM file of the server's RSA key, by which sha2 accounts encrypt the password without TLS.
-        read_timeout_seconds: how long the server may say nothing while a statement runs.
+        tls: `required` or `off`; empty requires TLS for every host except this machine, and if a file of TLS is set.
+            The certificate of the server is always verified, with its host name.
+        tls_ca: PEM file of the authority that signed the certificate of the server; empty for those of the machine.
+        tls_cert: PEM file of the user's certificate, for a server that requires one.
+        tls_key: PEM file of its key; empty if `tls_cert` holds both.
+        server_public_key: PEM file of the server's RSA key, with which sha2 accounts encrypt the password without TLS.
+        read_timeout_seconds: seconds that the server may be silent while a statement runs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,7 +56,7 @@ class ServerAddress(BaseModel):
 
     @property
     def on_loopback(self) -> bool:
-        """Whether the host is this machine, so that nobody listens in between."""
+        """Return whether the host is this machine, so that nobody can listen in between."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -60,11 +64,11 @@ class ServerAddress(BaseModel):
 
     @property
     def encrypted(self) -> bool:
-        """Whether connections use TLS, and are refused without it."""
+        """Return whether connections must use TLS."""
         return bool(self.tls != "off" and (self.tls or self.tls_ca or self.tls_cert or not self.on_loopback))
 
     def secret(self) -> str:
-        """The password itself; raises as read_secret does."""
+        """Return the password; see read_secret for errors."""
         return read_secret(self.password)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""A connection that shows the password only to the server that it is meant for.
+"""A connection that protects the password from other servers and from the network.
 
-PyMySQL does what a server asks of it: it sends the password in clear for some plug-ins, encrypts it with any key that
-the server sends, and some versions go on in clear where the server offers no TLS. This class refuses all three.
+PyMySQL obeys the server: it sends the password in clear text for some plug-ins, and encrypts it with any key that the
+server sends. Some versions continue without encryption if the server offers no TLS. This class refuses all three.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from loader.transport.server.address import ServerAddress
 from loader.transport.server.driver import check_authentication
 
 _CHALLENGES = {"mysql_native_password", "client_ed25519", "caching_sha2_password", "sha256_password"}
-"""Plug-ins by which the password itself does not go over the wire; the last two may encrypt it by the server's key."""
+"""Plug-ins that do not send the password itself. The last two may encrypt it with the key of the server."""
 
 
 class GuardedConnection(Connection):  # type: ignore[misc]
-    """A connection to `address`, by TLS in the context `tls` if there is one. Other arguments are the driver's.
+    """A connection to `address`, with TLS if there is a context `tls`. Other arguments go to the driver.
 
     Raises:
-        UsageError: while connecting, when the server asks for more than the address allows.
+        UsageError: while connecting, if the server requests more than the address allows.
     """
 
     def __init__(self, address: ServerAddress, tls: ssl.SSLContext | None, **options: Any) -> None:
@@ -46,15 +46,15 @@ class GuardedConnection(Connection):  # type: ignore[misc]
 
     @property
     def server_public_key(self) -> bytes | None:
-        """The key by which the password is encrypted where there is no TLS."""
+        """Return the key that encrypts the password without TLS."""
         return self._key
 
     @server_public_key.setter
     def server_public_key(self, sent: bytes | None) -> None:
         if sent and self._own_key and sent.split() != self._own_key.split():
-            raise self._refused("the server sent another public key than the one that is configured")
+            raise self._refused("the server sent a public key that differs from the configured one")
         if sent and not self._own_key and not self._address.on_loopback:
-            raise self._refused("anybody in the network could have sent the key that is to encrypt the password")
+            raise self._refused("anybody in the network could have sent this key, and could then decrypt the password")
         self._key = self._own_key or sent
 
     def _request_authentication(self) -> None:
@@ -62,7 +62,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
             raise UsageError(
                 "the server offers no TLS, which the source requires",
                 why="nothing was sent to it",
-                hint='set it up on the server (SHOW VARIABLES LIKE "ssl_%"), or write tls = "off" for this source',
+                hint='set up TLS on the server (SHOW VARIABLES LIKE "ssl_%"), or write tls = "off" for this source',
                 source=self._address,
             )
         self._allowed.check(str(self._auth_plugin_name or "mysql_native_password"))
@@ -73,7 +73,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
 
 
 class _Plugins(dict[str, Any]):
-    """What the driver asks whether it has a plug-in of its own: without TLS one that refuses all but challenges."""
+    """The driver's map of plug-ins. Without TLS it refuses every plug-in except challenges."""
 
     def __init__(self, address: ServerAddress, *, encrypted: bool) -> None:
         super().__init__()
@@ -81,15 +81,19 @@ class _Plugins(dict[str, Any]):
         self._encrypted = encrypted
 
     def get(self, name: str | bytes, default: Any = None) -> Any:
-        """See dict; the driver asks for names of either type."""
+        """See dict; the driver looks up names of both types."""
         plugin = name.decode("ascii", "replace") if isinstance(name, bytes) else name
         return default if self._allows(plugin) else lambda _: self.check(plugin)
 
     def __bool__(self) -> bool:
-        return True  # the driver takes another mapping for an empty one
+        return True  # the driver replaces an empty mapping
 
     def check(self, plugin: str) -> None:
-        """Raise UsageError unless the plug-in is allowed."""
+        """Check a plug-in.
+
+        Raises:
+            UsageError: it is not allowed.
+        """
         if not self._allows(plugin):
             self._refuse(plugin)
 
@@ -97,14 +101,14 @@ class _Plugins(dict[str, Any]):
         return self._encrypted or plugin in _CHALLENGES
 
     def _refuse(self, plugin: str) -> NoReturn:
-        raise _refusal(self._address, f"the server asks for {plugin}, which sends it in clear or nearly so")
+        raise _refusal(self._address, f"the server asks for {plugin}, which sends it in clear text or nearly so")
 
 
 def _refusal(address: ServerAddress, why: str) -> UsageError:
     return UsageError(
         "the password is not sent to the server",
         why=f"{why}, and the connection has no TLS",
-        hint="use TLS (tls_ca), or a user of caching_sha2_password with server_public_key, the server's public_key.pem",
+        hint="use TLS (tls_ca), or caching_sha2_password with server_public_key (public_key.pem of the server)",
         source=address,
     )
 

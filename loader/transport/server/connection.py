@@ -1,4 +1,4 @@
-"""A connection to the server, with its errors told apart: wrong credentials, no answer, a refusal."""
+"""Connections to a server, and the translation of their errors: wrong credentials, no answer, a refusal."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _CHANGED = {ER.TABLE_DEF_CHANGED, ER.NO_SUCH_TABLE, ER.LOCK_WAIT_TIMEOUT, ER.LOC
 
 _TIMEOUT_SECONDS = 10
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 6, "TCP_USER_TIMEOUT": 90_000}
-"""A peer that is gone is noticed after 90 seconds, however long a statement may run (tcp(7))."""
+"""A lost peer is noticed after 90 seconds, however long a statement may run (tcp(7))."""
 
 
 class AccessDenied(LoaderError):
-    """The server does not let the user in, or not do this."""
+    """The server refused the user, or a statement of the user."""
 
 
 @contextmanager
 def connected(address: ServerAddress, read_timeout: float | None = None) -> Iterator[Connection[Any]]:
-    """An open connection in utf8mb4 with the variables of loader.transport.server.session, closed at the end.
+    """Open a connection in utf8mb4 with the variables of loader.transport.server.session, and close it at the end.
 
-    It is lost once the server says nothing for `read_timeout` seconds, by default those of the address, and once its
+    The connection is lost if the server is silent for `read_timeout` seconds (default: those of the address), or if its
     machine does not answer for 90 seconds.
 
     Raises:
-        AccessDenied, SourceUnavailable, UsageError, RetryableError: also for statements run inside the block.
+        AccessDenied, SourceUnavailable, UsageError, RetryableError: also for statements inside the block.
     """
     with server_errors(address):
         connection = GuardedConnection(
@@ -68,21 +68,21 @@ def connected(address: ServerAddress, read_timeout: float | None = None) -> Iter
 
 
 def _socket(address: ServerAddress) -> socket.socket:
-    """A connected socket that notices when its peer is gone."""
+    """Return a connected socket that notices a lost peer."""
     found = socket.create_connection((address.host, address.port), _TIMEOUT_SECONDS)
     found.settimeout(None)
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEP_ALIVE.items():
-        if hasattr(socket, name):  # not on every system
+        if hasattr(socket, name):  # not available on every system
             found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return found
 
 
 def log_sizes(connection: Connection[Any]) -> dict[str, int]:
-    """The server's log files and the bytes of log in them, as positions count them, oldest first.
+    """Return the log files of the server and their bytes of log, as positions count them, oldest first.
 
-    SHOW BINARY LOGS tells the size of the file, which has a header more where MySQL encrypted it (third column).
+    SHOW BINARY LOGS shows the size of the file. A file that MySQL encrypted (third column) has an additional header.
     """
     with connection.cursor() as cursor:
         cursor.execute("SHOW BINARY LOGS")
@@ -91,7 +91,7 @@ def log_sizes(connection: Connection[Any]) -> dict[str, int]:
 
 
 def _tls(address: ServerAddress) -> ssl.SSLContext | None:
-    """One context that verifies; PyMySQL's own TLS options do not. None without TLS."""
+    """Return a context that verifies, unlike the TLS options of PyMySQL; None without TLS."""
     if not address.encrypted:
         return None
     try:
@@ -107,13 +107,13 @@ def _tls(address: ServerAddress) -> ssl.SSLContext | None:
 
 
 def _no_passphrase() -> str:
-    """Instead of a question on the terminal."""
-    raise ValueError("its key is encrypted: give one that is not, readable by the loader's user alone")
+    """Refuse an encrypted key, for which OpenSSL would ask on the terminal."""
+    raise ValueError("its key is encrypted: use an unencrypted key that only the user of the loader can read")
 
 
 @contextmanager
 def server_errors(address: ServerAddress) -> Iterator[None]:
-    """Turn the driver's errors into the loader's."""
+    """Translate errors of the driver into errors of the loader."""
     try:
         yield
     except pymysql.err.MySQLError as error:
@@ -124,15 +124,15 @@ def server_errors(address: ServerAddress) -> Iterator[None]:
         if not _raised_in_driver(error):
             raise
         raise LoaderError(
-            "the server sent what the driver cannot take",
+            "the server sent data that the driver cannot read",
             why=f"{type(error).__name__}: {error}",
-            hint="check that the address is that of a MySQL or MariaDB server, with nothing between that changes bytes",
+            hint="check that a MySQL or MariaDB server has this address, and that no proxy changes the data",
             source=address,
         ) from error
 
 
 def _raised_in_driver(error: Exception) -> bool:
-    """Whether the driver itself fell over a packet: it checks few of them."""
+    """Return whether the driver failed on an invalid packet: it checks few of them."""
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next
@@ -146,7 +146,7 @@ def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> Loader
         return AccessDenied(
             "the server refused the user",
             why=why,
-            hint="check user, password and grants (see sql/source/grants.sql)",
+            hint="check user, password and grants: loader doctor; see sql/source/grants.sql",
             source=address,
         )
     if code in _UNREACHABLE or code == 0:
@@ -163,5 +163,5 @@ def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> Loader
 
 def _unavailable(address: ServerAddress, why: str) -> SourceUnavailable:
     return SourceUnavailable(
-        "the server does not answer", why=why, hint="start it or mend the network, then run again", source=address
+        "the server does not answer", why=why, hint="start it or fix the network, then run again", source=address
     )

@@ -1,7 +1,7 @@
-"""The parts of PyMySQL that the loader uses though they are not public.
+"""The private parts of PyMySQL that the loader uses.
 
-Blocks read straight from the driver's stream are 50 times cheaper than its packets. Nothing else in the loader uses a
-private name of the driver, and every connection is checked for these.
+Reading blocks directly from the stream of the driver is 50 times cheaper than reading its packets. No other module uses
+a private name of the driver. Every connection is checked for these names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ _PRIVATE = ("_execute_command", "_read_packet", "_rfile", "_sock", "_read_timeou
 
 
 def check_driver(connection: Connection[Any] | type[Connection[Any]], names: Sequence[str] = _PRIVATE) -> None:
-    """Raise UsageError if a connection, or its class, lacks a private name that the loader uses."""
+    """Check that a connection, or its class, has the private names that the loader uses.
+
+    Raises:
+        UsageError: a name is missing.
+    """
     if missing := [name for name in names if not hasattr(connection, name)]:
         raise UsageError(
             f"PyMySQL {VERSION_STRING} is not supported",
@@ -30,7 +34,11 @@ def check_driver(connection: Connection[Any] | type[Connection[Any]], names: Seq
 
 
 def check_authentication() -> None:
-    """Raise UsageError if the driver lacks what loader.transport.server.authentication stands in front of."""
+    """Check that the driver has the methods that loader.transport.server.authentication overrides.
+
+    Raises:
+        UsageError: a method is missing.
+    """
     check_driver(Connection, ("_request_authentication",))
 
 
@@ -45,8 +53,8 @@ def read_packet(connection: Connection[Any], kind: type[MysqlPacket] = MysqlPack
 
 
 def reply_stream(connection: Connection[Any]) -> BufferedReader:
-    """Return the buffered stream of what the server sends, with the read time-out of the connection set."""
-    socket_of(connection).settimeout(connection._read_timeout)  # the driver sets it before it reads itself
+    """Return the buffered stream from the server, with the read timeout of the connection."""
+    socket_of(connection).settimeout(connection._read_timeout)  # the driver sets it before each read
     return cast("BufferedReader", connection._rfile)
 
 

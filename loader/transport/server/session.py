@@ -1,4 +1,4 @@
-"""The session variables that every connection to a source has, whatever the server's own settings are.
+"""The session variables of every connection to a source, independent of the settings of the server.
 
 `sql_select_limit` cuts more than results of SELECT: also SHOW BINARY LOGS, SHOW VARIABLES, SHOW INDEX and SHOW TABLES
 end after so many rows (seen on MySQL 9.7, MariaDB 10.11 and 11.8). So it is set before anything is asked.
@@ -19,10 +19,10 @@ COMMON: Mapping[str, str] = {
     "sql_mode": "",
     "sql_select_limit": "18446744073709551615",
     "sql_big_selects": "ON",
-    "net_write_timeout": "3600",  # a store may take its time while the server sends
-    "completion_type": "NO_CHAIN",  # else COMMIT and ROLLBACK begin a transaction or close the connection
+    "net_write_timeout": "3600",  # a store may be slow while the server sends
+    "completion_type": "NO_CHAIN",  # otherwise COMMIT and ROLLBACK can start a transaction or close the connection
     "sql_quote_show_create": "ON",
-    "autocommit": "ON",  # PyMySQL believes what the server's greeting says, which is not so where the global one is OFF
+    "autocommit": "ON",  # PyMySQL trusts the greeting of the server, which is wrong if the global variable is OFF
 }
 """Variables of every server, with their values as the server shows them."""
 
@@ -33,10 +33,10 @@ _OPTIONAL: Mapping[str, str] = {
     # Only committed rows, and one snapshot for a transaction. MariaDB before 11.1 knows the first name alone.
     "tx_isolation": "REPEATABLE-READ",
     "transaction_isolation": "REPEATABLE-READ",
-    # A copy of the rows elsewhere may be behind them, and a cache is of no use: MySQL HeatWave and MariaDB.
+    # A secondary copy of the rows may lag, and a cache is useless: MySQL HeatWave and MariaDB.
     "use_secondary_engine": "OFF",
     "query_cache_type": "OFF",
-    # MySQL can hide the key that it generates for a table without one; the log has it.
+    # MySQL can hide the key that it generates for a table without a key. The log has it.
     "show_gipk_in_create_table_and_information_schema": "ON",
     # Definitions of tables read the same on every connection.
     "show_create_table_verbosity": "OFF",
@@ -49,7 +49,7 @@ _CHECKED = {**COMMON, **_UNLIMITED, **_OPTIONAL}
 
 
 def first_statement() -> str:
-    """Return the statement that a connection begins with: each server takes the comment for its kind and version."""
+    """Return the first statement of a connection. Each server executes the comment for its kind and version."""
     return f"{_assignments(COMMON)} /*!80000, max_execution_time = 0 */ /*M!100101, max_statement_time = 0 */"
 
 
@@ -57,8 +57,8 @@ def set_variables(connection: Connection[Any]) -> None:
     """Set the variables that only some servers have, and check all of them.
 
     Raises:
-        UsageError: the session does not keep what was set, as behind a proxy that shares its connections.
-        MySQLError: as the driver has it.
+        UsageError: the session does not keep its variables, for example behind a proxy that shares connections.
+        MySQLError: an error of the driver.
     """
     wrong = _differing(connection)
     if optional := {name: _OPTIONAL[name] for name in wrong if name in _OPTIONAL}:
@@ -67,14 +67,14 @@ def set_variables(connection: Connection[Any]) -> None:
         wrong = _differing(connection)
     if wrong:
         raise UsageError(
-            "the session variables of a connection are not as they were set",
+            "the session variables of a connection changed",
             why=", ".join(f"{name} is {value!r} and not {_CHECKED[name]!r}" for name, value in sorted(wrong.items())),
-            hint="let the source name the server itself, without a proxy that shares connections between clients",
+            hint="set the source to the server itself, without a proxy that shares connections between clients",
         )
 
 
 def _differing(connection: Connection[Any]) -> dict[str, str]:
-    """Return the variables that the server has with another value."""
+    """Return the variables that have another value on the server."""
     with connection.cursor() as cursor:
         cursor.execute(sql("source/session_variables"), (tuple(_CHECKED),))
         shown = {str(name).lower(): str(value) for name, value in cursor.fetchall()}

@@ -241,5 +241,5 @@ def test_a_name_node_in_safe_mode_is_worth_a_retry(
         errors = told(on_hdfs.merged())
     nodes.safe_mode("leave")
     assert passed == ["branch.after"]
-    assert "HDFS takes no requests at the moment" in errors["shop.orders"]
+    assert "HDFS accepts no requests at the moment" in errors["shop.orders"]
     exact_once(on_hdfs)

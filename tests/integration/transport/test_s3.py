@@ -137,7 +137,7 @@ def test_a_store_that_does_not_let_in_or_does_not_answer(s3: Any, bucket: str, m
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     denied = failure(folder)
     assert isinstance(denied, UsageError)
-    assert "does not let the loader in" in denied.what
+    assert "denies access to the loader" in denied.what
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
     silent = failure(folder)
     assert isinstance(silent, SourceUnavailable)

@@ -101,6 +101,6 @@ def test_variables_that_a_session_does_not_keep(hostile: SourceServer) -> None:
 
     with hostile.connected() as connection:
         set_variables(connection)
-        with pytest.raises(UsageError, match="not as they were set") as caught:
+        with pytest.raises(UsageError, match="session variables of a connection changed") as caught:
             set_variables(Elsewhere(connection))
     assert caught.value.why == f"sql_select_limit is '1000' and not '{COMMON['sql_select_limit']}'"

@@ -19,4 +19,4 @@ def test_each_quarantined_table_is_a_warning(tmp_path: Path) -> None:
     (found,) = quarantined(settings)
     assert (found.name, found.severity) == ("quarantine", "warning")
     assert found.what == f"shop.orders is quarantined since {made.since:%F %T}: a staged file is missing"
-    assert found.cure.startswith("restore it; then, unless it was loaded again: loader release shop.orders")
+    assert found.cure.startswith("restore it; then, unless the table was loaded again: loader release shop.orders")

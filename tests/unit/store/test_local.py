@@ -30,7 +30,7 @@ def test_the_address_of_an_object_is_what_spark_reads(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("root", ["file://relative/folder", "relative", "file://"])
 def test_a_folder_must_be_absolute(root: str) -> None:
-    with pytest.raises(UsageError, match="no local store"):
+    with pytest.raises(UsageError, match="not a local store"):
         LocalStore(root)
 
 

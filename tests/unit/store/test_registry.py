@@ -8,12 +8,12 @@ from loader.errors import UsageError
 from loader.store.registry import open_store
 
 REFUSED = [
-    ("ftp://x", "not covered"), ("", "not covered"), ("/no/scheme", "not covered"), ("s3a://bucket/x", "not covered"),
+    ("ftp://x", "not supported"), ("", "not supported"), ("/no/scheme", "not supported"), ("s3a://bucket/x", "not supported"),
     ("s3://", "not an address on S3"), ("s3://bucket/a/../b", "under the store's root"),
     ("s3://bucket/a//b", "under the store's root"), ("s3://bucket/a?endpiont=x", "options of the staging root"),
-    ("s3://bucket/a?endpoint=no-scheme", "settings for S3 are wrong"),
-    ("hdfs://host:8020", "no folder on HDFS"), ("hdfs:///folder", "no folder on HDFS"),
-    ("hdfs://host:8020/a#b", "no folder on HDFS"), ("hdfs://host:8020/a/../b", "under the store's root"),
+    ("s3://bucket/a?endpoint=no-scheme", "settings for S3 are invalid"),
+    ("hdfs://host:8020", "not a folder on HDFS"), ("hdfs:///folder", "not a folder on HDFS"),
+    ("hdfs://host:8020/a#b", "not a folder on HDFS"), ("hdfs://host:8020/a/../b", "under the store's root"),
     ("hdfs://host:8020/a?region=x", "options of the staging root"),
 ]  # fmt: skip
 

@@ -167,7 +167,7 @@ def test_a_key_file_of_another_form_is_refused(text: str, tmp_path: Path) -> Non
     given = keys(tmp_path)
     (tmp_path / "keys.txt").write_text(f"# first\n{text}\n")
     error = refused(encrypted(busy(checksum=True), "CBC"), given)
-    assert error.what == "the key file cannot be understood"
+    assert error.what == "the key file is invalid"
     assert error.why.startswith("line 2 ")
 
 
@@ -177,7 +177,7 @@ def test_a_key_file_of_another_form_is_refused(text: str, tmp_path: Path) -> Non
 def test_a_keyring_of_another_form_is_refused(data: bytes, tmp_path: Path) -> None:
     given = keys(tmp_path)
     (tmp_path / "keyring").write_bytes(data)
-    assert refused(encrypted(busy(checksum=True), "mysql"), given).what == "the key file cannot be understood"
+    assert refused(encrypted(busy(checksum=True), "mysql"), given).what == "the key file is invalid"
 
 
 def test_a_plain_file_is_given_as_it_is() -> None:

@@ -83,7 +83,7 @@ def test_what_is_put_again_must_be_what_is_there(spool: Spool) -> None:
     spool.write(100, b"one")
     assert spool.ready == 113
     assert read(spool, 100, 20) == b"one two three"
-    with pytest.raises(GapError, match="another log than before") as caught:
+    with pytest.raises(GapError, match="another log since") as caught:
         spool.write(104, b"TWO")
     assert caught.value.where == {"position": "104"}
     assert read(spool, 100, 20) == b"one two three"
