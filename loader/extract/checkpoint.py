@@ -55,12 +55,12 @@ def find_log_difference(transport: Transport, checkpoint: Checkpoint) -> str:
     with transport.open(position.file, FIRST, position.logpos) as file:
         found = mark_of(log_bytes(file, position.file), 0)
     if found.log != mark.log:
-        return "its first event says that it was begun at another time or by another server"
+        return "its first event shows that it was started at another time or by another server"
     if not mark.last:
         return ""
     try:
         with transport.open(position.file, mark.last, position.logpos) as file:
             found = mark_of(log_bytes(file, position.file), mark.last)
     except BinlogFormatError as error:
-        return f"no transaction begins at {mark.last} any more: {error.what}"
+        return f"no transaction begins at {mark.last} now: {error.what}"
     return "" if found.event == mark.event else f"another transaction begins at {mark.last}"

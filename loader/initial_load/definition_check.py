@@ -35,7 +35,7 @@ def check_unaltered(connection: Connection[Any], plan: LoadPlan) -> None:
 
 
 def altered_error(table: TableName) -> RetryableError:
-    """Return the error of a load whose table was altered meanwhile."""
+    """Return the error of a load whose table was altered during the load."""
     return RetryableError(
         "the table was altered during its initial load",
         why="chunks read before and after the change do not fit together: a row could be in two chunks, or in none",
@@ -57,7 +57,7 @@ def definition_locked(connection: Connection[Any], plan: LoadPlan) -> Iterator[N
     lock_definition(connection, plan.name)
     check_unaltered(connection, plan)
     yield
-    query(connection, "ROLLBACK")  # after an error the connection may be inside a result, and is closed
+    query(connection, "ROLLBACK")  # not after an error: the connection may be inside a result, and is closed
 
 
 def lock_definition(connection: Connection[Any], table: TableName) -> None:

@@ -62,8 +62,8 @@ def _check_engine(connection: Connection[Any], table: TableName) -> None:
     engines = [str(engine) for name, engine, *_ in rows if name == table.table]
     if engines != ["InnoDB"]:
         raise UnsupportedError(
-            f"a table of engine {', '.join(engines)} without a primary key is not covered",
-            why="it cannot be read as of one position of the log",
-            hint="give it a primary key, or exclude it from the captured tables",
+            f"a table of engine {', '.join(engines)} without a primary key is not supported",
+            why="only InnoDB can read it as of one position of the log",
+            hint="add a primary key, or exclude the table (tables.exclude of the source)",
             table=table,
         )

@@ -26,12 +26,13 @@ _LOG = logging.getLogger(__name__)
 
 
 def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableName, key: TableKey) -> LoadPlan:
-    """The plan of a load, by chunks of this key, that begins now.
+    """Return the plan of a load that begins now, with chunks by this key.
 
-    The position comes before the first read of the table, and what the log has up to it is visible to that read.
+    The position is taken before the first read of the table. That read sees everything that the log has up to the
+    position.
 
     Raises:
-        UnsupportedError: types that are not covered.
+        UnsupportedError: a column type is not supported.
         RetryableError: the table is being altered, or commits hang.
     """
     digest = definition_digest(connection, table)
@@ -105,12 +106,12 @@ def can_resume(connection: Connection[Any], plan: LoadPlan) -> bool:
     try:
         check_log_holds(connection, Position.parse(plan.position))
     except GapError as error:
-        _LOG.warning("table %s: its unfinished load is given up: %s", plan.name, error)
+        _LOG.warning("table %s: the unfinished load is discarded: %s", plan.name, error)
         return False
     if not plan.digest:
-        _LOG.warning("table %s: its unfinished load is given up: an older version of the loader planned it", plan.name)
+        _LOG.warning("table %s: the unfinished load is discarded: an older version of the loader planned it", plan.name)
         return False
     if is_altered(connection, plan):
-        _LOG.warning("table %s: its unfinished load is given up: the table was altered since", plan.name)
+        _LOG.warning("table %s: the unfinished load is discarded: the table was altered since", plan.name)
         return False
     return True

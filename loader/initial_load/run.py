@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger(__name__)
-_PLANS = 3  # of a table in one run
-_AT_ONCE = 3  # tables; while one is planned, the chunks of others are read
+_PLANS = 3  # plans of one table in one run
+_AT_ONCE = 3  # tables at once: while one is planned, the chunks of others are read
 _REPORT_SECONDS = 2
 
 
@@ -124,7 +124,7 @@ def _load(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> Table
         except Exception as error:
             if not _altered(spec.server, plan):
                 raise
-            _LOG.warning("table %s was altered while it was loaded, and is planned again", table, exc_info=error)
+            _LOG.warning("table %s was altered during its initial load, which is planned again", table, exc_info=error)
     raise RetryableError(
         f"the table was altered during each of {_PLANS} attempts of its initial load",
         hint="run again when no statement alters the table",

@@ -84,7 +84,7 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
     with connected(settings.server) as connection:
         executed = continuity.executed_gtids(connection)
         if not known.gtids or not executed:
-            why = "either the log that was read has no GTIDs, or this server's has none"
+            why = "the log that was read or the log of this server has no GTIDs"
             raise continuity.unfollowed_error(settings.name, known.position, why)
         known = replace(known, gtids=str(joined(known.gtids, parse_gtid_set(accepted)))) if accepted else known
         continuity.check_executed(connection, known.position, known.gtids)

@@ -111,7 +111,7 @@ def set_table_schema(settings: SourceSettings, table: TableName, at: str, text: 
 
 
 def _left_out(chain: PlanChain, generation: Generation, table: TableName, place: Position) -> bool:
-    """Whether the interval of a place left rows of the table out, and still lacks them."""
+    """Return whether the interval at a position still lacks rows of the table."""
     seqno = place.seqno(generation.shift)
     start = chain.start_at_or_before(generation.name, seqno)
     manifest = chain.manifest(generation.name, start) if start is not None else None

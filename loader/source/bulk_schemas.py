@@ -85,7 +85,7 @@ def _read(
         parts = keys.get(name, {})
         hashed = any(part[3] == "HASH" for key in parts.values() for part in key) and engine != "MEMORY"
         if kind == "SYSTEM VERSIONED" or hashed:
-            found[name] = ServerTable(None, charset=charset, why="tables with hidden columns are not covered")
+            found[name] = ServerTable(None, charset=charset, why="tables with hidden columns are not supported")
             continue
         try:
             found[name] = ServerTable(

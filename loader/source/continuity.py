@@ -98,7 +98,7 @@ def check_log_holds(connection: Connection[Any], position: Position) -> None:
         )
     purged = LogPurged(
         "the server purged a log file that is still needed",
-        why=f"its log begins with {oldest.file}: everything in [{position}, {oldest}) was purged",
+        why=f"its log now begins with {oldest.file}: everything in [{position}, {oldest}) was purged",
         hint="set log_archive of the source to an archive that has the file, or"
         f" {LOAD_ALL_AGAIN}; keep logs longer (binlog_expire_logs_seconds)",
         position=position,

@@ -190,17 +190,17 @@ def _check_tables(connection: Connection[Any], schema: str, names: list[TableNam
         kind, engine = known[name.table]
         if kind == "SYSTEM VERSIONED":
             raise UnsupportedError(
-                "system-versioned tables are not covered",
-                why="their log holds the history too",
-                hint=f"{_EXCLUDE}, or ALTER TABLE {name} DROP SYSTEM VERSIONING and load it then",
+                "system-versioned tables are not supported",
+                why="their log also contains the history of rows",
+                hint=f"{_EXCLUDE}, or run ALTER TABLE {name} DROP SYSTEM VERSIONING and load it",
                 table=name,
             )
         hashed = any(row["index_type"] == "HASH" for rows in _unique_indexes(connection, name).values() for row in rows)
         if hashed and engine != "MEMORY":
             raise _refused(
                 name,
-                "unique keys of unlimited length are not covered",
-                "MariaDB keeps a hash of them in a hidden column, which its log has too",
+                "unique keys of unlimited length are not supported",
+                "MariaDB stores their hash in a hidden column, which its log contains as well",
             )
 
 
@@ -233,7 +233,9 @@ def build_schema(name: TableName, columns: list[ColumnDescription], key: tuple[s
     """
     _check_whole(name, columns)
     if tuple(column.name for column in columns) == SEQUENCE:
-        raise _refused(name, "the table has the columns of a sequence", "the log of MariaDB does not tell one from it")
+        raise _refused(
+            name, "the table has the columns of a sequence", "the log of MariaDB does not distinguish the two"
+        )
     schema = TableSchema(name, tuple(_column(name, column) for column in columns), key)
     check_ranges(schema)
     return schema
@@ -296,7 +298,7 @@ def _plain(description: ColumnDescription) -> Column:
 
 def _not_covered(table: TableName, column: Column, declared: str) -> UnsupportedError:
     return UnsupportedError(
-        f"column type {declared} is not covered by this version",
+        f"column type {declared} is not supported by this version",
         hint=_EXCLUDE,
         table=table,
         column=column.name,

@@ -87,7 +87,7 @@ def check_settings(connection: Connection[Any]) -> None:
         if found.get(name, wanted) != wanted:
             raise WrongSettings(
                 f"the server has {name}={found[name]}",
-                why="rows cannot be read whole from its log",
+                why="its log does not contain whole rows",
                 hint=f"SET GLOBAL {name}={wanted}; then reconnect all sessions, which keep the old value",
             )
 

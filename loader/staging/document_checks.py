@@ -58,7 +58,7 @@ def check_files(files: Iterable[StagedFile], schemas: Mapping[str, TableName], f
         if prefix or not slash or place != own or not _SEGMENT.fullmatch(attempt) or not _PART.fullmatch(part):
             raise _refused(f"{file.key!r} is not a file of table {file.name} in {folder}", key)
         if schemas.get(file.schema_id, file.name) != file.name:
-            raise _refused(f"{file.key} has the schema of {schemas[file.schema_id]}", key)
+            raise _refused(f"{file.key} has the schema of table {schemas[file.schema_id]}", key)
         if file.key in seen:
             raise _refused(f"{file.key} is named twice", key)
         seen.add(file.key)

@@ -11,7 +11,7 @@ from loader.staging.documents import StagedFile
 from loader.staging.layout import purged_key
 from loader.store.base import BLOCK_BYTES, ObjectNotFound, Store
 
-_AT_ONCE = 4  # hashing releases the interpreter's lock
+_AT_ONCE = 4  # hashing releases the GIL
 
 
 def find_faults(store: Store, files: Sequence[StagedFile]) -> Iterator[StagedDataError]:

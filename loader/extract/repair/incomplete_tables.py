@@ -9,7 +9,7 @@ from loader.model.position import SEQNO_UNIT, Position
 from loader.model.table import TableName
 from loader.staging.documents import IncompleteTable, Plan
 
-if TYPE_CHECKING:  # the driver has no use for the codec
+if TYPE_CHECKING:  # the driver does not need the codec
     from loader.binlog.table_registry import UnstagedRow
 
 

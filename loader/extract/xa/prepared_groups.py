@@ -113,7 +113,7 @@ def group_releases(releases: Sequence[Release], most_bytes: int, gap: int) -> It
 def missing_rows_error(event: Decided) -> DataError:
     """Return the error of a commit whose group is in no log file."""
     return DataError(
-        "the log holds the commit of an XA transaction, but not its rows",
+        "the log contains the commit of an XA transaction, but not its rows",
         why=f"XA transaction {event.xid} was prepared before the oldest available log file",
         hint="include older log files",
         file=event.file,
@@ -133,9 +133,9 @@ def _place(event: XaEvent) -> tuple[int, int]:
 
 def _twice(event: Prepared, before: HeldGroup) -> DataError:
     return DataError(
-        "an XA transaction is prepared twice without an outcome between",
+        "an XA transaction is prepared twice without a commit or rollback in between",
         why=f"XA transaction {event.xid} was also prepared at {before.file}:{before.start}",
-        hint=f"the log is not what a server writes; {LOAD_ALL_AGAIN}",
+        hint=f"no server writes such a log; {LOAD_ALL_AGAIN}",
         file=event.file,
         position=event.start,
     )

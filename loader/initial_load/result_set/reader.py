@@ -153,7 +153,7 @@ class ResultReader:
         if reply[:1] == b"\xff":
             raise_error(reply)
         if reply[:1] != b"\xfe" or (len(reply) > _EOF_MOST and not self._ends_with_ok):
-            raise self._no_result("the result does not end where its rows do")
+            raise self._no_result("the result does not end after its rows")
 
     @property
     def _ends_with_ok(self) -> bool:

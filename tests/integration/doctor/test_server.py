@@ -208,7 +208,7 @@ def test_tables_that_are_not_covered(mariadb: Server) -> None:
     make = "CREATE TABLE shop.versions (id INT PRIMARY KEY) WITH SYSTEM VERSIONING"
     with having(mariadb, make, after=("DROP TABLE shop.versions",)):
         text = only(findings(mariadb), "error", "tables")
-        assert "system-versioned tables are not covered (table shop.versions)" in text
+        assert "system-versioned tables are not supported (table shop.versions)" in text
 
 
 def test_foreign_keys_that_change_rows_unlogged(server: Server) -> None:
