@@ -1,9 +1,9 @@
-"""The chunk kernel: packets of a binary result set in, staged lines out, with no Python object per row.
+"""The chunk kernel: turns packets of a binary result set into staged lines, without a Python object per row.
 
-Format: the protocol's "Packets" (3 bytes length, 1 sequence number; one of 2^24-1 bytes is continued by the next) and
-"Binary Protocol Resultset Row": 0x00, a bitmap of NULLs that starts at its third bit, and the values: numbers
-little-endian, points in time as 0 to 12 bytes without trailing zero parts, the rest as strings with a packed length.
-Anything but 0x00 ends the rows: 0xfe, or 0xff and an error.
+Format: the protocol's "Packets" (3 bytes length, 1 sequence number; a packet of 2^24-1 bytes is continued by the next)
+and "Binary Protocol Resultset Row": 0x00, a bitmap of NULLs that starts at its third bit, and the values. Numbers are
+little-endian. Temporal values have 0 to 12 bytes without trailing zero parts. All others are strings with a packed
+length. A packet that starts with another byte ends the rows: 0xfe, or 0xff for an error.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ Ints = NDArray[np.int64]
     UNICODE,
     VECTOR,
 ) = range(17)
-"""Operations. From TEXT on, a value comes with its length before it. HEXED is added to a text's as for the log."""
+"""Operations. From TEXT on, a value has its length in front. HEXED is added to that of a text, as for the log."""
 
 OP, SIZE, X, Y, MOST = range(5)
-"""Fields of a column: operation; bytes of a fixed value, or fractional digits of a temporal one; two arguments of a
-text's operation; the most bytes of text for a byte of its value."""
+"""Fields of a column: operation; bytes of a fixed value, or fractional digits of a temporal value; two arguments of a
+text's operation; the maximum bytes of text per byte of the value."""
 
 MORE, NO_ROOM, REPLY, BAD_VALUE, DAMAGED = range(5)
-"""What the kernel came back with. MORE: the block is used up but for a cut packet. NO_ROOM: the output block is full.
-REPLY: the packet at AT is no row, and is whole. BAD_VALUE: text that is not of its character set. DAMAGED: a row that
-does not fit its packet."""
+"""Status of the kernel. MORE: the block is used up except for an incomplete packet. NO_ROOM: the output block is full.
+REPLY: the packet at AT is whole and is not a row. BAD_VALUE: text that is invalid in its character set. DAMAGED: a row
+that does not fit its packet."""
 
 AT, OUT, ROWS, COLUMN = range(4)
-"""The kernel's state: next packet in the block; bytes in the output block; rows written; column of a bad value."""
+"""State of the kernel: offset of the next packet; bytes in the output block; rows written; column of a bad value."""
 
 _LONGEST = 0xFFFFFF
-_MOST_FIXED = 40  # of a value's text and the comma before it, besides twice its bytes
+_MOST_FIXED = 40  # bytes of a value's text and its comma, in addition to twice its bytes
 _COMMA = np.uint8(44)
 _MINUS = np.uint8(45)
 _DOT = np.uint8(46)
@@ -80,7 +80,7 @@ _N = np.frombuffer(b"\\N", np.uint8).copy()
 
 @part
 def _whole(block: Bytes, at: int, size: int) -> tuple[int, int]:
-    """Where the packet at `at` and its continuations end (BAD: cut by the block's end), and its payload's bytes."""
+    """Return where the packet at `at` and its continuations end (BAD: block ends first), and the payload bytes."""
     total = 0
     while True:
         if at + 4 > size:
@@ -96,7 +96,7 @@ def _whole(block: Bytes, at: int, size: int) -> tuple[int, int]:
 
 @part
 def _join(block: Bytes, at: int, end: int) -> None:
-    """Move the payloads of continued packets together, behind the first one's header."""
+    """Move the payloads of continued packets together, after the header of the first packet."""
     target = at + 4 + _LONGEST
     source = target
     while source < end:
@@ -109,7 +109,7 @@ def _join(block: Bytes, at: int, end: int) -> None:
 
 @part
 def _put_decimal(out: Bytes, at: int, block: Bytes, pos: int, end: int) -> int:
-    """The server's text without the leading zeros that ZEROFILL adds; BAD for what is no number."""
+    """Write the server's text without the leading zeros that ZEROFILL adds; BAD if it is no number."""
     if pos < end and block[pos] == _MINUS:
         out[at] = _MINUS
         at += 1
@@ -131,7 +131,7 @@ def _put_decimal(out: Bytes, at: int, block: Bytes, pos: int, end: int) -> int:
 
 @part
 def _put_moment(out: Bytes, at: int, block: Bytes, pos: int, size: int, clock: int, digits: int) -> int:
-    """DATE, DATETIME and TIMESTAMP: year 2, month 1, day 1; hour, minute, second 1 each; microseconds 4."""
+    """Write DATE, DATETIME or TIMESTAMP: year 2, month 1, day 1; hour, minute, second 1 each; microseconds 4 bytes."""
     year = np.int64(little(block, pos, 2)) if size >= 4 else np.int64(0)
     month = np.int64(block[pos + 2]) if size >= 4 else np.int64(0)
     day = np.int64(block[pos + 3]) if size >= 4 else np.int64(0)
@@ -146,7 +146,7 @@ def _put_moment(out: Bytes, at: int, block: Bytes, pos: int, size: int, clock: i
 
 @part
 def _put_time(out: Bytes, at: int, block: Bytes, pos: int, size: int, digits: int) -> int:
-    """TIME: negative 1, days 4, hours, minutes, seconds 1 each; microseconds 4."""
+    """Write TIME: negative 1, days 4, hours, minutes, seconds 1 each; microseconds 4 bytes."""
     zero = np.int64(0)
     if size < 8:
         return put_fraction(out, put_clock(out, at, zero, zero, zero), zero, digits)
@@ -175,7 +175,7 @@ def _put_decoded(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int,
 
 @part
 def _put_foreign(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, x: int, y: int, tables: Codes) -> int:
-    """A text that is not UTF-8, one that may be no text, or a vector."""
+    """Write a text that is not UTF-8, a text that may be invalid, or a vector."""
     hexed = op >= HEXED
     done = _put_decoded(out, at, block, pos, end, op - HEXED if hexed else op, x, y, tables)
     return put_undecodable(out, at, block, pos, end) if hexed and done == BAD else done
@@ -183,7 +183,7 @@ def _put_foreign(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int,
 
 @part
 def _put_string(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, digits: int) -> int:
-    """A value that came with its length."""
+    """Write a value that has its length in front."""
     size = end - pos
     if op == TEXT:
         return put_text(out, at, block, pos, end)
@@ -202,7 +202,7 @@ def _put_string(out: Bytes, at: int, block: Bytes, pos: int, end: int, op: int, 
 
 @part
 def _put_number(out: Bytes, at: int, block: Bytes, pos: int, op: int, size: int) -> int:
-    """A value of fixed size."""
+    """Write a value of fixed size."""
     value = little(block, pos, size)
     if op == INT:
         return put_signed(out, at, signed(value, size))
@@ -219,7 +219,7 @@ def _put_number(out: Bytes, at: int, block: Bytes, pos: int, op: int, size: int)
 def _put_row(
     out: Bytes, at: int, head: Bytes, block: Bytes, pos: int, end: int, columns: Ints, tables: Codes, state: Ints
 ) -> tuple[int, int]:
-    """One staged line from the row in block[pos:end]: the position after it, and a status."""
+    """Write one staged line from the row in block[pos:end]; return the output position after it, and a status."""
     count = len(columns)
     nulls = pos + 1
     pos = nulls + (count + 9) // 8
@@ -259,12 +259,18 @@ def _put_row(
 
 @kernel("int64(uint8[::1], int64, uint8[::1], int64[:,::1], uint16[::1], uint8[::1], int64[::1])")
 def stage_result(block: Bytes, size: int, head: Bytes, columns: Ints, tables: Codes, out: Bytes, state: Ints) -> int:
-    """Append the staged lines of the rows in block[state[AT]:size] to `out`; a status.
+    """Append the staged lines of the rows in block[state[AT]:size] to `out`, and return a status.
 
-    `head`: what every line starts with, up to its first column. `columns`: int64 (columns, 5), the fields above.
-    `tables`: those of the character sets.
+    Args:
+        block: uint8, bytes of packets.
+        size: number of valid bytes in the block.
+        head: uint8, the beginning of every line, up to its first column.
+        columns: int64, shape (columns, 5), the fields above.
+        tables: uint16, decoding tables of the character sets.
+        out: uint8, the output block.
+        state: int64, the state above.
     """
-    most = 2  # hex doubles the bytes, and so do at worst the escapes of text
+    most = 2  # hex doubles the bytes, and escapes at most double them
     for i in range(len(columns)):
         most = max(most, columns[i, MOST])
     while True:
