@@ -325,9 +325,9 @@ class Walk:
             if count:
                 kept.append(array[:count].copy())
         if not self._keep_all and sum(map(len, self._kept[0])) > LONG:
-            self._shed()
+            self._forget_open_rows()
 
-    def _shed(self) -> None:
+    def _forget_open_rows(self) -> None:
         """Forget the row events of the open transaction if there are too many."""
         rows = np.concatenate(self._kept[0])
         number = int(self._state[w.TRANSACTIONS])

@@ -104,7 +104,7 @@ class _Event:
             nulls = cursor.offset
             after = self._image(self._after)
             size = (sum(self._after) + 7) // 8
-            yield place, first + cursor.data[nulls : nulls + size] + self._whole(before, after, partial)
+            yield place, first + cursor.data[nulls : nulls + size] + self._whole_values(before, after, partial)
 
     def _image(self, present: Bits) -> list[bytes | None]:
         """Return the values of an image, each with its length prefix; None for NULL and for absent columns."""
@@ -118,16 +118,16 @@ class _Event:
         cursor.take(cursor.number(prefix) if prefix else size)
         return cursor.data[start : cursor.offset]
 
-    def _whole(self, before: list[bytes | None], after: list[bytes | None], partial: Bits) -> bytes:
+    def _whole_values(self, before: list[bytes | None], after: list[bytes | None], partial: Bits) -> bytes:
         """Return the values of the image after the update, with whole documents."""
         diffs = iter(partial)
         values = []
         for n, value in enumerate(after):
             is_diff = self._columns[n][OP] == JSON and next(diffs)
-            values.append(self._patched(n, before[n], value) if is_diff and value is not None else value)
+            values.append(self._whole_document(n, before[n], value) if is_diff and value is not None else value)
         return b"".join(value for value in values if value is not None)
 
-    def _patched(self, n: int, before: bytes | None, diffs: bytes) -> bytes:
+    def _whole_document(self, n: int, before: bytes | None, diffs: bytes) -> bytes:
         if before is None:
             raise UnsupportedError(
                 "a partial update of a JSON column lacks the document before the update",

@@ -163,13 +163,13 @@ def _fields(
     if encoding is Encoding.BIT:
         return [BIT, 0, (column.size + 7) // 8, 0, 0, _LONGEST_FIXED]
     if encoding in _LABELLED:
-        return _labelled(column, _LABELLED[encoding], texts)
+        return _label_fields(column, _LABELLED[encoding], texts)
     if encoding is Encoding.JSON:
         return [JSON, prefix, 0, 0, 0, 0]
     if prefix > PACKED:
-        op, _, _, x, y, _ = _variable(schema, column, prefix - PACKED, first, hex_fallback)
+        op, _, _, x, y, _ = _variable_fields(schema, column, prefix - PACKED, first, hex_fallback)
         return [COMPRESSED, prefix - PACKED, op, x, y, 0]
-    return _variable(schema, column, prefix, first, hex_fallback)
+    return _variable_fields(schema, column, prefix, first, hex_fallback)
 
 
 def _decimal_bytes(column: Column) -> int:
@@ -177,9 +177,9 @@ def _decimal_bytes(column: Column) -> int:
     return sum(digits // 9 * 4 + int(BYTES_OF_DIGITS[digits % 9]) for digits in parts)
 
 
-def _labelled(column: Column, operation: int, texts: list[bytes]) -> list[int]:
+def _label_fields(column: Column, operation: int, texts: list[bytes]) -> list[int]:
     first = len(texts)
-    texts += [_escaped(label) for label in column.labels]
+    texts += [_escape(label) for label in column.labels]
     most = sum(len(text) + 1 for text in texts[first:]) + 3
     count = len(column.labels)
     size = label_bytes(operation == SET, count)
@@ -194,7 +194,9 @@ def label_bytes(many: bool, count: int) -> int:
     return 8 if size > 4 else size
 
 
-def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hex_fallback: bool) -> list[int]:
+def _variable_fields(
+    schema: TableSchema, column: Column, prefix: int, first: dict[str, int], hex_fallback: bool
+) -> list[int]:
     encoding = type_of(column, schema.name).encoding
     if encoding is Encoding.BYTES:
         return [HEX, prefix, column.size, column.size, 0, 2]
@@ -214,6 +216,6 @@ def _variable(schema: TableSchema, column: Column, prefix: int, first: dict[str,
     )
 
 
-def _escaped(label: str) -> bytes:
+def _escape(label: str) -> bytes:
     text = label.replace("\\", "\\\\").replace('"', '""')
     return text.replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0").encode()

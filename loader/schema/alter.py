@@ -152,7 +152,7 @@ class AlterReader:
     def _column(self, missing: bool) -> Iterator[Action]:
         definition, key = read_definition(self.cursor, self.sql_mode, self.mariadb)
         yield AddColumn(definition, self._place(), missing)
-        yield from _keyed(definition.name, key)
+        yield from _key_actions(definition.name, key)
 
     def _key(self) -> list[Action] | None:
         """Parse a key or constraint and return its effect; None if none comes next."""
@@ -215,7 +215,7 @@ class AlterReader:
         old = cursor.name() if word == "CHANGE" else ""
         definition, key = read_definition(cursor, self.sql_mode, self.mariadb)
         yield ModifyColumn(old or definition.name, definition, self._place(), exists)
-        yield from _keyed(definition.name, key)
+        yield from _key_actions(definition.name, key)
 
     def _place(self) -> str | None:
         if self.cursor.take("FIRST"):
@@ -291,7 +291,7 @@ class AlterReader:
         return found
 
 
-def _keyed(name: str, key: str) -> list[Action]:
+def _key_actions(name: str, key: str) -> list[Action]:
     """Return the actions of a column definition with PRIMARY KEY or UNIQUE."""
     if key == PRIMARY:
         return [SetKey((name,))]

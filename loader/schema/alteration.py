@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loader.model.table import TEXTS, Column
+from loader.model.table import Column
 from loader.schema.changes import (
     FIRST,
     Action,
@@ -24,8 +24,10 @@ from loader.schema.changes import (
 )
 from loader.schema.constants import NotLoggedError
 from loader.schema.type_preservation import as_column
+from loader.types.catalogue import names_of
+from loader.types.column_type import Encoding
 
-_CHARSETS = TEXTS | {"enum", "set"}
+_CHARSETS = names_of(Encoding.TEXT, Encoding.ENUM, Encoding.SET)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
         NotLoggedError: a column does not exist, or exists already, or this depends on the server.
     """
     _refuse_doubtful(actions)
-    effective = [action for action in actions if not _without_effect(action, columns)]
+    effective = [action for action in actions if not _is_noop(action, columns)]
     dropped = {a.name.lower() for a in effective if isinstance(a, DropColumn)}
     renamed = {a.old.lower(): a.new for a in effective if isinstance(a, RenameColumn)}
     modified = {a.old.lower(): a for a in effective if isinstance(a, ModifyColumn)}
@@ -85,12 +87,12 @@ def alter_columns(columns: Sequence[Column], actions: Sequence[Action]) -> list[
     names = {column.name.lower(): column.name for column in columns}
     for action in effective:
         if isinstance(action, AddColumn):
-            _put(found, AlteredColumn(as_column(action.definition), None, action), action.place)
+            _insert(found, AlteredColumn(as_column(action.definition), None, action), action.place)
         elif isinstance(action, ModifyColumn) and action.place is not None:
             before = names[action.old.lower()]
-            _put(found, AlteredColumn(as_column(action.definition), before, action), action.place)
+            _insert(found, AlteredColumn(as_column(action.definition), before, action), action.place)
     _require_distinct(found)
-    return _converted(found, effective)
+    return _convert(found, effective)
 
 
 def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn]) -> Key:
@@ -112,7 +114,7 @@ def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn
     return Key(columns, key.sure and not (others and changed), others=others)
 
 
-def _without_effect(action: Action, columns: Sequence[Column]) -> bool:
+def _is_noop(action: Action, columns: Sequence[Column]) -> bool:
     """Return whether IF EXISTS or IF NOT EXISTS makes an action a no-op."""
     names = {column.name.lower() for column in columns}
     match action:
@@ -162,7 +164,7 @@ def _require_distinct(found: Sequence[AlteredColumn]) -> None:
         raise NotLoggedError(f"the table already had a column {min(twice)} at this position")
 
 
-def _put(found: list[AlteredColumn], one: AlteredColumn, place: str | None) -> None:
+def _insert(found: list[AlteredColumn], one: AlteredColumn, place: str | None) -> None:
     if place is None:
         found.append(one)
     elif place == FIRST:
@@ -173,18 +175,20 @@ def _put(found: list[AlteredColumn], one: AlteredColumn, place: str | None) -> N
         found.insert(at + 1, one)
 
 
-def _converted(found: list[AlteredColumn], actions: Sequence[Action]) -> list[AlteredColumn]:
+def _convert(found: list[AlteredColumn], actions: Sequence[Action]) -> list[AlteredColumn]:
     """Return the columns after CONVERT TO CHARACTER SET. In MySQL, a column defined with another one keeps its own."""
     charset = next((action.charset for action in actions if isinstance(action, ConvertCharset)), None)
     if charset is None:
         return found
     return [
-        replace(one, column=replace(one.column, charset="" if _names_another(one, charset) else charset), widens=True)
+        replace(
+            one, column=replace(one.column, charset="" if _has_other_charset(one, charset) else charset), widens=True
+        )
         if one.column.type in _CHARSETS
         else one
         for one in found
     ]
 
 
-def _names_another(one: AlteredColumn, charset: str) -> bool:
+def _has_other_charset(one: AlteredColumn, charset: str) -> bool:
     return one.action is not None and one.action.definition.charset not in {"", charset}

@@ -15,14 +15,16 @@ import numpy as np
 from loader.model.table import GROWING_TEXTS, TEXTS
 from loader.schema.changes import ColumnDefinition, Default
 from loader.schema.lexer import UNKNOWN
+from loader.types.catalogue import TYPES, names_of
+from loader.types.column_type import Encoding
 
 
 class NotLoggedError(Exception):
     """The log does not have the effect of a statement. The text says why. It never leaves this package."""
 
 
-_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
-_BINARIES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
+_BITS = {known.name: 8 * known.log_bytes for known in TYPES if known.encoding is Encoding.INTEGER}
+_BINARIES = names_of(Encoding.BYTES) - {"geometry"}
 _ZEROS = {"date": "0000-00-00", "datetime": "0000-00-00 00:00:00", "time": "00:00:00"}
 _ZEROS["timestamp"] = _ZEROS["datetime"]
 _FORMS = {
@@ -52,7 +54,7 @@ def existing_row_value(column: ColumnDefinition, *, strict: bool) -> str | None:
         raise NotLoggedError("the server numbered the rows")
     default = column.default
     if default is None or default.kind == "null":
-        return _without(column)
+        return _value_without_default(column)
     if default.kind == "expression":
         raise NotLoggedError(f"the server computed DEFAULT {default.text}")
     if not strict and column.type in GROWING_TEXTS:
@@ -63,16 +65,16 @@ def existing_row_value(column: ColumnDefinition, *, strict: bool) -> str | None:
     return text
 
 
-def _without(column: ColumnDefinition) -> str | None:
+def _value_without_default(column: ColumnDefinition) -> str | None:
     """Return the value of a column without DEFAULT, or with DEFAULT NULL."""
     if column.nullable is False and column.default is None:
-        return _implicit(column)
+        return _implicit_default(column)
     if column.type == "timestamp" and column.nullable is None and column.default is None:
         raise NotLoggedError("explicit_defaults_for_timestamp decides whether it is NULL or the time of the statement")
     return None
 
 
-def _implicit(column: ColumnDefinition) -> str:
+def _implicit_default(column: ColumnDefinition) -> str:
     kind = column.type
     if kind in {"datetime", "date", "time"}:
         return _fraction(_ZEROS[kind], column.size)
@@ -98,20 +100,20 @@ def _fraction(text: str, digits: int) -> str:
 
 
 def _integer(column: ColumnDefinition, default: Default) -> str | None:
-    value = _whole(default)
+    value = _integer_literal(default)
     bits = _BITS[column.type]
     low, high = (0, 2**bits) if column.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1))
     return str(value) if value is not None and low <= value < high else None
 
 
-def _whole(default: Default) -> int | None:
+def _integer_literal(default: Default) -> int | None:
     if default.kind in {"hex", "bits"}:
         return int(default.text or "0", 16 if default.kind == "hex" else 2)
     return int(default.text) if _WHOLE.fullmatch(default.text) else None
 
 
 def _bit(column: ColumnDefinition, default: Default) -> str | None:
-    value = _whole(default) if default.kind != "string" else None
+    value = _integer_literal(default) if default.kind != "string" else None
     return str(value) if value is not None and 0 <= value < 1 << column.size else None
 
 

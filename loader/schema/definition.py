@@ -35,7 +35,7 @@ def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[
         name = cursor.name()
     key = UNIQUE if cursor.sees("SERIAL") else ""
     column = read_type(cursor, name, sql_mode, mariadb)
-    while (read := _attribute(cursor, column, key)) is not None:
+    while (read := _read_attribute(cursor, column, key)) is not None:
         column, key = read
     if column.charset == "binary" and column.type in _BYTES:
         size = column.length if column.type == "char" else 0
@@ -43,9 +43,9 @@ def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[
     return column, key
 
 
-def _attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> tuple[ColumnDefinition, str] | None:
+def _read_attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> tuple[ColumnDefinition, str] | None:
     """Parse one attribute; return the column and its key with it, or None if no attribute comes next."""
-    if (charset := _charset(cursor)) is not None:
+    if (charset := _read_charset(cursor)) is not None:
         # A collation implies its character set; after CHARACTER SET it adds nothing.
         return replace(column, charset=column.charset or charset), key
     if cursor.take("SERIAL", "DEFAULT", "VALUE"):
@@ -74,7 +74,7 @@ def _attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> tuple
     elif cursor.sees("UNSIGNED") or cursor.sees("ZEROFILL"):
         cursor.at += 1
         return replace(column, unsigned=column.unsigned or column.type not in _SIGNED), key
-    elif not _passed_over(cursor):
+    elif not _skip_attribute(cursor):
         return None
     return column, key
 
@@ -88,37 +88,37 @@ def default_charset(tokens: Sequence[Token]) -> str:
     cursor, set_, collated = TokenCursor(list(tokens)), "", ""
     while cursor.next.kind != "end" and not cursor.sees("PARTITION"):
         if cursor.sees("COLLATE"):
-            collated = _charset(cursor) or collated
+            collated = _read_charset(cursor) or collated
         elif cursor.sees("CHARACTER", "SET") or cursor.sees("CHAR", "SET") or cursor.sees("CHARSET"):
-            set_ = _charset(cursor) or set_
+            set_ = _read_charset(cursor) or set_
         else:
             cursor.at += 1
     return set_ or collated
 
 
-def _charset(cursor: TokenCursor) -> str | None:
+def _read_charset(cursor: TokenCursor) -> str | None:
     if cursor.take("CHARACTER", "SET") or cursor.take("CHAR", "SET") or cursor.take("CHARSET"):
         cursor.take("=")
-        return _named(cursor.pop("word", "name", "string"))
+        return _charset_name(cursor.pop("word", "name", "string"))
     if cursor.take("COLLATE"):
         cursor.take("=")
-        return _named(cursor.pop("word", "name", "string").split("_")[0])
+        return _charset_name(cursor.pop("word", "name", "string").split("_")[0])
     named = cursor.take_any("ASCII", "UNICODE", "BYTE", "BINARY")
     return {"ASCII": "latin1", "UNICODE": "ucs2", "BYTE": "binary", "BINARY": ""}[named] if named else None
 
 
-def _named(charset: str) -> str:
+def _charset_name(charset: str) -> str:
     lower = charset.lower()
     return {"utf8": "utf8mb3", "default": "", "uca1400": ""}.get(lower, lower)
 
 
-def _passed_over(cursor: TokenCursor) -> bool:
+def _skip_attribute(cursor: TokenCursor) -> bool:
     """Skip an attribute that changes no value; return whether one came next."""
     if cursor.take_any(*_VALUED):
         cursor.take("=")
         cursor.pop("word", "name", "string", "number")
     elif cursor.take("REFERENCES"):
-        _references(cursor)
+        _skip_references(cursor)
     elif cursor.take("CONSTRAINT"):
         _ = cursor.sees("CHECK") or cursor.name()
         cursor.need("CHECK")
@@ -136,7 +136,7 @@ def _passed_over(cursor: TokenCursor) -> bool:
     return True
 
 
-def _references(cursor: TokenCursor) -> None:
+def _skip_references(cursor: TokenCursor) -> None:
     cursor.table("")
     if cursor.sees("("):
         cursor.group()

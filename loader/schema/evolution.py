@@ -101,12 +101,12 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
     state = _State(old.columns, origins, Key(old.key, sure=bool(old.key)))
     for step in steps:
         try:
-            state = _altered(state, step)
+            state = _apply_step(state, step)
         except NotLoggedError as error:
-            raise _refused(old.name, _UNTOLD, str(error), step) from error
+            raise _refusal(old.name, _UNTOLD, str(error), step) from error
     derived = TableSchema(old.name, state.columns, state.key.columns)
     if new is not None and (differs := "; ".join(_differences(state, new))):
-        raise _refused(old.name, "the log's table map does not agree with the statements before it", differs)
+        raise _refusal(old.name, "the log's table map does not agree with the statements before it", differs)
     _check_characters(old, derived if new is None else new, state.origins)
     return Evolution(
         new or derived, dict(zip((column.name for column in (new or derived).columns), state.origins, strict=True))
@@ -118,7 +118,7 @@ def created_like(name: TableName, other: TableSchema) -> TableSchema:
     return TableSchema(name, other.columns, other.key)
 
 
-def _refused(table: TableName, what: str, why: str, step: Step | None = None) -> UnsupportedError:
+def _refusal(table: TableName, what: str, why: str, step: Step | None = None) -> UnsupportedError:
     return UnsupportedError(
         what,
         why=why,
@@ -128,7 +128,7 @@ def _refused(table: TableName, what: str, why: str, step: Step | None = None) ->
     )
 
 
-def _altered(state: _State, step: Step) -> _State:
+def _apply_step(state: _State, step: Step) -> _State:
     actions = step.altered.actions
     for action in actions:
         if isinstance(action, Reload):
@@ -158,14 +158,14 @@ def _origin(one: AlteredColumn, before: Mapping[str, tuple[Column, Origin]], ste
     if one.widens and not keeps_labels(column, one.column.charset):
         raise NotLoggedError("CONVERT TO CHARACTER SET keeps the bytes of labels, which changes their text")
     if isinstance(one.action, ModifyColumn):
-        return _modified(column, origin, one.action, step)
+        return _modified_origin(column, origin, one.action, step)
     return origin
 
 
-def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) -> Origin:
+def _modified_origin(column: Column, origin: Origin, action: ModifyColumn, step: Step) -> Origin:
     new = action.definition
     if not step.strict:
-        _require_the_same(column, action)
+        _require_same_type(column, action)
     longest = max_kept_length(column, new)
     if isinstance(origin, ConstantOrigin):
         if not _same_type(column, new) and not {column.type, as_column(new).type} <= INTEGERS:
@@ -184,7 +184,7 @@ def _modified(column: Column, origin: Origin, action: ModifyColumn, step: Step) 
     )
 
 
-def _require_the_same(column: Column, action: ModifyColumn) -> None:
+def _require_same_type(column: Column, action: ModifyColumn) -> None:
     """Refuse a narrower type: outside strict mode the server changes values that do not fit."""
     new = action.definition
     if (
@@ -202,7 +202,7 @@ def _check_characters(old: TableSchema, after: TableSchema, origins: Sequence[Or
         before = old.column(origin.old).charset if isinstance(origin, ColumnOrigin) else column.charset
         if column.charset != before and column.charset in CHANGES_CHARACTERS:
             why = f"column {column.name}: the conversion to {column.charset} changes some characters"
-            raise _refused(old.name, _UNTOLD, why)
+            raise _refusal(old.name, _UNTOLD, why)
 
 
 def _same_type(column: Column, new: ColumnDefinition) -> bool:

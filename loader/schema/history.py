@@ -92,7 +92,7 @@ class SchemaHistory:
 
         Call this and `apply` in the order of the log. The last call at a seqno wins.
         """
-        found = self._tables.setdefault(self._folded(name), [])
+        found = self._tables.setdefault(self._fold_table(name), [])
         if found and found[-1].seqno == seqno:
             found.pop()
         found.append(_TableVersion(seqno, at, table))
@@ -108,7 +108,7 @@ class SchemaHistory:
             server_charset: character set of a database that it creates without one.
         """
         for change in changes:
-            for name, table in self._after(change, server_charset):
+            for name, table in self._new_states(change, server_charset):
                 why = (
                     f"{table.unreadable_why}: {text[:_SHOWN]}"
                     if table != _ABSENT and table.unreadable_why
@@ -118,7 +118,7 @@ class SchemaHistory:
 
     def versions(self, name: TableName) -> tuple[SchemaVersion, ...]:
         """Return the versions of the table's schema, ordered by seqno; empty if nothing is known of the table."""
-        found = self._tables.get(self._folded(name), [])
+        found = self._tables.get(self._fold_table(name), [])
         return tuple(
             SchemaVersion(one.seqno, one.at, None, one.table.unreadable_why)
             if one.table.unreadable_why or one.table.schema is None
@@ -128,17 +128,17 @@ class SchemaHistory:
 
     def named_versions(self, name: TableName) -> tuple[SchemaVersion, ...]:
         """Return the versions for a log with column names and key. Names and key of these versions may be wrong."""
-        found = self._tables.get(self._folded(name), [])
+        found = self._tables.get(self._fold_table(name), [])
         return tuple(SchemaVersion(one.seqno, one.at, one.table.schema, one.table.unreadable_why) for one in found)
 
     def latest(self, name: TableName) -> KnownTable:
         """Return the table after all statements; without a schema if nothing is known of it."""
-        known = self._tables.get(self._folded(name))
+        known = self._tables.get(self._fold_table(name))
         return known[-1].table if known else _ABSENT
 
     def latest_seqno(self, name: TableName) -> int:
         """Return the seqno of the last change of the table; 0 if nothing is known of it."""
-        known = self._tables.get(self._folded(name))
+        known = self._tables.get(self._fold_table(name))
         return known[-1].seqno if known else 0
 
     def names(self) -> list[TableName]:
@@ -150,75 +150,75 @@ class SchemaHistory:
         latest = {name: known[-1].table for name, known in sorted(self._tables.items())}
         return {name: table for name, table in latest.items() if table != _ABSENT}
 
-    def _after(self, change: TableChange, server_charset: str) -> Iterable[tuple[TableName, KnownTable]]:
+    def _new_states(self, change: TableChange, server_charset: str) -> Iterable[tuple[TableName, KnownTable]]:
         """Return the tables that a change modifies, in their new state."""
         match change:
             case Altered(table, actions, charset):
-                return [(table, self._altered(self.latest(table), actions, charset))]
+                return [(table, self._alter(self.latest(table), actions, charset))]
             case Created():
-                return self._created(change)
+                return self._create(change)
             case Dropped(table):
                 return [(table, _ABSENT)]
             case SchemaDropped(schema):
-                return [(name, _ABSENT) for name in self._tables if name.schema == self._cased(schema)]
+                return [(name, _ABSENT) for name in self._tables if name.schema == self._fold_schema(schema)]
             case SchemaDefined():
                 self._define(change, server_charset)
             case Renamed(old, new):
-                return [(new, _named(self.latest(old), new)), (old, _ABSENT)]
+                return [(new, _renamed_table(self.latest(old), new)), (old, _ABSENT)]
             case Unreadable(table, why):
-                lost = _unknown(f"a statement cannot be parsed: {why}")
+                lost = _unknown_table(f"a statement cannot be parsed: {why}")
                 return [(name, lost) for name in ([table] if table else list(self._tables))]
             case Truncated():
                 pass
         return []
 
     def _define(self, change: SchemaDefined, server_charset: str) -> None:
-        schema = self._cased(change.schema)
+        schema = self._fold_schema(change.schema)
         if change.if_not_exists and schema in self.charsets:
             return
         if charset := change.charset or (server_charset if change.made else ""):
             self.charsets[schema] = charset
 
-    def _created(self, change: Created) -> list[tuple[TableName, KnownTable]]:
+    def _create(self, change: Created) -> list[tuple[TableName, KnownTable]]:
         if change.if_not_exists and self.latest(change.table) != _ABSENT:
             return []
         if change.like is not None:
-            made = _named(self.latest(change.like), change.table)
-            return [(change.table, made if made != _ABSENT else _unknown(f"nothing is known of {change.like}"))]
+            made = _renamed_table(self.latest(change.like), change.table)
+            return [(change.table, made if made != _ABSENT else _unknown_table(f"nothing is known of {change.like}"))]
         if change.defines is None:
-            return [(change.table, _unknown("CREATE TABLE does not list its columns, or they cannot be parsed"))]
-        charset = change.charset or self.charsets.get(self._cased(change.table.schema), "")
+            return [(change.table, _unknown_table("CREATE TABLE does not list its columns, or they cannot be parsed"))]
+        charset = change.charset or self.charsets.get(self._fold_schema(change.table.schema), "")
         empty = KnownTable(TableSchema(change.table, (), ()), Key((), sure=True, others=False), charset)
-        return [(change.table, self._altered(empty, change.defines, ""))]
+        return [(change.table, self._alter(empty, change.defines, ""))]
 
-    def _altered(self, table: KnownTable, actions: Sequence[Action], charset: str) -> KnownTable:
+    def _alter(self, table: KnownTable, actions: Sequence[Action], charset: str) -> KnownTable:
         if table.schema is None:
             return table
         charset = charset or table.charset
         if converted := next((action for action in actions if isinstance(action, ConvertCharset)), None):
-            charset = converted.charset or self.charsets.get(self._cased(table.schema.name.schema), "")
+            charset = converted.charset or self.charsets.get(self._fold_schema(table.schema.name.schema), "")
         try:
             after = alter_columns(table.schema.columns, actions)
             key = alter_key(table.key, actions, after)
-            columns = tuple(one.column if _doubtful(one) else _lettered(one.column, charset) for one in after)
+            columns = tuple(one.column if _is_doubtful(one) else _with_charset(one.column, charset) for one in after)
             _check_labels(table.schema, after, columns)
         except NotLoggedError as error:
-            return _unknown(str(error))
+            return _unknown_table(str(error))
         return KnownTable(replace(table.schema, columns=columns, key=key.columns), key, charset)
 
-    def _cased(self, name: str) -> str:
+    def _fold_schema(self, name: str) -> str:
         return name.lower() if self.folds else name
 
-    def _folded(self, name: TableName) -> TableName:
+    def _fold_table(self, name: TableName) -> TableName:
         return TableName(name.schema.lower(), name.table.lower()) if self.folds else name
 
 
-def _doubtful(one: AlteredColumn) -> bool:
+def _is_doubtful(one: AlteredColumn) -> bool:
     """Return whether the server decides which of two character sets a statement gives to a column."""
     return one.widens and one.action is not None and one.action.definition.charset not in {"", one.column.charset}
 
 
-def _lettered(column: Column, charset: str) -> Column:
+def _with_charset(column: Column, charset: str) -> Column:
     """Return the column with the character set of its table if it has none; unchanged if that makes a text binary."""
     if column.charset or not (column.labels or column.type in TEXTS):
         return column
@@ -234,9 +234,9 @@ def _check_labels(before: TableSchema, after: Sequence[AlteredColumn], columns: 
             raise NotLoggedError(f"CONVERT TO CHARACTER SET changes the labels of column {column.name}")
 
 
-def _unknown(why: str) -> KnownTable:
+def _unknown_table(why: str) -> KnownTable:
     return KnownTable(None, Key((), sure=True), why=why)
 
 
-def _named(table: KnownTable, name: TableName) -> KnownTable:
+def _renamed_table(table: KnownTable, name: TableName) -> KnownTable:
     return replace(table, schema=replace(table.schema, name=name)) if table.schema else table

@@ -83,21 +83,21 @@ class _Reader:
             cursor.take("TABLE")
             return (Truncated(cursor.table(self.database)),)
         if verb == "RENAME":
-            return () if cursor.sees("USER") else self._renamed()
+            return () if cursor.sees("USER") else self._read_rename()
         if not verb:
             raise cursor.unexpected("CREATE, ALTER, DROP, TRUNCATE or RENAME")
-        before = self._words_before_the_object()
+        before = self._skip_to_object()
         if cursor.take_any("DATABASE", "SCHEMA"):
-            return self._dropped_schema() if verb == "DROP" else self._defined_schema(verb)
+            return self._read_drop_schema() if verb == "DROP" else self._read_schema(verb)
         if cursor.take("INDEX"):
-            return self._indexed(verb, before)
+            return self._read_index(verb, before)
         if cursor.take_any("TABLE", "TABLES"):
             if "TEMPORARY" in before:
                 return ()
-            return {"CREATE": self._created, "ALTER": self._altered, "DROP": self._dropped}[verb](before)
+            return {"CREATE": self._read_create, "ALTER": self._read_alter, "DROP": self._read_drop}[verb](before)
         return ()
 
-    def _words_before_the_object(self) -> set[str]:
+    def _skip_to_object(self) -> set[str]:
         """Skip to the kind of object; return the words before it, such as OR REPLACE.
 
         Raises:
@@ -111,28 +111,28 @@ class _Reader:
             self.cursor.at += 1
         return set(before)
 
-    def _dropped_schema(self) -> tuple[TableChange, ...]:
+    def _read_drop_schema(self) -> tuple[TableChange, ...]:
         self.cursor.take("IF", "EXISTS")
         return (SchemaDropped(self.cursor.schema()),)
 
-    def _defined_schema(self, verb: str) -> tuple[TableChange, ...]:
+    def _read_schema(self, verb: str) -> tuple[TableChange, ...]:
         cursor = self.cursor
         missing = cursor.take("IF", "NOT", "EXISTS")
         schema = self.database if cursor.next.word in _SCHEMA_OPTIONS else cursor.schema()
         return (SchemaDefined(schema, default_charset(cursor.rest()), verb == "CREATE", missing),)
 
-    def _created(self, before: set[str]) -> tuple[TableChange, ...]:
+    def _read_create(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor
         missing = cursor.take("IF", "NOT", "EXISTS")
         table = cursor.table(self.database)
         like = cursor.table(self.database) if cursor.take("LIKE") or cursor.take("(", "LIKE") else None
         if ("SYSTEM", "VERSIONING") in pairwise(token.word for token in cursor.rest()):
             return (Unreadable(table, VERSIONED),)
-        defines = self._defined(table)
+        defines = self._read_definitions(table)
         charset = default_charset(cursor.rest()) if defines is not None else ""
         return (Created(table, missing, like, "REPLACE" in before, defines, charset),)
 
-    def _defined(self, table: TableName) -> tuple[Action, ...] | None:
+    def _read_definitions(self, table: TableName) -> tuple[Action, ...] | None:
         """Parse the columns and keys of CREATE TABLE; return None if the statement does not have them all."""
         cursor = self.cursor
         if not cursor.take("(") or cursor.sees("SELECT") or "PERIOD" in {token.word for token in cursor.rest()}:
@@ -143,7 +143,7 @@ class _Reader:
             return None
         return None if {"SELECT", "AS"} & {token.word for token in cursor.rest()} else found
 
-    def _altered(self, before: set[str]) -> tuple[TableChange, ...]:
+    def _read_alter(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor
         cursor.take("IF", "EXISTS")
         table = cursor.table(self.database)
@@ -161,7 +161,7 @@ class _Reader:
             actions = (Reload("sql_mode PAD_CHAR_TO_FULL_LENGTH pads a CHAR that gets another type"), *actions)
         return (Altered(table, actions, reader.charset), *reader.others)
 
-    def _dropped(self, before: set[str]) -> tuple[TableChange, ...]:
+    def _read_drop(self, before: set[str]) -> tuple[TableChange, ...]:
         cursor = self.cursor
         cursor.take("IF", "EXISTS")
         found = [cursor.table(self.database)]
@@ -169,7 +169,7 @@ class _Reader:
             found.append(cursor.table(self.database))
         return tuple(map(Dropped, found))
 
-    def _renamed(self) -> tuple[TableChange, ...]:
+    def _read_rename(self) -> tuple[TableChange, ...]:
         cursor = self.cursor
         if not cursor.take("TABLES"):
             cursor.need("TABLE")
@@ -183,7 +183,7 @@ class _Reader:
             if not cursor.take(","):
                 return tuple(found)
 
-    def _indexed(self, verb: str, before: set[str]) -> tuple[TableChange, ...]:
+    def _read_index(self, verb: str, before: set[str]) -> tuple[TableChange, ...]:
         """Parse CREATE or DROP INDEX. Only a unique index can be the key of a table."""
         cursor = self.cursor
         if verb == "CREATE" and "UNIQUE" not in before:

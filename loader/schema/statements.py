@@ -66,12 +66,12 @@ def effect(text: str, database: str, sql_mode: int, mariadb: bool, *, folds: boo
         if verb == "XA":
             return Effect(Kind.ROWS)
         if verb == "LOAD":
-            return Effect(Kind.ROWS, _loaded(cursor, database))
+            return Effect(Kind.ROWS, _loaded_table(cursor, database))
     except UnreadableError:
         return Effect(Kind.BARRIER)
     if verb in _CHANGES_ROWS:
-        return Effect(Kind.ROWS, _written(text, database, folds=folds))
-    found = _whole(table_changes(text, database, sql_mode, mariadb, folds=folds))
+        return Effect(Kind.ROWS, _written_tables(text, database, folds=folds))
+    found = _effect_of_changes(table_changes(text, database, sql_mode, mariadb, folds=folds))
     if verb == "CREATE" and found.tables and "SELECT" in {token.word for token in cursor.tokens}:
         return Effect(Kind.ROWS, found.tables)
     return found
@@ -101,7 +101,7 @@ def schema_changes(text: str, database: str, sql_mode: int, mariadb: bool) -> tu
     return () if defines_nothing else table_changes(text, database, sql_mode, mariadb)
 
 
-def _whole(changes: tuple[TableChange, ...]) -> Effect:
+def _effect_of_changes(changes: tuple[TableChange, ...]) -> Effect:
     """Return the effect of changes of whole tables."""
     match changes:
         case () | (SchemaDefined(),):
@@ -113,14 +113,14 @@ def _whole(changes: tuple[TableChange, ...]) -> Effect:
     return Effect(Kind.BARRIER, tuple(dict.fromkeys(table for change in changes for table in tables_of(change))))
 
 
-def _loaded(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:
+def _loaded_table(cursor: TokenCursor, database: str) -> tuple[TableName, ...]:
     """Return the table of LOAD DATA ... INTO TABLE."""
     while not (cursor.take("INTO", "TABLE") or cursor.next.kind == "end"):
         cursor.at += 1
     return (cursor.table(database),) if cursor.next.kind != "end" else ()
 
 
-def _written(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
+def _written_tables(text: str, database: str, *, folds: bool) -> tuple[TableName, ...]:
     """Return the tables that a statement may write to; empty if it cannot be parsed, or is too long for the parser.
 
     INSERT and REPLACE only read the tables of their query. UPDATE and DELETE count as writing to all their tables.

@@ -44,8 +44,8 @@ def max_kept_length(old: Column, new: ColumnDefinition) -> int | None:
     if new.generated or new.rounded:
         raise NotLoggedError("its values are generated" if new.generated else f"{new.type} with a fixed scale rounds")
     if old.type in {"char", *_BYTES} and new.type in {"char", *_BYTES}:
-        return _text_kept(old, new)
-    if not _kept(old, after):
+        return _max_kept_text(old, new)
+    if not _keeps_values(old, after):
         raise NotLoggedError(f"{old} becomes {after}")
     return None
 
@@ -67,16 +67,16 @@ def as_column(new: ColumnDefinition) -> Column:
     return Column(new.name, new.type, new.unsigned, new.size, new.scale, new.charset if text else "", new.labels)
 
 
-def _kept(old: Column, new: Column) -> bool:
+def _keeps_values(old: Column, new: Column) -> bool:
     pair = old.type, new.type
     if set(pair) <= INTEGERS or pair in _NUMBERS:
-        return old.scale == new.scale and _held(old, new)
+        return old.scale == new.scale and _has_common_type(old, new)
     if old.type in _BLOBS and new.type in _BLOBS:
         return True
     if old.type == "binary":
         return new.type in _BLOBS or (new.type == "binary" and old.size == new.size)
     if old.type == "enum":
-        return new.type in {"char", *_BYTES} or (new.type == "enum" and _labels_kept(old.labels, new.labels))
+        return new.type in {"char", *_BYTES} or (new.type == "enum" and _keeps_removed_labels(old.labels, new.labels))
     if pair == ("set", "set"):
         # The text of a value has the labels in the order of the type.
         return [label for label in new.labels if label in old.labels] == list(old.labels)
@@ -85,12 +85,12 @@ def _kept(old: Column, new: Column) -> bool:
     return (old.type in _SAME and old.size == new.size) or (old.type in _GROWING and old.size <= new.size)
 
 
-def _held(old: Column, new: Column) -> bool:
+def _has_common_type(old: Column, new: Column) -> bool:
     """Return whether the warehouse has a type for the values of both columns."""
     return widened_type(spark_type(old), spark_type(new)) is not None
 
 
-def _text_kept(old: Column, new: ColumnDefinition) -> int | None:
+def _max_kept_text(old: Column, new: ColumnDefinition) -> int | None:
     """Return the length up to which texts keep trailing spaces: servers cut them even in strict mode; None for all."""
     if new.type == "char" and old.type != "char":
         raise NotLoggedError("CHAR removes trailing spaces")
@@ -101,7 +101,7 @@ def _text_kept(old: Column, new: ColumnDefinition) -> int | None:
     return None if _BYTES[old.type] * _WIDEST <= _TEXTS[new.type] else (_TEXTS[new.type] - 1) // _WIDEST
 
 
-def _labels_kept(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+def _keeps_removed_labels(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
     """Return whether no removed label can have become another label, by its number or by a collation.
 
     Then strict mode refuses the change while a row has a removed label.

@@ -54,7 +54,7 @@ def expand(kind: int, body: Iterable[bytes], header: bytes) -> Iterator[bytes]:
         UnsupportedError: the compression is not supported.
     """
     if kind == _TRANSACTION_PAYLOAD:
-        yield from _payload(body)
+        yield from _expand_payload(body)
     else:
         yield uncompress_event(kind, header, b"".join(body))
 
@@ -66,7 +66,7 @@ def uncompress_event(kind: int, header: bytes, body: bytes) -> bytes:
         BinlogFormatError, UnsupportedError: see `expand`.
     """
     head = _query_head(body) if kind == _QUERY_COMPRESSED else _rows_head(kind, body)
-    content = body[:head] + _inflated(body[head:])
+    content = body[:head] + _inflate(body[head:])
     plain = QUERY if kind == _QUERY_COMPRESSED else PLAIN_ROWS[kind]
     return with_type(header, plain, content)
 
@@ -98,7 +98,7 @@ def _rows_head(kind: int, body: bytes) -> int:
     return cursor.offset
 
 
-def _inflated(data: bytes) -> bytes:
+def _inflate(data: bytes) -> bytes:
     cursor = Cursor(data)
     head = cursor.number(1)
     if head & 0xF0 != 0x80:
@@ -116,7 +116,7 @@ def _inflated(data: bytes) -> bytes:
     return found
 
 
-def _payload(body: Iterable[bytes]) -> Iterator[bytes]:
+def _expand_payload(body: Iterable[bytes]) -> Iterator[bytes]:
     pieces = iter(body)
     head = b""
     for piece in pieces:
@@ -124,11 +124,11 @@ def _payload(body: Iterable[bytes]) -> Iterator[bytes]:
         if len(head) >= HEAD_MOST:
             break
     start, stored, compression, size = _payload_fields(head)
-    data = _limited(head[start:], pieces, stored)
+    data = _take_exactly(head[start:], pieces, stored)
     if compression == _NONE:
         found: Iterator[bytes] = data
     elif compression == _ZSTD:
-        found = _unzstd(data)
+        found = _decompress_zstd(data)
     else:
         name = event_name(_TRANSACTION_PAYLOAD)
         raise UnsupportedError(f"compression {compression} of a {name} event is not supported")
@@ -154,7 +154,7 @@ def _payload_fields(head: bytes) -> tuple[int, int, int, int]:
     return cursor.offset, values[1], values[2], values.get(3, values[1])
 
 
-def _limited(first: bytes, rest: Iterator[bytes], size: int) -> Iterator[bytes]:
+def _take_exactly(first: bytes, rest: Iterator[bytes], size: int) -> Iterator[bytes]:
     """Yield exactly `size` bytes, in pieces."""
     left = size - len(first)
     yield first
@@ -165,7 +165,7 @@ def _limited(first: bytes, rest: Iterator[bytes], size: int) -> Iterator[bytes]:
         raise BinlogFormatError("the payload size of a compressed transaction does not fit its event")
 
 
-def _unzstd(data: Iterator[bytes]) -> Iterator[bytes]:
+def _decompress_zstd(data: Iterator[bytes]) -> Iterator[bytes]:
     machine = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MOST)
     try:
         with machine.stream_reader(_Pieces(data), read_across_frames=True) as reader:  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ class NamelessTable(UnsupportedError):
     """A table map has no column names, and the schema of its table is not known."""
 
 
-def _anything(_: bytes) -> bool:
+def _any_metadata(_: bytes) -> bool:
     return True
 
 
@@ -105,22 +105,22 @@ class TableMap:
             UnsupportedError: a column type is not known.
         """
         metadata = Cursor(self.metadata)
-        return tuple(_typed(kind, metadata, self.name) for kind in self.kinds)
+        return tuple(_wire_type(kind, metadata, self.name) for kind in self.kinds)
 
     @property
     def named(self) -> bool:
         """Return whether it has column names, and so everything that FULL metadata adds."""
-        return len(self._told.names) == len(self.kinds)
+        return len(self._parsed_optional.names) == len(self.kinds)
 
     @property
     def is_sequence(self) -> bool:
         """Return whether the table is a MariaDB sequence, by the names and types of its columns."""
-        if tuple(self._told.names) != SEQUENCE:
+        if tuple(self._parsed_optional.names) != SEQUENCE:
             return False
         return tuple(kind for kind, _ in self.types) == _SEQUENCE_TYPES
 
     @cached_property
-    def _told(self) -> _Optional:
+    def _parsed_optional(self) -> _Optional:
         return _read_optional(self.optional)
 
     def schema(
@@ -145,9 +145,9 @@ class TableMap:
             UnsupportedError: a column type is not supported.
             DataError: `known` does not fit the log.
         """
-        optional, named = self._told, self.named
+        optional, named = self._parsed_optional, self.named
         if not named and known is not None:
-            fitted = list(_fitted(self.types, known, _told(self.types, optional, mariadb)))
+            fitted = list(_fit_columns(self.types, known, _signs_and_collations(self.types, optional, mariadb)))
             return replace(known, columns=tuple(column for column, _ in fitted)), tuple(prefix for _, prefix in fitted)
         if not named and not nameless:
             raise NamelessTable(
@@ -159,7 +159,7 @@ class TableMap:
         if not named:
             optional = replace(optional, names=[f"@{number}" for number in range(1, len(self.types) + 1)], key=[])
         told = {column.name: column for column in known.columns} if known else {}
-        made = list(_columns(self.types, optional, self.name, mariadb, not named, told))
+        made = list(_logged_columns(self.types, optional, self.name, mariadb, not named, told))
         columns = tuple(column for column, _ in made)
         if not columns or any(index >= len(columns) for index in optional.key):
             raise BinlogFormatError("a table map has no columns, or a key of unknown columns", table=self.name)
@@ -185,7 +185,7 @@ def read_table_map(body: bytes) -> TableMap:
     return TableMap(TableName(schema, table), kinds, metadata, cursor.take(cursor.remaining))
 
 
-def _typed(kind: int, metadata: Cursor, table: TableName) -> tuple[int, bytes]:
+def _wire_type(kind: int, metadata: Cursor, table: TableName) -> tuple[int, bytes]:
     """Return the wire type and its metadata. The log has ENUM and SET as STRING, with the real type in the metadata."""
     if kind not in _METADATA_BYTES:
         raise UnsupportedError(
@@ -245,14 +245,14 @@ def _pairs(cursor: Cursor) -> Iterator[tuple[int, int]]:
         yield cursor.length_encoded(), cursor.length_encoded()
 
 
-def _possible(kind: int, meta: bytes, table: TableName, name: str) -> None:
-    if not _POSSIBLE.get(kind, _anything)(meta):
+def _check_metadata(kind: int, meta: bytes, table: TableName, name: str) -> None:
+    if not _POSSIBLE.get(kind, _any_metadata)(meta):
         raise BinlogFormatError(
             f"a table map has invalid metadata {meta.hex()} for a column of type {kind}", table=table, column=name
         )
 
 
-def _told(
+def _signs_and_collations(
     types: tuple[tuple[int, bytes], ...], optional: _Optional, mariadb: bool
 ) -> Iterator[tuple[bool | None, int | None]]:
     """Yield for each column whether it is unsigned, and its collation id; None if the metadata does not say.
@@ -277,14 +277,14 @@ def _told(
         yield unsigned, collation
 
 
-def _fitted(
+def _fit_columns(
     types: tuple[tuple[int, bytes], ...], known: TableSchema, told: Iterator[tuple[bool | None, int | None]]
 ) -> Iterator[tuple[Column, int]]:
     """Yield the columns of a known schema and their length prefixes, after a check that they fit the table map."""
     if len(types) != len(known.columns):
-        raise _unfit(known.name, f"the log has {len(types)} columns, the schema {len(known.columns)}")
+        raise _mismatch(known.name, f"the log has {len(types)} columns, the schema {len(known.columns)}")
     for (kind, meta), column, (unsigned, collation) in zip(types, known.columns, told, strict=True):
-        _possible(kind, meta, known.name, column.name)
+        _check_metadata(kind, meta, known.name, column.name)
         charset = column.charset if collation is None else charset_of(collation)
         wanted = (
             column
@@ -292,23 +292,23 @@ def _fitted(
             else replace(column, charset="" if charset == "binary" and not column.labels else charset)
         )
         if (wanted.labels or wanted.type in TEXTS) and not wanted.charset:
-            raise _unfit(known.name, "neither the log nor a statement says its character set", column.name)
-        found, prefix = _found(kind, meta, wanted, charset, unsigned, known.name)
+            raise _mismatch(known.name, "neither the log nor a statement says its character set", column.name)
+        found, prefix = _complete_column(kind, meta, wanted, charset, unsigned, known.name)
         if found.type in GROWING_TEXTS and wanted.type in GROWING_TEXTS[: GROWING_TEXTS.index(found.type)]:
             wanted = replace(wanted, type=found.type)
         if found != wanted:
             log = f"{found} {found.charset}".strip() if found.type else "other labels"
-            raise _unfit(known.name, f"the log has {log}, the schema {wanted} {wanted.charset}".strip(), column.name)
+            raise _mismatch(known.name, f"the log has {log}, the schema {wanted} {wanted.charset}".strip(), column.name)
         yield wanted, prefix
 
 
-def _found(
+def _complete_column(
     kind: int, meta: bytes, column: Column, charset: str, unsigned: bool | None, table: TableName
 ) -> tuple[Column, int]:
     """Return the column of a table map, completed from `column` of a known schema, and its length prefix."""
     if kind in _TEXTS:
-        found, prefix = _string(column.name, _COMPRESSED.get(kind, kind), meta, charset or "binary")
-        return _as_told(found, column), prefix + (PACKED if kind in _COMPRESSED else 0)
+        found, prefix = _string_column(column.name, _COMPRESSED.get(kind, kind), meta, charset or "binary")
+        return _as_known(found, column), prefix + (PACKED if kind in _COMPRESSED else 0)
     if kind in (_ENUM, _SET):
         fits = meta[1] == label_bytes(kind == _SET, len(column.labels))
         fits = fits and charset == column.charset
@@ -316,10 +316,10 @@ def _found(
     if kind in _OLD_TEMPORALS:
         return Column(column.name, _OLD_TEMPORALS[kind], size=column.size), OLD_FORMAT
     sign = column.unsigned if unsigned is None else unsigned
-    return _other(column.name, kind, meta, sign, table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
+    return _plain_column(column.name, kind, meta, sign, table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
 
 
-def _unfit(table: TableName, why: str, column: str = "") -> DataError:
+def _mismatch(table: TableName, why: str, column: str = "") -> DataError:
     return DataError(
         "the schema given for a table does not match the log",
         why=why,
@@ -329,7 +329,7 @@ def _unfit(table: TableName, why: str, column: str = "") -> DataError:
     )
 
 
-def _columns(
+def _logged_columns(
     types: tuple[tuple[int, bytes], ...],
     optional: _Optional,
     table: TableName,
@@ -339,17 +339,17 @@ def _columns(
 ) -> Iterator[tuple[Column, int]]:
     """Yield the columns and their length prefixes, from the log alone."""
     enums = sets = 0
-    each = zip(types, optional.names, _told(types, optional, mariadb), strict=True)
+    each = zip(types, optional.names, _signs_and_collations(types, optional, mariadb), strict=True)
     for (kind, meta), name, (unsigned, collation) in each:
-        _possible(kind, meta, table, name)
+        _check_metadata(kind, meta, table, name)
         if kind in _TEXTS:
             unknown = nameless and collation is None
             charset = "binary" if unknown else _charset(collation, name, table)
-            column, prefix = _string(name, _COMPRESSED.get(kind, kind), meta, charset)
+            column, prefix = _string_column(name, _COMPRESSED.get(kind, kind), meta, charset)
             if unknown and column.type == "binary":
                 # The log does not say whether it is CHAR or BINARY: so its bytes are not padded.
                 column = replace(column, type="varbinary", size=0)
-            yield _as_told(column, told.get(name)), prefix + (PACKED if kind in _COMPRESSED else 0)
+            yield _as_known(column, told.get(name)), prefix + (PACKED if kind in _COMPRESSED else 0)
         elif kind in (_ENUM, _SET) and nameless:
             yield Column(name, _OF_BYTES.get(meta[1], "bigint"), unsigned=True), 0
         elif kind in (_ENUM, _SET):
@@ -357,11 +357,11 @@ def _columns(
             enums, sets = enums + (kind == _ENUM), sets + (kind == _SET)
             if at >= len(lists) or meta[1] != label_bytes(kind == _SET, len(lists[at])):
                 raise BinlogFormatError("a table map lacks the labels of an ENUM or SET", table=table, column=name)
-            yield _labelled(name, kind, lists[at], _charset(collation, name, table), table), 0
+            yield _labelled_column(name, kind, lists[at], _charset(collation, name, table), table), 0
         elif kind in _OLD_TEMPORALS:
-            yield _old(name, _OLD_TEMPORALS[kind], mariadb, told.get(name), table), OLD_FORMAT
+            yield _legacy_column(name, _OLD_TEMPORALS[kind], mariadb, told.get(name), table), OLD_FORMAT
         else:
-            yield _other(name, kind, meta, bool(unsigned), table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
+            yield _plain_column(name, kind, meta, bool(unsigned), table), 4 if kind in (245, _VECTOR, _GEOMETRY) else 0
 
 
 def _charset(collation: int | None, column: str, table: TableName) -> str:
@@ -370,7 +370,7 @@ def _charset(collation: int | None, column: str, table: TableName) -> str:
     return charset_of(collation)
 
 
-def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, int]:
+def _string_column(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, int]:
     binary = charset == "binary"
     charset = "" if binary else charset
     if kind == _BLOB:
@@ -384,7 +384,7 @@ def _string(name: str, kind: int, meta: bytes, charset: str) -> tuple[Column, in
     return Column(name, "varbinary" if binary else "varchar", charset=charset), 2 if length > 255 else 1
 
 
-def _as_told(column: Column, told: Column | None) -> Column:
+def _as_known(column: Column, told: Column | None) -> Column:
     """Return `told` if the log stores its type as that of `column` (UUID as BINARY, for example); else `column`."""
     if told is None or column.name != told.name:
         return column
@@ -393,7 +393,7 @@ def _as_told(column: Column, told: Column | None) -> Column:
     return told if vector or address else column
 
 
-def _old(name: str, kind: str, mariadb: bool, told: Column | None, table: TableName) -> Column:
+def _legacy_column(name: str, kind: str, mariadb: bool, told: Column | None, table: TableName) -> Column:
     """Return the column of a time in an old format. In MySQL it has no fraction; in MariaDB `told` has its digits."""
     if not mariadb:
         return Column(name, kind)
@@ -408,7 +408,7 @@ def _old(name: str, kind: str, mariadb: bool, told: Column | None, table: TableN
     )
 
 
-def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: TableName) -> Column:
+def _labelled_column(name: str, kind: int, labels: list[bytes], charset: str, table: TableName) -> Column:
     try:
         texts = tuple(decode_text(charset, label) for label in labels)
     except (UnicodeDecodeError, LookupError) as error:
@@ -418,7 +418,7 @@ def _labelled(name: str, kind: int, labels: list[bytes], charset: str, table: Ta
     return Column(name, "enum" if kind == _ENUM else "set", charset=charset, labels=texts)
 
 
-def _other(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) -> Column:
+def _plain_column(name: str, kind: int, meta: bytes, unsigned: bool, table: TableName) -> Column:
     known = _TYPES.get(kind)
     if known and known.encoding is Encoding.INTEGER:
         return Column(name, known.name, unsigned=unsigned)

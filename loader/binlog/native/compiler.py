@@ -61,7 +61,11 @@ def part(function: _Function) -> _Function:
 
     Parts are always inlined. numba passes an array as seven words, so a call costs more than most parts themselves.
     """
-    setattr(function, _PART, lambda numba: numba.njit(**_OPTIONS, forceinline=not _CHECKED)(_ready(function, numba)))
+    setattr(
+        function,
+        _PART,
+        lambda numba: numba.njit(**_OPTIONS, forceinline=not _CHECKED)(_with_compiled_parts(function, numba)),
+    )
     return function
 
 
@@ -94,7 +98,7 @@ def _compile(function: Callable[..., Any], signature: str) -> Image:
         os.environ.setdefault("NUMBA_OPT", "0")  # tests wait for the compiler, not for the kernels
     numba: Any = import_module("numba")
     arguments, result = import_module("numba.core.sigutils").normalize_signature(signature)
-    bare = numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(_ready(function, numba))
+    bare = numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(_with_compiled_parts(function, numba))
     with _indexed_as_written():
         found = bare._compiler.compile(arguments, result)
     symbol = found.fndesc.llvm_func_name
@@ -102,16 +106,16 @@ def _compile(function: Callable[..., Any], signature: str) -> Image:
     return Image(symbol, found.library._get_compiled_object())
 
 
-def _ready(function: Callable[..., Any], numba: Any) -> FunctionType:
+def _with_compiled_parts(function: Callable[..., Any], numba: Any) -> FunctionType:
     """Return the function with its parts replaced by compiled ones."""
     known = function.__globals__
-    names = known | {name: _part(known[name], numba) for name in function.__code__.co_names if name in known}
+    names = known | {name: _compiled_part(known[name], numba) for name in function.__code__.co_names if name in known}
     ready = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
     ready.__module__, ready.__qualname__ = function.__module__, function.__qualname__
     return ready
 
 
-def _part(value: Any, numba: Any) -> Any:
+def _compiled_part(value: Any, numba: Any) -> Any:
     make = getattr(value, _PART, None)
     if make is None:
         return value

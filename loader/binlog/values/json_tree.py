@@ -45,14 +45,14 @@ def read_tree(document: bytes) -> Tree:
         BinlogFormatError: the document is damaged.
     """
     try:
-        return _value(document[0], document[1:], 0, 0) if document else Scalar(_LITERAL, b"\0")
+        return _read_value(document[0], document[1:], 0, 0) if document else Scalar(_LITERAL, b"\0")
     except (IndexError, struct.error) as error:
-        raise _damaged() from error
+        raise _damage() from error
 
 
 def write_tree(tree: Tree) -> bytes:
     """Return the document of a tree."""
-    kind, data = _written(tree)
+    kind, data = _write(tree)
     return bytes([kind]) + data
 
 
@@ -66,14 +66,14 @@ def apply_diffs(tree: Tree, diffs: bytes) -> Tree:
     while cursor.remaining:
         operation = cursor.number(1)
         path = cursor.take(cursor.length_encoded()).decode("utf-8", "replace")
-        legs = _legs(path)
+        legs = _parse_path(path)
         value = None if operation == _REMOVE else read_tree(cursor.take(cursor.length_encoded()))
-        if not legs or operation > _REMOVE or not _applied(tree, operation, legs, value):
+        if not legs or operation > _REMOVE or not _apply(tree, operation, legs, value):
             raise BinlogFormatError("a JSON diff does not fit the document before it", path=path)
     return tree
 
 
-def _applied(tree: Tree, operation: int, legs: list[bytes | int], value: Tree | None) -> bool:
+def _apply(tree: Tree, operation: int, legs: list[bytes | int], value: Tree | None) -> bool:
     for leg in legs[:-1]:
         found = _child(tree, leg)
         if found is None:
@@ -114,14 +114,14 @@ def _child(tree: Tree, leg: bytes | int) -> Tree | None:
     return None
 
 
-def _legs(path: str) -> list[bytes | int]:
+def _parse_path(path: str) -> list[bytes | int]:
     """Return the members and cells of a path such as `$.a."b c"[3][last-1]`; cells from the end are negative."""
     legs: list[bytes | int] = []
     at = 1
     while at < len(path):
         found = _LEG.match(path, at)
         if not found:
-            raise _unreadable(path)
+            raise _path_error(path)
         at = found.end()
         if found[0].startswith("["):
             legs.append(int(found[1]) if found[1] else -1 - int(found[2] or 0))
@@ -131,30 +131,30 @@ def _legs(path: str) -> list[bytes | int]:
             try:
                 name, at = json.JSONDecoder(strict=False).raw_decode(path, at)
             except ValueError as error:
-                raise _unreadable(path) from error
+                raise _path_error(path) from error
             legs.append(str(name).encode("utf-8", "surrogatepass"))
     return legs
 
 
-def _value(kind: int, data: bytes, at: int, depth: int) -> Tree:
+def _read_value(kind: int, data: bytes, at: int, depth: int) -> Tree:
     """Parse the value of type `kind` at data[at]."""
     if depth > _DEPTH:
-        raise _damaged()
+        raise _damage()
     if kind <= _LARGE_ARRAY:
-        return _container(kind, data[at:], depth)
+        return _read_container(kind, data[at:], depth)
     if kind == _LITERAL:
         return Scalar(kind, data[at : at + 1])
     if kind in _SIZES:
-        return Scalar(kind, _exactly(data, at, _SIZES[kind]))
+        return Scalar(kind, _slice(data, at, _SIZES[kind]))
     start = at + (kind == _OPAQUE)
-    size, end = _length(data, start)
+    size, end = _read_length(data, start)
     if kind not in (_STRING, _OPAQUE):
-        raise _damaged()
-    _exactly(data, end, size)
+        raise _damage()
+    _slice(data, end, size)
     return Scalar(kind, data[at : end + size])
 
 
-def _container(kind: int, data: bytes, depth: int) -> Tree:
+def _read_container(kind: int, data: bytes, depth: int) -> Tree:
     wide = "<I" if kind in (_LARGE_OBJECT, _LARGE_ARRAY) else "<H"
     step = struct.calcsize(wide)
     inline = _INLINE_LARGE if step == 4 else _INLINE_SMALL
@@ -162,45 +162,45 @@ def _container(kind: int, data: bytes, depth: int) -> Tree:
     keys = kind < 2
     entry = 2 * step + (count * (step + 2) if keys else 0)
     if entry + count * (step + 1) > len(data):
-        raise _damaged()
+        raise _damage()
     values = []
     for at in range(entry, entry + count * (step + 1), step + 1):
         (place,) = struct.unpack_from(wide, data, at + 1)
-        values.append(_value(data[at], data, at + 1 if data[at] in inline else place, depth + 1))
+        values.append(_read_value(data[at], data, at + 1 if data[at] in inline else place, depth + 1))
     if not keys:
         return values
     names = (struct.unpack_from(wide + "H", data, 2 * step + n * (step + 2)) for n in range(count))
-    return dict(zip((_exactly(data, place, size) for place, size in names), values, strict=True))
+    return dict(zip((_slice(data, place, size) for place, size in names), values, strict=True))
 
 
-def _length(data: bytes, at: int) -> tuple[int, int]:
+def _read_length(data: bytes, at: int) -> tuple[int, int]:
     """Return a length in 7-bit groups, and the position behind it."""
     size = 0
     for n in range(5):
         size |= (data[at + n] & 0x7F) << (7 * n)
         if data[at + n] < 0x80:
             return size, at + n + 1
-    raise _damaged()
+    raise _damage()
 
 
-def _exactly(data: bytes, at: int, size: int) -> bytes:
+def _slice(data: bytes, at: int, size: int) -> bytes:
     found = data[at : at + size]
     if len(found) != size:
-        raise _damaged()
+        raise _damage()
     return found
 
 
-def _written(tree: Tree) -> tuple[int, bytes]:
+def _write(tree: Tree) -> tuple[int, bytes]:
     if isinstance(tree, Scalar):
         return tree
     if isinstance(tree, list):
-        return _LARGE_ARRAY, _packed_up([], tree)
+        return _LARGE_ARRAY, _write_container([], tree)
     # The server orders keys by length, then by bytes.
     names = sorted(tree, key=lambda name: (len(name), name))
-    return _LARGE_OBJECT, _packed_up(names, [tree[name] for name in names])
+    return _LARGE_OBJECT, _write_container(names, [tree[name] for name in names])
 
 
-def _packed_up(names: list[bytes], values: list[Tree]) -> bytes:
+def _write_container(names: list[bytes], values: list[Tree]) -> bytes:
     place = 8 + 6 * len(names) + 5 * len(values)
     entries, content = b"", []
     for name in names:
@@ -208,7 +208,7 @@ def _packed_up(names: list[bytes], values: list[Tree]) -> bytes:
         content.append(name)
         place += len(name)
     heads = []
-    for kind, data in map(_written, values):
+    for kind, data in map(_write, values):
         if kind in _INLINE_LARGE:
             fill = b"\xff" if kind == 5 and data[1] & 0x80 else b"\0"
             heads.append(bytes([kind]) + data + fill * (4 - len(data)))
@@ -219,9 +219,9 @@ def _packed_up(names: list[bytes], values: list[Tree]) -> bytes:
     return struct.pack("<II", len(values), place) + entries + b"".join(heads) + b"".join(content)
 
 
-def _damaged() -> BinlogFormatError:
+def _damage() -> BinlogFormatError:
     return BinlogFormatError("a JSON document in the log is damaged")
 
 
-def _unreadable(path: str) -> BinlogFormatError:
+def _path_error(path: str) -> BinlogFormatError:
     return BinlogFormatError("the path of a JSON diff in the log cannot be read", path=repr(path))

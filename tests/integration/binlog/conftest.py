@@ -1,4 +1,4 @@
-"""Each server in turn, with a schema of the test module's own."""
+"""Runs tests on each server, with a database per test module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs that are damaged but summed up right, and how many rows mysqlbinlog, the server's own decoder, shows of one."""
+"""Damaged logs with valid checksums, and the number of rows that mysqlbinlog, the server's decoder, shows for them."""
 
 from __future__ import annotations
 

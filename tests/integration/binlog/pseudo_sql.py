@@ -1,4 +1,4 @@
-"""Reads the ### pseudo-SQL of `mysqlbinlog -vv`: the server's own decoder, as staged records."""
+"""Parses the ### pseudo-SQL of `mysqlbinlog -vv`, the server's decoder, into staged records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real server as the source of the tests here: statements, marks in its log, and what is staged between marks."""
+"""A real server as the source: runs statements, marks positions in its log, and stages the log between marks."""
 
 from __future__ import annotations
 

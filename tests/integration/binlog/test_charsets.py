@@ -1,4 +1,4 @@
-"""Each character of each character set of the servers: what the log's rows give is what the server makes of them."""
+"""Every character of every character set: the staged text of a row equals the server's conversion to UTF-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed transactions (MySQL) and compressed events (MariaDB) are staged as the same work uncompressed."""
+"""Compressed transactions (MySQL) and compressed events (MariaDB) stage the same records as uncompressed ones."""
 
 from __future__ import annotations
 

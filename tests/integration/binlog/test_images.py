@@ -1,4 +1,4 @@
-"""MINIMAL and NOBLOB row images of real servers: what is staged, applied to a mirror, gives the server's rows."""
+"""MINIMAL and NOBLOB row images of real servers: the staged records, applied to a mirror, give the server's rows."""
 
 from __future__ import annotations
 

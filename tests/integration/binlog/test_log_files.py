@@ -1,4 +1,4 @@
-"""Log files by their folder, by the server's index file and by its option file: the same log, to the byte."""
+"""Log files found by their folder, by the server's index file or by its option file: the same bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates that log JSON as diffs, on a real server: what is staged is the whole document that the server shows."""
+"""Updates that log JSON as diffs, on a real server: the staged document is the whole one that the server shows."""
 
 from __future__ import annotations
 

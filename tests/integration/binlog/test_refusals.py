@@ -1,4 +1,4 @@
-"""Logs that are gone, positions that are no boundaries, damage, and work that is not covered: each its own error."""
+"""Purged logs, positions inside events or transactions, damage and unsupported work: each has its own error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of shapes that logs describe in ways of their own."""
+"""Tables whose shape the log describes in an unusual way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log files at hand and dumps over the network give the same bytes, from any boundary."""
+"""Log files and network dumps give the same bytes, from any transaction boundary."""
 
 from __future__ import annotations
 

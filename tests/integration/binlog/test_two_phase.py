@@ -1,4 +1,4 @@
-"""MariaDB's binlog_alter_two_phase: a statement is in the log when it begins, and again when it ends, well or not."""
+"""MariaDB's binlog_alter_two_phase logs a statement when it begins and when it ends, with success or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every covered type, at its edges: what the log says of a row is what the server shows."""
+"""Every supported type at its limits: the staged text equals the text that the server shows."""
 
 from __future__ import annotations
 

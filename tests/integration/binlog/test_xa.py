@@ -1,4 +1,4 @@
-"""XA transactions of real servers: their rows count from XA COMMIT, wherever in the log their PREPARE is."""
+"""XA transactions of real servers: their rows count from XA COMMIT, wherever XA PREPARE is in the log."""
 
 from __future__ import annotations
 

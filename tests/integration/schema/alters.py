@@ -1,4 +1,4 @@
-"""Random statements that alter tables, with names and literals written as a sql_mode wants them."""
+"""Random ALTER TABLE statements, with names and literals written as the sql_mode needs them."""
 
 from __future__ import annotations
 

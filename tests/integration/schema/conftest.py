@@ -1,4 +1,4 @@
-"""Each server in turn, with a schema of the test module's own; a newer MariaDB when there is time."""
+"""Runs tests on each server, with a database per test module; the sweep adds a newer MariaDB."""
 
 from __future__ import annotations
 

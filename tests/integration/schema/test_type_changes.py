@@ -1,4 +1,4 @@
-"""Types that evolve says keep their values when one becomes another: the server is asked for every pair of them."""
+"""Type changes that `evolve` accepts keep all values: the server is asked for every pair of types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of columns with values at their edges, as SQL."""
+"""Column types with values at their limits, as SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns and tables of built logs: their table maps with FULL metadata, and reference encoders of their values."""
+"""Columns and tables of built logs: table maps with FULL metadata, and reference encoders of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MariaDB's UUID, INET4 and INET6: bytes without a schema, text with one that fits."""
+"""MariaDB's UUID, INET4 and INET6: bytes without a schema, text with a matching schema."""
 
 from __future__ import annotations
 

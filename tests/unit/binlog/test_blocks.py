@@ -1,4 +1,4 @@
-"""Blocks of log and blocks of output: where they are cut changes nothing, and nothing is written beyond them."""
+"""The boundaries of log blocks and output blocks change nothing, and nothing is written outside of the output."""
 
 from __future__ import annotations
 

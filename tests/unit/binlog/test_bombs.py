@@ -1,4 +1,4 @@
-"""What a log says of sizes is not believed: refused, or read piece by piece, in about the memory of any other log."""
+"""Stated sizes are not trusted: such logs are refused or read in pieces, with normal memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows become change records: which letter, which seqno, which row offset, which commit time."""
+"""Rows become staged records with the right operation, seqno, row offset and commit time."""
 
 from __future__ import annotations
 

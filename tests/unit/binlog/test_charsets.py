@@ -1,4 +1,4 @@
-"""Text in every character set of the servers, with Python's codecs as the judge where they agree with the servers."""
+"""Text in every character set. Python's codecs give the expected text where they agree with the servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels are compiled without the test for negative indexes; functions of others keep it."""
+"""Kernels are compiled without checks for negative indexes; other numba functions keep the checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MariaDB's COMPRESSED columns: what zlib packs comes out, and nothing else does."""
+"""MariaDB's COMPRESSED columns: valid zlib data is decompressed, everything else is refused."""
 
 from __future__ import annotations
 

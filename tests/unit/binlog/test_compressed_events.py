@@ -1,4 +1,4 @@
-"""Events inside compressed events: the same rows, in the same order; sizes that lie are refused."""
+"""Events inside compressed events stage the same rows in the same order; wrong sizes are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage of every single bit and every cut is found, or stays an error that names what happened."""
+"""Every flipped bit and every truncation is detected, with an error that names the damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FLOAT and DOUBLE: the shortest text that reads back to the same bits, laid out as the server does."""
+"""FLOAT and DOUBLE: the shortest text that reads back to the same bits, in the server's layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The head of a log file: which server wrote it, with checksums or without, closed or not."""
+"""The start of a log file: server version, checksums, and whether the server has closed it."""
 
 from __future__ import annotations
 

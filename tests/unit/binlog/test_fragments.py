@@ -1,4 +1,4 @@
-"""Row events in fragments: the very text of the row events uncut, row offsets included; a group that is not one is refused."""
+"""Row events in fragments stage the same text as whole ones, row offsets included; invalid groups are refused."""
 
 from __future__ import annotations
 

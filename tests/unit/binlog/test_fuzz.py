@@ -1,4 +1,4 @@
-"""Events that are whole and summed up right, and still say what cannot be: rows, or a known error, and nothing else."""
+"""Whole events with valid checksums and impossible content give rows or a known error, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row images that leave columns out (binlog_row_image MINIMAL and NOBLOB): absent is neither NULL nor empty."""
+"""Row images without some columns (binlog_row_image MINIMAL and NOBLOB): absent is neither NULL nor empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binary JSON becomes the text that the server itself shows."""
+"""Binary JSON becomes the text that the server shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents as trees, and the diffs of partial updates applied to them."""
+"""JSON documents as trees, with the diffs of partial updates applied."""
 
 from __future__ import annotations
 

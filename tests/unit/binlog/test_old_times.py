@@ -1,4 +1,4 @@
-"""Times in the formats before MySQL 5.6: decoded by a known number of digits, refused by name without one."""
+"""Temporal values in the formats before MySQL 5.6: decoded if the number of digits is known, else refused by name."""
 
 from __future__ import annotations
 

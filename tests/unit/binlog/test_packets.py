@@ -1,4 +1,4 @@
-"""Events are taken out of the packets of a dump, wherever the blocks of the network are cut."""
+"""Events are extracted from the packets of a dump, wherever network blocks end."""
 
 from __future__ import annotations
 

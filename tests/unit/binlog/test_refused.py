@@ -1,4 +1,4 @@
-"""What is not covered is refused by name and position, before any of it is applied."""
+"""Unsupported events are refused by name and position, before anything is applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statement of a QUERY event, its default database and where it stands."""
+"""The statement of a QUERY event, its default database and its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that are no text of their column's character set, staged as hex where that is asked for."""
+"""Bytes that are invalid in their column's character set are staged as hex if `undecodable = "hex"`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is tried: a little in a run of all tests, for long in `make fuzz`."""
+"""The number of random inputs: few in a normal run, many in `make fuzz`."""
 
 from __future__ import annotations
 

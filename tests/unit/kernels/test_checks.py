@@ -1,4 +1,4 @@
-"""Kernels with checks end where one would leave its arrays: by an index, a word, or the folded checksum."""
+"""Kernels with checks stop at an access outside of their arrays: by index, by word, or by the folded checksum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels that look at a log's events: GTIDs, statistics, places, encrypted blocks. See tests/unit/binlog for rows."""
+"""Kernels that read events of a log: GTIDs, statistics, positions, encrypted blocks. For rows see tests/unit/binlog."""
 
 from __future__ import annotations
 

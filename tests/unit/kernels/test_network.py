@@ -1,4 +1,4 @@
-"""The kernels that read what a server sends: nothing is written outside of their arrays, whatever it is."""
+"""Kernels that read bytes from a server write nothing outside of their arrays, whatever the bytes are."""
 
 from __future__ import annotations
 

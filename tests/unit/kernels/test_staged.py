@@ -1,4 +1,4 @@
-"""The kernels that read staged files, which others can write to the store too."""
+"""Kernels that read staged files, which others could have written to the store."""
 
 from __future__ import annotations
 

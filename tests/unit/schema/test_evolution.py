@@ -1,4 +1,4 @@
-"""What ALTER TABLE makes of a schema, and what of it the log does not tell."""
+"""The schema after ALTER TABLE, and the effects that the log does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of real logs by which no captured row can change, and statements that nobody foresaw."""
+"""Statements of real logs that cannot change captured rows, and unknown statements."""
 
 from __future__ import annotations
 

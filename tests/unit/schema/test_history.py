@@ -1,4 +1,4 @@
-"""The schemas of tables as statements make them, transaction by transaction."""
+"""The schema of each table in each transaction, as DDL statements change it."""
 
 from __future__ import annotations
 

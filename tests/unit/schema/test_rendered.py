@@ -1,4 +1,4 @@
-"""Actions that are written as SQL, in any sql_mode and with noise between the words, are read back as they were."""
+"""Actions rendered as SQL, in any sql_mode and with comments between the words, are parsed back to the same actions."""
 
 from __future__ import annotations
 

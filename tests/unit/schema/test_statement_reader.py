@@ -1,4 +1,4 @@
-"""Statements of logs as changes of tables."""
+"""DDL statements of logs, parsed into changes of tables."""
 
 from __future__ import annotations
 

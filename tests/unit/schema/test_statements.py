@@ -1,4 +1,4 @@
-"""What statements of real logs do to tables."""
+"""The effect of statements of real logs on tables."""
 
 from __future__ import annotations
 
