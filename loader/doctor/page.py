@@ -85,7 +85,7 @@ def quarantined(settings: SourceSettings) -> list[Finding]:
         warning(
             "quarantine",
             f"{table.table} is quarantined since {table.since:%F %T}: {table.error['what']}",
-            table.told()["hint"],
+            table.error_with_release()["hint"],
         )
         for table in quarantines_of(settings).all().values()
     ]

@@ -47,7 +47,7 @@ def extract(workers: Workers, spec: ExtractSpec) -> ExtractResult:
     """
     chain = PlanChain(open_store(spec.staging_root), spec.source)
     plan = chain.require_plan(spec.generation, spec.start_seqno)
-    attempt = partial(_attempted, workers, chain, spec, spec.staging_root)
+    attempt = partial(_run_attempt, workers, chain, spec, spec.staging_root)
     existing = chain.manifest(spec.generation, spec.start_seqno)
     if existing:
         some = existing.left_out and backfill(chain, spec.generation, spec.start_seqno, attempt)
@@ -67,7 +67,7 @@ def reextract(workers: Workers, spec: ExtractSpec) -> ReextractResult:
         LoaderError: the interval is not staged, or its log cannot be read any more.
     """
     chain, staged = _staged(spec)
-    attempt = partial(_attempted, workers, chain, spec, "")
+    attempt = partial(_run_attempt, workers, chain, spec, "")
     return combine_results([compare_manifests(published, attempt(plan, published.given)) for plan, published in staged])
 
 
@@ -82,7 +82,7 @@ def restore(workers: Workers, spec: ExtractSpec) -> RestoreResult:
     store, files = open_store(spec.staging_root), 0
     for plan, published in staged:
         if lost := find_lost_files(store, published):
-            repeated = _attempted(workers, chain, spec, spec.staging_root, plan, published.given)
+            repeated = _run_attempt(workers, chain, spec, spec.staging_root, plan, published.given)
             restore_files(store, published, repeated, lost)
             files += len(lost)
     return RestoreResult(start_seqno=spec.start_seqno, files=files)
@@ -101,7 +101,7 @@ def _staged(spec: ExtractSpec) -> tuple[PlanChain, list[tuple[Plan, Manifest]]]:
     return chain, plans_and_manifests(chain, plan, published)
 
 
-def _attempted(
+def _run_attempt(
     workers: Workers, chain: PlanChain, spec: ExtractSpec, root: str, plan: Plan, given: tuple[str, ...]
 ) -> Manifest:
     """Return the manifest of a new attempt. Its files go to `root`; an empty root discards them."""
@@ -118,16 +118,16 @@ def _attempted(
     if nameless:
         surveyed = tasks.survey(ranges)
         nameless = any(result.nameless for result in surveyed)
-        tasks = tasks.told(schemas.versions(surveyed))
+        tasks = tasks.with_versions(schemas.versions(surveyed))
         results = tasks.extract(ranges)
-    elif untold := schemas.untold(results):
-        tasks = tasks.told(untold)
+    elif corrected := schemas.corrected_versions(results):
+        tasks = tasks.with_versions(corrected)
         results = tasks.extract(ranges)
     settled = settle_groups(plan, before.held, transport.open(), results)
     released = []
     if held := plan_releases(plan, settled):
         # The tables in held groups are unknown, because any earlier interval can have prepared them.
-        released = replace(tasks, versions=schemas.every(results)).release(held)
+        released = replace(tasks, versions=schemas.all_versions(results)).release(held)
     after = schemas.after(results, released, nameless=nameless, keep=bool(root))
     return build_manifest(plan, before, segments, results, settled, released, after)
 
@@ -143,7 +143,7 @@ class _Tasks:
     versions: Versions = NOTHING_TOLD
     attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
 
-    def told(self, versions: Versions) -> _Tasks:
+    def with_versions(self, versions: Versions) -> _Tasks:
         """Return another attempt that knows these schemas."""
         return _Tasks(self.workers, self.plan, self.transport, self.root, versions)
 

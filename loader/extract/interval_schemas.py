@@ -67,7 +67,7 @@ class IntervalSchemas:
         names = sorted(set[TableName]().union(*(result.nameless for result in surveyed)))
         return self._versions(self._history(_read(result.statements for result in surveyed)), names)
 
-    def untold(self, results: Sequence[RangeResult]) -> Versions | None:
+    def corrected_versions(self, results: Sequence[RangeResult]) -> Versions | None:
         """Return the schemas of MariaDB tables that were staged with wrong column types, or None.
 
         A plan holds these tables as they are at the end of the log. So its definition is wrong for rows before a
@@ -85,7 +85,7 @@ class IntervalSchemas:
         wrong = {name for name, schema, since in staged if _is_wrong(schema, since, found[name])}
         return Versions({name: found[name] for name in wrong}) if wrong else None
 
-    def every(self, results: Sequence[RangeResult]) -> Versions:
+    def all_versions(self, results: Sequence[RangeResult]) -> Versions:
         """Return the schemas of all known tables, using the statements of all ranges."""
         history = self._history(_read(result.statements for result in results))
         return self._versions(history, history.names())

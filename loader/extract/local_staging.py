@@ -43,7 +43,7 @@ _FOLDERS = 4  # of a key: source, generation, interval and attempt; a local stag
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StagingOptions:
     """The selection of what is staged.
 
     Attributes:
@@ -60,7 +60,11 @@ class Wanted:
 
 
 def stage(
-    files: LogFiles, segments: Sequence[tuple[Named, int, int]], folder: Path, wanted: Wanted, progress: Progress
+    files: LogFiles,
+    segments: Sequence[tuple[Named, int, int]],
+    folder: Path,
+    wanted: StagingOptions,
+    progress: Progress,
 ) -> list[RangeResult]:
     """Stage segments of log into `<folder>/<schema>/<table>/<schema id>/`.
 
@@ -89,7 +93,7 @@ def stage(
 
 
 def count(
-    files: LogFiles, segments: Sequence[tuple[Named, int, int]], wanted: Wanted, progress: Progress
+    files: LogFiles, segments: Sequence[tuple[Named, int, int]], wanted: StagingOptions, progress: Progress
 ) -> list[RangeResult]:
     """Count what `stage` would stage, without writing anything.
 
@@ -115,7 +119,11 @@ def count_records(results: Sequence[RangeResult]) -> dict[str, Any]:
 
 
 def _extracted(
-    files: LogFiles, segments: Sequence[tuple[Named, int, int]], store: LocalStore, wanted: Wanted, progress: Progress
+    files: LogFiles,
+    segments: Sequence[tuple[Named, int, int]],
+    store: LocalStore,
+    wanted: StagingOptions,
+    progress: Progress,
 ) -> list[RangeResult]:
     results: list[RangeResult] = []
     pending: deque[tuple[LogRange, Future[RangeResult]]] = deque()
@@ -148,7 +156,7 @@ def _extracted(
     return results
 
 
-def _plan(segments: Sequence[tuple[Named, int, int]], wanted: Wanted) -> Plan:
+def _plan(segments: Sequence[tuple[Named, int, int]], wanted: StagingOptions) -> Plan:
     """Return a plan whose only relevant fields are those that shape the bytes."""
     (first, begin, _), (last, _, end) = segments[0], segments[-1]
     base = first.name.removesuffix(f".{first.lognum:06d}")
@@ -164,7 +172,7 @@ def _plan(segments: Sequence[tuple[Named, int, int]], wanted: Wanted) -> Plan:
     )
 
 
-def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: Wanted) -> Iterator[LogRange]:
+def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: StagingOptions) -> Iterator[LogRange]:
     """Return the segment as one range, or as ranges of one part each for several threads."""
     whole = whole_segment(file.name, file.lognum, begin, end, wanted.part_bytes)
     if wanted.threads == 1 or not files.at_hand or whole.end_part - whole.first_part == 1:

@@ -48,7 +48,7 @@ class Loads:
                 return plan
         return None
 
-    def followed(self, table: TableName) -> LoadPlan | None:
+    def newest_followed(self, table: TableName) -> LoadPlan | None:
         """Return the table's last load of an older generation, or None.
 
         The load must be finished, and this generation must continue after everything that it read.

@@ -70,7 +70,7 @@ def find_staged_loads(spec: InitialLoadSpec) -> InitialLoadResult | None:
     loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
     found = []
     for table in _tables(spec):
-        plan = loads.newest(table, 0) or loads.followed(table)
+        plan = loads.newest(table, 0) or loads.newest_followed(table)
         manifest = loads.manifest(plan) if plan else None
         if plan is None or manifest is None:
             return None
@@ -157,7 +157,7 @@ def _stage(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, plan: LoadP
 def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | None:
     """Return the plan of a finished or resumable load, or a new plan; None if a table without a key must be read."""
     not_before = Position.parse(spec.not_before).seqno(spec.shift) if spec.not_before else 0
-    existing = loads.newest(table, not_before) or (None if not_before else loads.followed(table))
+    existing = loads.newest(table, not_before) or (None if not_before else loads.newest_followed(table))
     if existing and loads.manifest(existing):
         return existing
     with connected(spec.server) as connection:

@@ -152,7 +152,7 @@ def staged_files(settings: SourceSettings, start_seqno: int, table: TableName) -
         DataError: the interval is not staged, or has no records of the table.
     """
     manifest = interval(settings, start_seqno).manifest
-    files = list(manifest.of_table(table)) if manifest else []
+    files = list(manifest.files_of(table)) if manifest else []
     if manifest is None or not files:
         raise DataError(
             "the interval has no records of the table" if manifest else "the interval is not staged yet",
@@ -201,13 +201,13 @@ class _Behind:
             self._tables |= {str(file.name) for file in manifest.files if file.rows}
             self._tables |= {one.table for one in manifest.left_out}
         else:
-            self._tables |= self._record.lacking(manifest)
+            self._tables |= self._record.tables_lacking(manifest)
         return tuple(sorted(self._tables))
 
     def done(self, manifest: Manifest) -> bool:
         """Return whether every table has an interval."""
         record = self._record
-        return record is not None and manifest.stop_seqno <= record.stop_seqno and not record.lacking(manifest)
+        return record is not None and manifest.stop_seqno <= record.stop_seqno and not record.tables_lacking(manifest)
 
 
 def _state(

@@ -167,7 +167,7 @@ class _Purging:
                 return  # later records are even younger
             for generation, start, stored in waiting:
                 manifest = self.chain.manifest(generation, start) if "manifest.json" in stored.documents else None
-                needless = manifest is not None and not record.lacking(manifest)
+                needless = manifest is not None and not record.tables_lacking(manifest)
                 if manifest and needless and generation not in done:
                     self._kept[generation, "purged"] = manifest.stop_seqno
                 if manifest is None or not needless:

@@ -126,13 +126,13 @@ def read_runway(connection: Connection[Any], transport: Transport, file: str) ->
         rules,
         file,
         sizes,
-        ended=begun(transport, following[0]) if following and rules.expire_seconds else now,
+        ended=read_start_time(transport, following[0]) if following and rules.expire_seconds else now,
         rate=_rate(transport, sizes, now) if rules.total_bytes else 0.0,
         now=now,
     )
 
 
-def begun(transport: Transport, file: str) -> int:
+def read_start_time(transport: Transport, file: str) -> int:
     """Return when a log file was started, in seconds since 1970: the time of its first event."""
     with transport.open(file, len(MAGIC), len(MAGIC)) as log:
         log.seek(len(MAGIC))
@@ -143,7 +143,7 @@ def _rate(transport: Transport, sizes: Mapping[str, int], now: int) -> float:
     """Return bytes of log per second, over the newest files that cover an hour, or over a few files that cover less."""
     written, first = 0, now
     for file in list(sizes)[: -_MOST_FILES - 1 : -1]:
-        written, first = written + sizes[file], begun(transport, file)
+        written, first = written + sizes[file], read_start_time(transport, file)
         if now - first >= _FEWEST_SECONDS:
             break
     return written / max(1, now - first)

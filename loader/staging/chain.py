@@ -308,7 +308,7 @@ class PlanChain:
     def manifest(self, generation: str, start_seqno: int) -> Manifest | None:
         """Return the manifest of the interval, including its backfills; None while the interval is not staged."""
         found = self.extracted_manifest(generation, start_seqno)
-        return found.completed(self.backfilled_manifests(found)) if found and found.left_out else found
+        return found.with_backfills(self.backfilled_manifests(found)) if found and found.left_out else found
 
     def extracted_manifest(self, generation: str, start_seqno: int) -> Manifest | None:
         """Return the manifest as it was published first, without backfills; None while not staged."""

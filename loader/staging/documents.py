@@ -396,7 +396,7 @@ class Manifest(Document):
         """Return the table schema that files with this schema id were staged with."""
         return TableSchema.from_dict(self.schemas[schema_id])
 
-    def completed(self, filled: Mapping[TableName, Manifest]) -> Manifest:
+    def with_backfills(self, filled: Mapping[TableName, Manifest]) -> Manifest:
         """Return this manifest with the backfills of tables that it had left out."""
         files = [file for file in self.files if file.name not in filled]
         return self.model_copy(
@@ -407,7 +407,7 @@ class Manifest(Document):
             }
         )
 
-    def of_table(self, name: TableName) -> tuple[StagedFile, ...]:
+    def files_of(self, name: TableName) -> tuple[StagedFile, ...]:
         """Return the files of one table, in log order."""
         return tuple(file for file in self.files if file.name == name)
 
@@ -473,13 +473,13 @@ class Published(Document):
         data = self.model_dump(mode="json", exclude=unknown | (set() if self.committed_at else {"committed_at"}))
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
-    def completed(self, later: Published) -> Published:
+    def with_caught_up(self, later: Published) -> Published:
         """Return this record with the tables that were behind and that a later record of the same interval has."""
         caught_up = {name: table for name, table in later.tables.items() if name in self.behind}
         behind = {name: seqno for name, seqno in self.behind.items() if name not in caught_up}
         return self.model_copy(update={"tables": self.tables | caught_up, "behind": behind})
 
-    def lacking(self, manifest: Manifest) -> set[str]:
+    def tables_lacking(self, manifest: Manifest) -> set[str]:
         """Return the tables behind that still need an interval, for its files or for its missing rows."""
         needs = [(str(file.name), file.max_seqno) for file in manifest.files if file.rows]
         needs += [(one.table, one.seqno) for one in manifest.left_out]

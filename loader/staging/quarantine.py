@@ -41,7 +41,7 @@ class Quarantine(Document):
         """The name of the table."""
         return TableName.parse(self.table)
 
-    def told(self) -> dict[str, Any]:
+    def error_with_release(self) -> dict[str, Any]:
         """Return the error to report now. Its hint also says how to release the table."""
         command = f"loader release {self.name.argument}"
         release = f"unless the table was loaded again: {command} (quarantined since {self.since:%F %T} UTC)"
@@ -79,7 +79,7 @@ class Quarantines:
         self._store.create(key, made.canonical())
         return Quarantine.find(self._store, key) or made
 
-    def still(self, table: TableName, applied_seqno: int | None) -> Quarantine | None:
+    def find_current(self, table: TableName, applied_seqno: int | None) -> Quarantine | None:
         """Return the quarantine of a table whose applied position is `applied_seqno`, or None.
 
         If the applied position has changed since the failure, the quarantine ends: the table was loaded again or rolled

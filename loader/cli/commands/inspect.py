@@ -17,7 +17,7 @@ from loader.errors import UsageError
 from loader.visible_text import exact_json
 
 if TYPE_CHECKING:
-    from loader.extract.local_staging import Wanted
+    from loader.extract.local_staging import StagingOptions
     from loader.reader.events import Event
     from loader.reader.files.log_files import LogFiles, Named
 
@@ -69,9 +69,9 @@ def inspect(
     operations = _operations(op)
     _check_patterns(table)
     if stats or form is Format.csv:
-        from loader.extract.local_staging import Wanted
+        from loader.extract.local_staging import StagingOptions
 
-        wanted = Wanted(tuple(table) or ("*.*",), operations, part_mib * _MIB, threads or os.cpu_count() or 1)
+        wanted = StagingOptions(tuple(table) or ("*.*",), operations, part_mib * _MIB, threads or os.cpu_count() or 1)
         files, segments = _segments(uri, start, stop, limit)
         if stats:
             _count(out, form, files, segments, wanted)
@@ -174,7 +174,7 @@ def _segments(uri: str, start: str, stop: str, limit: int) -> tuple[LogFiles, li
     return files, locator.segments(begin, end, limit)
 
 
-def _stage(out: Output, files: LogFiles, segments: list[Segment], folder: Path | None, wanted: Wanted) -> None:
+def _stage(out: Output, files: LogFiles, segments: list[Segment], folder: Path | None, wanted: StagingOptions) -> None:
     from loader.extract.local_staging import count_records, stage
 
     if folder is None:
@@ -191,7 +191,7 @@ def _stage(out: Output, files: LogFiles, segments: list[Segment], folder: Path |
         out.line(f"{found['statements']:,} statements are in the log; the files hold changes of rows only")
 
 
-def _count(out: Output, form: Format, files: LogFiles, segments: list[Segment], wanted: Wanted) -> None:
+def _count(out: Output, form: Format, files: LogFiles, segments: list[Segment], wanted: StagingOptions) -> None:
     from loader.extract.local_staging import count, count_records
     from loader.reader.stats import Tally
 

@@ -84,5 +84,5 @@ def _tables(output: Output, state: pipeline.SourceStatus) -> None:
     rows += [(name, "", "", f"released, {short}") for name in state.released]
     output.rows(("table", "applied", "snapshot", "state"), sorted(rows))
     for table in state.quarantined:
-        for line in str(job.rebuild(table.told())).split("\n"):
+        for line in str(job.rebuild(table.error_with_release())).split("\n"):
             output.line(line)

@@ -51,7 +51,7 @@ def _still_quarantined(quarantines: Quarantines, record: Published) -> dict[Tabl
     return {
         table: quarantine
         for table, quarantine in quarantines.all().items()
-        if table not in applied or quarantines.still(table, applied[table])
+        if table not in applied or quarantines.find_current(table, applied[table])
     }
 
 

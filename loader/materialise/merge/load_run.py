@@ -56,7 +56,7 @@ def _newest_loads(store: Store, spec: LoadSpec, generations: Sequence[str]) -> d
 def _note_result(store: Store, spec: LoadSpec, load: StagedLoad, result: TableResult) -> None:
     if result.applied_seqno is not None:
         # A quarantine ends if the table has another applied position than when it failed.
-        Quarantines(store, spec.source).still(load.work.name, result.applied_seqno)
+        Quarantines(store, spec.source).find_current(load.work.name, result.applied_seqno)
         note_loaded(store, spec, result, load.key)
     elif result.error and is_permanent_failure(result):
         note_refusal(store, spec.source, load.work.name, result.error)

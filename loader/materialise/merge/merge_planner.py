@@ -230,7 +230,7 @@ class MergePlanner:
         """Return whether there are records or statements of a table with `after_seqno` < seqno <= `last_seqno`."""
         chain = self.chain
         manifests = tuple(chain.intervals_between(after_seqno, last_seqno)) if after_seqno < last_seqno else ()
-        files = (file for manifest in manifests for file in manifest.of_table(table))
+        files = (file for manifest in manifests for file in manifest.files_of(table))
         if any(file.rows and file.min_seqno <= last_seqno and file.max_seqno > after_seqno for file in files):
             return True
         return bool(collect_events(table, manifests, after_seqno, last_seqno)) and with_statements

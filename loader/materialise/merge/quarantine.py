@@ -39,7 +39,7 @@ class RunQuarantine:
         self._applied_before[table] = applied.seqno if applied else None
         if table not in self._known:
             return None
-        quarantine = self._quarantines.still(table, self._applied_before[table])
+        quarantine = self._quarantines.find_current(table, self._applied_before[table])
         return _quarantined_result(quarantine) if quarantine else None
 
     def quarantine_failures(self, results: Sequence[TableResult]) -> list[TableResult]:
@@ -116,5 +116,5 @@ def _quarantined_result(found: Quarantine) -> TableResult:
         status="quarantined",
         applied_seqno=found.applied_seqno,
         position=found.applied,
-        error=found.told(),
+        error=found.error_with_release(),
     )

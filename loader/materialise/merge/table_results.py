@@ -51,7 +51,10 @@ def results_of_record(
     """
     behind = [
         TableResult(
-            table=name, status="quarantined", applied_seqno=seqno, error=quarantined[TableName.parse(name)].told()
+            table=name,
+            status="quarantined",
+            applied_seqno=seqno,
+            error=quarantined[TableName.parse(name)].error_with_release(),
         )
         for name, seqno in record.behind.items()
     ]

@@ -335,7 +335,7 @@ class Chain:
         failpoint("published.before")
         if not self.store.create(key, record.canonical()):
             known = Published.read(self.store.get(key), key)
-            completed = known.completed(record)
+            completed = known.with_caught_up(record)
             if completed != known:
                 with self.store.writing(key) as sink:
                     sink.write(completed.canonical())

@@ -175,4 +175,4 @@ def find_new_life(table: TableName, manifests: Iterable[Manifest], after: int, t
 
 
 def _has_records(manifest: Manifest, table: TableName, after: int, through: int) -> bool:
-    return any(file.rows and file.min_seqno <= through and file.max_seqno > after for file in manifest.of_table(table))
+    return any(file.rows and file.min_seqno <= through and file.max_seqno > after for file in manifest.files_of(table))

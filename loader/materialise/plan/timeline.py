@@ -305,7 +305,7 @@ def compose_origins(epochs: Sequence[Epoch]) -> dict[str, Origin]:
 
 
 def _table_files(name: TableName, manifests: Sequence[Manifest], applied: int) -> list[StagedFile]:
-    found = (file for manifest in manifests for file in manifest.of_table(name))
+    found = (file for manifest in manifests for file in manifest.files_of(name))
     return [file for file in found if file.rows and file.max_seqno > applied]
 
 

@@ -87,7 +87,7 @@ def _earliest_seqnos(
     """Yield the seqno of each event, and the smallest possible seqno of a record in each file, after a seqno."""
     yield from (event.seqno for event in events)
     for manifest in manifests:
-        found = (file for file in manifest.of_table(table) if file.rows and file.max_seqno > after)
+        found = (file for file in manifest.files_of(table) if file.rows and file.max_seqno > after)
         yield from (max(file.min_seqno, after + 1) for file in found)
 
 

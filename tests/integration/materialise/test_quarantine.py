@@ -65,7 +65,7 @@ def settings(lake: Lake):
 
 def without_its_file(lake: Lake) -> tuple[Path, Path]:
     """The staged file of `orders` is taken away: where it is now, and where it was."""
-    (file,) = lake.first.of_table(ORDERS.name)
+    (file,) = lake.first.files_of(ORDERS.name)
     path = lake.staging.root / file.key
     return path.rename(lake.folder / "kept.csv"), path
 

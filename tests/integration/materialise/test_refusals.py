@@ -64,7 +64,7 @@ def stopped(lake: Lake, result: MaterialiseResult, name: str, kind: str) -> dict
 
 def staged_for_both(lake: Lake, stop: int = 2000, **more: Any) -> list[Path]:
     manifest = lake.staging.interval(P0, position(1, stop), [(ORDERS, [insert(2)]), (ITEMS, [insert(2)])], **more)
-    return [lake.staging.root / file.key for file in manifest.of_table(ORDERS.name)]
+    return [lake.staging.root / file.key for file in manifest.files_of(ORDERS.name)]
 
 
 def unchanged(lake: Lake) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from infra.servers import NEW_MARIADB, Server
 from infra.servers.process import wait_until
-from loader.source.retention import Runway, begun, read_runway
+from loader.source.retention import Runway, read_runway, read_start_time
 from loader.source.server_facts import query
 from loader.transport.base import Transport
 from loader.transport.file import FileTransport
@@ -47,7 +47,7 @@ def test_by_age(kind: str, fresh_server: StartServer) -> None:
     server = fresh_server(kind)
     execute(server, "FLUSH BINARY LOGS")
     first, second = files(server)[-2:]
-    at = begun(NetworkTransport(address(server)), second)
+    at = read_start_time(NetworkTransport(address(server)), second)
     written: Path = server.log_dir / first
     assert abs(written.stat().st_mtime - at) <= 2, "the last write of a file and the first event of the next"
 

@@ -8,7 +8,7 @@ import pytest
 
 from loader.errors import DataError
 from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE
-from loader.extract.local_staging import Wanted, count
+from loader.extract.local_staging import StagingOptions, count
 from loader.extract.log_ranges import whole_segment
 from loader.reader.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
@@ -103,5 +103,5 @@ def test_a_log_that_is_staged_without_a_source_stops_there(tmp_path: Path) -> No
     files = resolve(str(tmp_path / FILE))
     (file,) = files.listed()
     with pytest.raises(DataError, match="a value is not a varchar") as caught:
-        count(files, [(file, 4, file.size)], Wanted(), lambda _: None)
+        count(files, [(file, 4, file.size)], StagingOptions(), lambda _: None)
     assert caught.value.where["table"] == "shop.orders"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loader.errors import BinlogFormatError, UsageError
-from loader.extract.local_staging import Wanted, count, count_records, stage
+from loader.extract.local_staging import StagingOptions, count, count_records, stage
 from loader.extract.log_ranges import whole_segment
 from loader.reader.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
@@ -45,7 +45,7 @@ def test_the_files_are_those_of_the_extraction(
     files = resolve(str(tmp_path / "one" / "binlog.000001"))
     (file,) = files.listed()
     seen: list[int] = []
-    wanted = Wanted(part_bytes=part_bytes, threads=threads)
+    wanted = StagingOptions(part_bytes=part_bytes, threads=threads)
     results = stage(files, [(file, 4, file.size)], tmp_path / "out", wanted, seen.append)
     assert files_of(tmp_path / "out") == {key.split("/", 3)[3]: text for key, text in expected.files.items()}
     assert sum(result.bytes for result in results) == len(log) - 4
@@ -70,11 +70,11 @@ def test_some_operations_and_some_tables(tmp_path: Path, letters: str, counts: t
     (path,) = written(tmp_path / "log", [bytes(busy(1).data)])
     files = resolve(str(path))
     segments = [(file, 4, file.size) for file in files.listed()]
-    found = count_records(count(files, segments, Wanted(operations=letters), lambda _: None))["tables"]
+    found = count_records(count(files, segments, StagingOptions(operations=letters), lambda _: None))["tables"]
     assert tuple(sum(t[n] for t in found) for n in ("inserts", "updates", "deletes")) == counts
-    found = count_records(count(files, segments, Wanted(tables=("*.lines",), operations=letters), lambda _: None))[
-        "tables"
-    ]
+    found = count_records(
+        count(files, segments, StagingOptions(tables=("*.lines",), operations=letters), lambda _: None)
+    )["tables"]
     assert [t["table"] for t in found] == (["shop.lines"] if "D" in letters else [])
 
 
@@ -86,7 +86,9 @@ def test_damage_stops_it_with_its_place_and_leaves_no_half_file(tmp_path: Path) 
     files = resolve(str(path))
     (file,) = files.listed()
     with pytest.raises(BinlogFormatError, match="checksum") as raised:
-        stage(files, [(file, 4, file.size)], tmp_path / "out", Wanted(part_bytes=1000, threads=2), lambda _: None)
+        stage(
+            files, [(file, 4, file.size)], tmp_path / "out", StagingOptions(part_bytes=1000, threads=2), lambda _: None
+        )
     assert raised.value.where["position"] == str(log.events[-3][0])
     assert all(text.endswith(b"\n") for text in files_of(tmp_path / "out").values())
     assert not [name for name in files_of(tmp_path / "out") if "unfinished" in name]
@@ -97,8 +99,8 @@ def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
     files = resolve(str(path))
     segments = [(file, 4, file.size) for file in files.listed()]
     with pytest.raises(UsageError, match="not empty"):
-        stage(files, segments, tmp_path / "log", Wanted(), lambda _: None)
-    assert stage(files, segments, tmp_path / "new" / "folder", Wanted(), lambda _: None)
+        stage(files, segments, tmp_path / "log", StagingOptions(), lambda _: None)
+    assert stage(files, segments, tmp_path / "new" / "folder", StagingOptions(), lambda _: None)
     assert files_of(tmp_path / "new" / "folder") == {}
 
 
@@ -116,7 +118,9 @@ def test_parts_that_begin_exactly_where_transactions_do(tmp_path: Path) -> None:
     expected = extracted(bytes(log.data), plan, tmp_path / "one", [span])
     files = resolve(str(tmp_path / "one" / "binlog.000001"))
     (file,) = files.listed()
-    results = stage(files, [(file, 4, file.size)], tmp_path / "out", Wanted(part_bytes=size // 2, threads=2), print)
+    results = stage(
+        files, [(file, 4, file.size)], tmp_path / "out", StagingOptions(part_bytes=size // 2, threads=2), print
+    )
     assert files_of(tmp_path / "out") == {key.split("/", 3)[3]: text for key, text in expected.files.items()}
     assert sum(result.bytes for result in results) == log.end - 4
 
@@ -131,6 +135,6 @@ def test_a_log_without_gtid_events_has_a_range_per_thread(tmp_path: Path) -> Non
     (path,) = written(tmp_path / "log", [bytes(log.data)])
     files = resolve(str(path))
     (file,) = files.listed()
-    results = count(files, [(file, 4, file.size)], Wanted(part_bytes=500, threads=2), lambda _: None)
+    results = count(files, [(file, 4, file.size)], StagingOptions(part_bytes=500, threads=2), lambda _: None)
     assert [result.row_events for result in results] == [12, 8]
     assert count_records(results)["tables"][0]["inserts"] == 20

@@ -70,16 +70,16 @@ def store() -> MemoryStore:
 
 def test_a_load_of_the_older_server_counts_if_the_newer_one_goes_on_from_all_it_has_read(store: MemoryStore) -> None:
     old, new = (Loads(store, "shop", name) for name in ("0001", "0002"))
-    assert new.followed(ORDERS.name) is None
+    assert new.newest_followed(ORDERS.name) is None
     plan = planned(old, "binlog.000001:1000")
-    assert new.followed(ORDERS.name) is None, "it is not finished"
+    assert new.newest_followed(ORDERS.name) is None, "it is not finished"
     finished(old, plan, STOP)
-    assert new.followed(ORDERS.name) == plan
-    assert old.followed(ORDERS.name) is None
+    assert new.newest_followed(ORDERS.name) == plan
+    assert old.newest_followed(ORDERS.name) is None
     assert new.newest(ORDERS.name, 0) is None
 
 
 def test_a_load_that_has_read_more_does_not_count(store: MemoryStore) -> None:
     old, new = (Loads(store, "shop", name) for name in ("0001", "0002"))
     finished(old, planned(old, "binlog.000001:1000"), Position("binlog", 1, 2001))
-    assert new.followed(ORDERS.name) is None
+    assert new.newest_followed(ORDERS.name) is None

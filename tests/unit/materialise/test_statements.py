@@ -109,7 +109,7 @@ class Shop:
             self.staging.load(schema, [], position(1, at))
             self.loads.add((name, at))
         self.warehouse.load(schema, rows, number(1, at), position(1, at))
-        Quarantines(self.staging.store, self.staging.source).still(schema.name, number(1, at))
+        Quarantines(self.staging.store, self.staging.source).find_current(schema.name, number(1, at))
         self.server.told[name] = [("I", key) for key in rows]
         self.ahead[name] = at
 

@@ -111,7 +111,7 @@ class World:
 
     def _schema(self, chain: Chain, table: TableName) -> TableSchema | None:
         found = chain.intervals_between(0, 1 << 62)
-        return next((one.schema_of(file.schema_id) for one in found for file in one.of_table(table)), None)
+        return next((one.schema_of(file.schema_id) for one in found for file in one.files_of(table)), None)
 
 
 @dataclass

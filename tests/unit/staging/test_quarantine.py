@@ -36,8 +36,8 @@ def test_the_first_reason_stands_until_it_is_released(quarantines: Quarantines) 
 @pytest.mark.parametrize("now", [49, 51, None])
 def test_it_ends_when_the_table_stands_elsewhere(quarantines: Quarantines, now: int | None) -> None:
     made = quarantines.begin(ORDERS, error("first"), ("binlog.000001:50", 50), STOP)
-    assert quarantines.still(ORDERS, 50) == made
-    assert quarantines.still(ORDERS, now) is None
+    assert quarantines.find_current(ORDERS, 50) == made
+    assert quarantines.find_current(ORDERS, now) is None
     assert quarantines.all() == {}
 
 
@@ -66,4 +66,4 @@ def test_it_is_of_no_generation(tmp_path: Path) -> None:
     newer = GENERATION.model_copy(update={"name": site.chain.name_after(site.chain.generation())})
     site.chain.begin(newer)
     assert (newer.name, site.chain.generation()) == ("0002", newer)
-    assert Quarantines(site.store, "shop").still(ORDERS, 50) == made
+    assert Quarantines(site.store, "shop").find_current(ORDERS, 50) == made
