@@ -64,7 +64,7 @@ class TableRule(BaseModel):
         if len(set(names)) < len(names):
             raise ValueError("two of the loader's columns have the same name")
         if taken := RESERVED.intersection(names):
-            raise ValueError(f"Iceberg has a column {min(taken)} of its own")
+            raise ValueError(f"Iceberg reserves the column name {min(taken)}")
         return self
 
     @property

@@ -14,7 +14,7 @@ from tests.chaos.cures import commands
         ("run: loader initial-load", ["loader initial-load"]),
         ("loader initial-load --table c0.t4 --again", ["loader initial-load --table c0.t4 --again"]),
         (
-            "loader initial-load --table c0.t4 --again; then, unless it was loaded again: loader release c0.t4 (quarantined since 2026)",
+            "loader initial-load --table c0.t4 --again; then, unless the table was loaded again: loader release c0.t4 (quarantined since 2026)",
             ["loader initial-load --table c0.t4 --again", "loader release c0.t4"],
         ),
         ("loader initial-load --table c0.t --again, or give a position from x on", ["loader initial-load --table c0.t --again"]),

@@ -90,15 +90,15 @@ def _with_uniform_casts(records: DataFrame, work: Work) -> DataFrame:
 
 
 def incomplete_error(last: DataFrame, work: Work) -> UnsupportedError:
-    """Return the error that names the first record; `last` is of `last_versions.grouped`."""
+    """Return the error for the first record that lacks columns. `last` comes from `last_versions.group_by_key`."""
     row = last.orderBy("last._seqno", "last._row_offset").select("last.*").first()
     if row is None:
-        raise AssertionError("no incomplete record among records that were found to hold one")
+        raise AssertionError("no incomplete record among records that were found to have one")
     bits = int.from_bytes(bytes.fromhex(row._absent), "little")
     names = [column.name for n, column in enumerate(work.schema.columns) if bits >> n & 1]
     key = {work.schema.columns[int(place[1:])].name: row[place] for place in key_places(work.schema)}
     inserted = row._op == "I" and not bits >> len(work.schema.columns) & 1
-    what = "an insert leaves columns out" if inserted else "a change leaves columns out, and its row is not there"
+    what = "an insert leaves columns out" if inserted else "a change leaves columns out, and its row does not exist"
     why = "the row image is MINIMAL or NOBLOB and the log does not have defaults" if inserted else ""
     return UnsupportedError(
         what,
@@ -110,9 +110,9 @@ def incomplete_error(last: DataFrame, work: Work) -> UnsupportedError:
 
 
 def partial_replay_error(table: TableName) -> UnsupportedError:
-    """The error of a replay whose records leave columns out: it does not know what the rows were when it begins."""
+    """Return the error of a replay whose records leave columns out: it does not know the rows at its start."""
     return UnsupportedError(
-        "row images leave columns out, whose values at the beginning of the replay are not known",
+        "row images leave columns out, whose values at the start of the replay are unknown",
         why="binlog_row_image was not FULL on the server",
         hint=table.load_again,
         table=table,

@@ -57,8 +57,8 @@ def columns_cast_apart(work: Work, place: int) -> dict[Column, list[int]]:
 def _read(session: SparkSession, store: Store, work: Work, number: int) -> DataFrame:
     group = work.file_groups[number]
     lines = read_staged(session, [store.uri(file.key) for file in group.files], group.schema)
-    inside, beside = _range_conditions(group, work)
-    of_form = sf.when(beside, sf.lit(-1)).otherwise(sf.lit(number))
+    inside, stray = _range_conditions(group, work)
+    of_form = sf.when(stray, sf.lit(-1)).otherwise(sf.lit(number))
     columns = [
         _text_by_range(group, [counted.origins[column.name] for counted in group.ranges]).alias(place)
         for place, column in zip(places(work.schema), work.schema.columns, strict=True)

@@ -103,7 +103,7 @@ def _check_rows(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Check
     found |= {name: column[name].isNull() for name in stage.dated}
     for name, changed in found.items():
         if rows.where(changed).first():
-            what = "cut spaces off its texts" if name in stage.longest else "filled rows that had 0 or NULL"
+            what = "removed trailing spaces" if name in stage.longest else "replaced 0 or NULL in rows"
             raise UnsupportedError(
                 f"a column was altered so that the server {what}, and the log does not have these rows",
                 hint=merge.name.load_again,

@@ -49,13 +49,9 @@ def results_of_record(
         status: of the tables in the record.
         complete: the seqno up to which the tables in the record have every record, if that is established.
     """
+    errors = {str(table): quarantine.error_with_release() for table, quarantine in quarantined.items()}
     behind = [
-        TableResult(
-            table=name,
-            status="quarantined",
-            applied_seqno=seqno,
-            error=quarantined[TableName.parse(name)].error_with_release(),
-        )
+        TableResult(table=name, status="quarantined", applied_seqno=seqno, error=errors[name])
         for name, seqno in record.behind.items()
     ]
     published = [

@@ -40,7 +40,7 @@ def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
         found.append(each)
     if not new or not found:
         return found
-    made = {meanwhile: column for column, meanwhile in found[-1].items()}
+    made = {alias: column for column, alias in found[-1].items()}
     apart = {name for each in found for name in each.values()} - set(made)
     made |= {name: f"{ALIAS_PREFIX}0_{name}" for name in apart if not name.startswith(ALIAS_PREFIX)}
     return [{column: made.get(name, name) for column, name in each.items()} for each in found]

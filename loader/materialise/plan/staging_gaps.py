@@ -29,9 +29,9 @@ def _missing_rows_error(manifest: Manifest, left_out: IncompleteTable) -> Unsupp
         why=left_out.why,
         hint=f"{left_out.hint}; then load the table again: {again}"
         if left_out.hint
-        else f"say how it was there: loader schema set {name} --at {left_out.at} --file FILE;"
-        f" then stage them: loader extract --interval {manifest.start_seqno};"
-        f" or read it anew: {again}",
+        else f"give the table's schema at that position: loader schema set {name} --at {left_out.at} --file FILE;"
+        f" then stage the rows: loader extract --interval {manifest.start_seqno};"
+        f" or load the table again: {again}",
         table=left_out.name,
         position=left_out.position,
         interval=manifest.start_seqno,

@@ -42,14 +42,14 @@ def plan_forward(
     Raises:
         UnsupportedError: there is no such snapshot, or the log does not hold all that changed the table since then.
     """
-    stood = list(metadata.applied_positions())
-    root = next((one for one in stood if one.seqno <= from_seqno), None)
+    positions = list(metadata.applied_positions())
+    root = next((one for one in positions if one.seqno <= from_seqno), None)
     if root is None:
-        raise _no_snapshot_error(table, from_seqno, _replay_hint(chain, table, stood[-1]))
+        raise _no_snapshot_error(table, from_seqno, _replay_hint(chain, table, positions[-1]))
     rule, schema = warehouse.rule(table), recorded_schema(metadata, table)
     if root.seqno == applied.seqno:
         return root, Merge(table, schema, {}, (), "", applied.seqno, applied.position, rule)
-    later = list(takewhile(lambda one: one is not root, stood))
+    later = list(takewhile(lambda one: one is not root, positions))
     if load := next((one for one in later if one.loaded), None):
         raise _inexact_error(table, "the table was loaded again since then", _replay_hint(chain, table, load))
     manifests = chain.covering_intervals(root.seqno, applied.seqno)
@@ -104,10 +104,10 @@ def _keeps_schema(timeline: Timeline, schema: TableSchema) -> bool:
     return all(shape == (schema.columns, schema.key, same) for shape in shapes)
 
 
-def _replay_hint(chain: Chain, table: TableName, stood: Applied) -> str:
+def _replay_hint(chain: Chain, table: TableName, snapshot: Applied) -> str:
     """Return the command that replays from a snapshot. It takes only positions of the current generation."""
-    if stood.generation == chain.generation:
-        return f"loader replay --from {stood.position} --table {table.argument}"
+    if snapshot.generation == chain.generation:
+        return f"loader replay --from {snapshot.position} --table {table.argument}"
     return table.load_again
 
 

@@ -203,9 +203,9 @@ MOVED = [
     ("records", "what"),
     [
         ([INSERT], "an insert leaves columns out"),
-        ([OF_NO_ROW], "a change leaves columns out, and its row is not there"),
+        ([OF_NO_ROW], "a change leaves columns out, and its row does not exist"),
         ([Change("D", number(1, 1050), 5, (1, "one")), replace(OF_NO_ROW, values=(1, None))], "a change leaves"),
-        (MOVED, "a change leaves columns out, and its row is not there"),
+        (MOVED, "a change leaves columns out, and its row does not exist"),
         ([MOVED[0], replace(MOVED[1], absent="02")], "an insert leaves columns out"),
     ],
 )
@@ -274,7 +274,7 @@ def test_changes_of_a_table_that_was_never_loaded(both: Lake) -> None:
     error = stopped(both, both.merged(), "shop.other", "DataError")
     assert error["what"] == "changes of table shop.other are staged, but it was never loaded"
     assert error["hint"].startswith(
-        "loader initial-load --table shop.other; then, unless it was loaded again: loader release"
+        "loader initial-load --table shop.other; then, unless the table was loaded again: loader release"
     )
     assert both.warehouse.metadata(other.name) is None
     both.loaded(both.staging.load(other, [(2, "new")], position(1, 2000)))

@@ -178,7 +178,7 @@ def test_what_a_history_is_not_replayed_over(audited: Lake) -> None:
     again = [Change("I", number(1, 4200), 5, (9, "nine"))]
     audited.staging.interval(position(1, 4000), position(1, 5000), [(AUDIT, again)], [emptied])
     assert audited.merged().exit_code == 0
-    assert refused(audited, number(1, 4000), AUDIT)["why"].endswith("emptied since")
+    assert refused(audited, number(1, 4000), AUDIT)["why"].endswith("emptied since then")
 
 
 def test_damage_that_stops_a_merge_is_mended_and_the_merge_goes_on(ready: Lake) -> None:

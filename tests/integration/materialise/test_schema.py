@@ -374,7 +374,7 @@ def test_rows_that_the_server_may_have_changed_without_a_word_stop_their_table(l
     staged(lake, stories, [END])
     found = {one.table: one for one in lake.merged().tables}
     assert {name for name, one in found.items() if one.error} == {f"shop.changed{n}" for n in range(3)}
-    for place, what in enumerate(("cut spaces off", "filled rows", "filled rows")):
+    for place, what in enumerate(("removed trailing spaces", "replaced 0 or NULL", "replaced 0 or NULL")):
         error = found[f"shop.changed{place}"].error
         assert error is not None
         assert what in error["what"]

@@ -81,7 +81,10 @@ on_misfit = "text"
         ('tables = ["a.b"]\nmode = "history"\nop_column = ""', "history needs a name for op_column"),
         ('tables = ["a.b"]\nmode = "soft_delete"\ndeleted_column = ""', "soft_delete needs a name for deleted_column"),
         ('tables = ["a.b"]\ncommitted_at_column = "_SEQNO"', "two of the loader's columns have the same name"),
-        ('tables = ["a.b"]\nmode = "soft_delete"\ndeleted_column = "_Deleted"', "Iceberg has a column _deleted"),
+        (
+            'tables = ["a.b"]\nmode = "soft_delete"\ndeleted_column = "_Deleted"',
+            "Iceberg reserves the column name _deleted",
+        ),
     ],
 )
 def test_a_rule_that_cannot_be(write: Path, rule: str, why: str) -> None:
