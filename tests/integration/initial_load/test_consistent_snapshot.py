@@ -143,7 +143,7 @@ def test_a_table_that_is_altered_behind_its_snapshot_is_loaded_by_another_try(
         return position
 
     monkeypatch.setattr(keyless_table, "open_snapshot", opened)
-    with pytest.raises(RetryableError, match="altered or locked while it was read") as caught:
+    with pytest.raises(RetryableError, match="altered, dropped or locked while it was read") as caught:
         load_keyless_table(spec_of(source, tmp_path), source.name("t"), "one")
     assert caught.value.why.startswith("1412")
     loads = Loads(LocalStore(f"file://{tmp_path}"), "shop", "0001")

@@ -66,7 +66,7 @@ def test_a_table_that_no_statement_tells_is_left_out_alone(logged: tuple[Server,
     assert [one.left_out for one in pipeline.intervals(shop.settings)] == [("nameless.quiet",)] * 2
     assert [one.behind for one in pipeline.intervals(shop.settings)] == [("nameless.b", "nameless.quiet")] * 2
     shown = shop.command(tmp_path, "intervals", str(later.start_seqno))
-    assert f"nameless.quiet is left out from {later.left_out[0].position} on: {UNKNOWN}: {DOUBTFUL}" in shown
+    assert f"nameless.quiet is incomplete from {later.left_out[0].position} on: {UNKNOWN}: {DOUBTFUL}" in shown
     listed = json.loads(shop.command(tmp_path, "--json", "intervals"))
     assert [one["left_out"] for one in listed] == [["nameless.quiet"]] * 2
 
@@ -94,7 +94,7 @@ def test_what_was_left_out_is_filled_once_it_is_said(logged: tuple[Server, str],
     assert (shown["sure"], shown["why"]) == (False, DOUBTFUL)
     (tmp_path / "said").write_text(told(shop, at))
     said = shop.command(tmp_path, "schema", "set", str(QUIET), "--at", at, "--file", str(tmp_path / "said"))
-    assert said == f"{QUIET} is so from {at} on\n"
+    assert said == f"the columns of {QUIET} are set from {at} on\n"
     for _ in range(2):
         filled = shop.extract(first.start_seqno)
         assert records(shop, filled, "nameless.quiet") == [["I", "1", "1"], ["I", "2", "2"]]
