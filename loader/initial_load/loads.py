@@ -76,7 +76,7 @@ class Loads:
             raise RetryableError(
                 "an unfinished load at this position was planned for another definition of the table",
                 why="an older version of the loader planned it, or the table was altered with sql_log_bin=0",
-                hint="run FLUSH BINARY LOGS on the source, so that its log position changes; then run again",
+                hint="FLUSH BINARY LOGS on the source, so that its log position changes; then run again",
                 table=plan.name,
                 position=plan.position,
             )
