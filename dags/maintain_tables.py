@@ -1,14 +1,13 @@
-"""Keeps a source's tables fast to read, once a day, and removes what nothing needs any more.
+"""Keep the tables of a source fast to read, once a day, and remove files that are no longer needed.
 
-**What it does.** `maintain` compacts the tables of the warehouse that have many small files or deletions, expires
-snapshots older than `maintain.keep_days` of the source (but those with an applied position, and those of views that are
-to be kept), and removes files that belong to no snapshot. `purge` removes the staged files of intervals that every
-table has had for longer than `staging.keep` of the configuration (by default they are kept for good), or moves them to
-`staging.archive`; and the files of attempts that lost against another. Plans and manifests stay, so the deltas go on as
-before; both may run while they do.
+**What it does.** `maintain` compacts warehouse tables with many small files or deletions. It expires snapshots older
+than `maintain.keep_days` of the source, except those with an applied position and those of views that must be kept. It
+removes files that belong to no snapshot. `purge` removes the staged files of intervals that every table applied longer
+ago than `staging.keep` of the configuration (by default they are kept forever), or moves them to `staging.archive`. It
+also removes files of unused attempts. Plans and manifests stay. Deltas may run at the same time.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. Fix the cause,
-then clear the failed task. What was done already is not done again.
+then clear the failed task. Finished work is not done again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from loader.airflow.tasks import purge
 
 with DAG(
     dag_id="maintain_tables",
-    description="Compact tables, and remove what is no longer needed",
+    description="Compact tables, and remove files that are no longer needed",
     doc_md=__doc__,
     schedule="@daily",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),

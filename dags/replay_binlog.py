@@ -1,14 +1,14 @@
-"""Compares tables with their changes from a place in the log to where they stand, and brings rows in order that differ.
+"""Compare tables with their changes from a log position on, up to their applied position, and correct rows that differ.
 
-**What it does.** `replay` collapses every change after `lognum` and `logpos` to the last one of each key, and looks for
-rows of the tables that are not what that comes to. With `dry_run`, which is the default, the task's log and its result
-say how many rows differ in each table, with samples, and a branch of each such table holds it as it should be; without
-it, the tables get these rows. Where a table stands does not change. A table that is right is left alone. Tables without
-a key, and histories, are rolled back to their snapshot at that very position, and forward.
+**What it does.** `replay` collapses every change after `lognum` and `logpos` to the last version of each row, and looks
+for rows of the tables that differ. With `dry_run`, the default, the log and the result of the task say how many rows
+differ in each table, with samples, and a branch of each such table has the corrected rows. Without it, the tables get
+these rows. The applied position of a table does not change. A table that is right is left alone. Tables without a key,
+and histories, are rolled back to their snapshot at that position, and then forward.
 
-**When it fails.** The log of the task says which tables could not be replayed and why: staged files that were purged
-or damaged (`loader staged restore`), tables without a key and without a snapshot at that position, a position before
-the first interval. The other tables are done. Trigger the DAG again once the cause is gone.
+**When it fails.** The log of the task says which tables could not be replayed and why: staged files that were purged or
+damaged (`loader staged restore`), tables without a key and without a snapshot at that position, or a position before
+the first interval. The other tables are done. Fix the cause, then trigger the DAG again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ with DAG(
     tags=["binlog-loader", "replay"],
     params={
         "source": source_param(scheduled=False),
-        "lognum": Param(type="integer", minimum=1, title="Log number", description="54 of binlog.000054."),
+        "lognum": Param(type="integer", minimum=1, title="Log number", description="For example 54 for binlog.000054."),
         "logpos": Param(
             FIRST_POSITION,
             type=["null", "integer"],
             minimum=FIRST_POSITION,
             title="Position",
-            description="Offset in that file; empty: its beginning.",
+            description="Offset in that file; empty: the start of the file.",
         ),
-        "tables": tables_param("Tables to replay, as schema.table, or patterns of them, one on a line; none: all."),
-        "dry_run": Param(True, type="boolean", title="Dry run", description="Only say what differs."),
+        "tables": tables_param("Tables to replay, as schema.table or patterns, one per line; empty: all tables."),
+        "dry_run": Param(True, type="boolean", title="Dry run", description="Only report differences."),
     },
     **serial(),
 ) as dag:

@@ -1,4 +1,4 @@
-"""The loader as Airflow tasks: the only package that imports airflow.
+"""Airflow tasks and operators of the loader. No other package imports airflow.
 
-What a DAG file imports from here is light; Spark, drivers and the codec are imported when a task runs.
+DAG files import only light modules from here. Spark, drivers and the codec are imported when a task runs.
 """

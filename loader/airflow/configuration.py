@@ -1,7 +1,7 @@
-"""What DAG files need of the configuration.
+"""The parts of the configuration that DAG files need.
 
-Airflow parses them every few seconds, so this reads the TOML alone: no model of the configuration, no driver. A fault
-of the configuration is told by the form's help text here, and by the tasks, which read it whole.
+Airflow parses DAG files every few seconds, so this module only reads the TOML, without models and drivers. The help
+text of the form shows errors of the configuration. Tasks validate the whole configuration.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Configured(NamedTuple):
     """The configured sources.
 
     Attributes:
-        sources: their names, in the order of the file.
-        chosen: the one that a run without a source works on; empty where nobody chose one of several.
-        pause_on_failure: some source's DAGs pause themselves when a run fails.
-        fault: why no source can be named; empty where there are sources.
+        sources: names of the sources, in the order of the file.
+        chosen: the source of a run that names none; empty if there are several and none is chosen.
+        pause_on_failure: whether the DAGs of any source pause themselves after a failed run.
+        fault: why no source is known; empty if there are sources.
     """
 
     sources: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Configured(NamedTuple):
 
 
 def read_configured() -> Configured:
-    """Read the configuration at `$LOADER_CONFIG`; nothing is raised, whatever it holds."""
+    """Read the configuration at `$LOADER_CONFIG`. Invalid content becomes `fault`, not an exception."""
     file = config_file().absolute()
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What the loader takes from Airflow's connections: where Spark runs, and secrets."""
+"""Values from Airflow connections: the Spark master, and secrets."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _EXAMPLE = '{"conn_type": "spark", "host": "local[*]"}'
 
 
 def spark_settings(settings: SparkSettings, connection_id: str) -> SparkSettings:
-    """The settings with the master that the connection names.
+    """Return the settings with the master of the connection.
 
     Raises:
-        UsageError: no such connection, or none of Spark, or one whose driver would run elsewhere. The provider would
-            take the first two for YARN; in the last case a job's result would stay on another machine.
+        UsageError: the connection does not exist, is no Spark connection, or asks for deploy mode cluster. The provider
+            would use YARN in the first two cases. In the last case, the result would stay on another machine.
     """
     connection = _connection(connection_id, f"add it as JSON: {_EXAMPLE}")
     if connection.conn_type != "spark" or not connection.host:
         raise UsageError(
-            "the Airflow connection names no Spark master",
+            "the Airflow connection has no Spark master",
             why=f"its type is {connection.conn_type!r} and its host {connection.host!r}",
             hint=f"write it as JSON, with the whole master as the host: {_EXAMPLE}",
             connection=connection_id,
@@ -35,14 +35,14 @@ def spark_settings(settings: SparkSettings, connection_id: str) -> SparkSettings
     if connection.extra_dejson.get("deploy-mode") == "cluster":
         raise UsageError(
             "the Airflow connection asks for deploy mode cluster",
-            why="the driver would run on another machine, and so would its result",
-            hint='set "deploy-mode": "client" in its extra',
+            why="the driver and its result would be on another machine",
+            hint='set "deploy-mode": "client" in the extra of the connection',
             connection=connection_id,
         )
     master = _master(connection)
     if master.startswith("k8s://") and not hasattr(spark_submit, "kube_client"):
         raise UsageError(
-            "the Airflow connection names Kubernetes, whose provider is not installed",
+            "the Airflow connection needs the Kubernetes provider, which is not installed",
             hint="pip install apache-airflow-providers-cncf-kubernetes",
             connection=connection_id,
         )
@@ -50,7 +50,7 @@ def spark_settings(settings: SparkSettings, connection_id: str) -> SparkSettings
 
 
 def _master(connection: Connection) -> str:
-    """The master as the provider's hook reads it, which takes a bare host with a port for a standalone cluster."""
+    """Return the master as the provider's hook reads it: a host with a port means a standalone cluster."""
     host = str(connection.host)
     if not connection.port:
         return host
@@ -59,26 +59,26 @@ def _master(connection: Connection) -> str:
 
 @contextmanager
 def secret(reference: str) -> Iterator[None]:
-    """While the block runs, the secret of a reference `airflow:connection` is in this process's environment.
+    """Put the secret of a reference `airflow:connection` into the environment of this process for the block.
 
-    That is where the loader looks for it, here and in the jobs that inherit the environment: it is never an argument,
-    a template or a log line. Other references are left to the loader.
+    The loader reads it there, in this process and in jobs that inherit the environment. So it is never an argument, a
+    template or a log line. The loader resolves other references itself.
 
     Raises:
-        UsageError: there is no such connection.
+        UsageError: the connection does not exist.
     """
     kind, _, connection_id = reference.partition(":")
     if kind != "airflow":
         yield
         return
-    password = _connection(connection_id, "add it, or change the reference to it").password or ""
+    password = _connection(connection_id, "add it, or change the reference").password or ""
     with lent({secret_variable(connection_id): password}):
         yield
 
 
 @contextmanager
 def lent(variables: Mapping[str, str]) -> Iterator[None]:
-    """While the block runs, these variables are in this process's environment, which its children inherit."""
+    """Put variables into the environment of this process, which its children inherit, for the block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -96,5 +96,5 @@ def _connection(connection_id: str, hint: str) -> Connection:
         return BaseHook.get_connection(connection_id)
     except AirflowNotFoundException as error:
         raise UsageError(
-            "there is no such Airflow connection, or it cannot be parsed", hint=hint, connection=connection_id
+            "the Airflow connection does not exist, or cannot be parsed", hint=hint, connection=connection_id
         ) from error

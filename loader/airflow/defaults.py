@@ -1,4 +1,4 @@
-"""What all DAGs of the loader have in common."""
+"""Settings and params that all DAGs of the loader share."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from loader.airflow.configuration import read_configured
 from loader.airflow.errors import RetryWhereItHelps
 
 SOURCE = "{{ params.source or '' }}"
-"""The param `source` in a template. A form sends null for a field that is empty."""
+"""The param `source` in a template. A form sends null for an empty field."""
 
-# An error that a retry cannot fix fails its task at once, whatever stands here. The pauses add up to 15 minutes: a
-# catalog, a name node or a server that is restarted is back by then.
+# An error that a retry cannot fix fails its task at once, independent of these settings. The pauses add up to 15
+# minutes, which is enough for the restart of a catalog, a name node or a server.
 TASKS: dict[str, Any] = {
     "owner": "data-platform",
     "retries": 5,
@@ -29,45 +29,43 @@ HOURS = "LOADER_TASK_HOURS"
 
 
 def serial() -> dict[str, Any]:
-    """How runs of a DAG follow each other: one at a time, also after a failure, unless `pause_on_failure` is set.
+    """Return arguments of a DAG whose runs follow each other, also after a failure unless `pause_on_failure` is set.
 
-    The next run takes the oldest interval that is not done, so nothing is passed over. Never together with
-    depends_on_past, under which the next run would hold the only slot and wait for the failed one, which could then
-    not be cleared.
+    The next run takes the oldest interval that is not done, so nothing is skipped. Do not combine this with
+    depends_on_past: the next run would hold the only slot and wait for the failed run, which could not be cleared.
     """
     return {
         "max_active_runs": 1,
         "max_consecutive_failed_dag_runs": 1 if read_configured().pause_on_failure else 0,
         "catchup": False,
-        # A date finds no work here: what is to be done is where the log was read up to.
+        # Dates do not select work: it starts at the position that the log was read up to.
         "allowed_run_types": ["scheduled", "manual"],
-        # What is cleared after a corrected DAG was deployed must run the corrected one.
+        # A task that is cleared after a new DAG version was deployed must run the new version.
         "rerun_with_latest_version": True,
     }
 
 
 def tasks(hours: float) -> dict[str, Any]:
-    """The default arguments of a DAG's tasks, each of which fails after so many hours, or those of LOADER_TASK_HOURS.
+    """Return the default arguments of tasks. Each fails after `hours`, or after LOADER_TASK_HOURS if that is set.
 
-    A task that hangs is tried again then. What it did is found and not done twice.
+    A task that hangs is tried again then. Finished work is found and not done twice.
     """
     return {**TASKS, "execution_timeout": timedelta(hours=float(os.environ.get(HOURS, "") or hours))}
 
 
 def alarm(task: XComArg) -> None:
-    """Let a task fail the run, but never pause the DAG: what it warns of must not stop the reading of the log.
+    """Let a task fail without pausing the DAG: its warning must not stop the reading of the log.
 
-    Airflow pauses for failed runs, and does not count the failure of a teardown to a run.
+    Airflow pauses a DAG for failed runs. The failure of a teardown task does not make the run a failed run.
     """
     if read_configured().pause_on_failure:
         task.as_teardown(on_failure_fail_dagrun=False)
 
 
 def source_param(*, scheduled: bool) -> Param:
-    """The param `source`: preselected where there is but one, else a choice of the configured names.
+    """Return the param `source`. The only source is preselected; several are a choice of names.
 
-    Nobody fills in the form of a `scheduled` run, so that the choice can be left open there; its first task then fails
-    and says so.
+    Nobody fills in the form of a `scheduled` run, so its source may be empty. Then its first task fails and says so.
     """
     found = read_configured()
     title = "Source"
@@ -87,7 +85,7 @@ def source_param(*, scheduled: bool) -> Param:
 
 
 def tables_param(description: str) -> Param:
-    """The param `tables`: names as schema.table; an empty field is null, and means all."""
+    """Return the param `tables`: names as schema.table. An empty field is null, and means all tables."""
     return Param(
         [],
         type=["null", "array"],

@@ -1,8 +1,8 @@
-"""Errors of the loader as Airflow understands them: retried where a retry can help, failed at once where it cannot.
+"""Errors of the loader in Airflow: a task is retried if a retry can help, and fails at once if not.
 
-The way of an error: a Spark job writes it into its result file (`spark.job`). The operator makes a LoaderError of
-it, and `reported` ends the task with it. Its text is the end of the task's log. Tracebacks and Spark's output are in a
-file next to that log.
+The path of an error: a Spark job writes it into its result file (`spark.job`). The operator rebuilds the LoaderError,
+and `reported` ends the task with it. Its text is the end of the task's log. Tracebacks and Spark's output are in a file
+next to that log.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOG = logging.getLogger(__name__)
 
 ERROR = "error"  # XCom key
 UNEXPECTED_TRIES = 3
-"""Of a task that failed for a reason that nobody knows; the reason may be a passing one."""
+"""Tries of a task that fails for an unknown reason, which may be temporary."""
 RUNBOOK = "docs/runbook.md"
 OUTAGE = "The server was down, the password changed, the disk was full"
 FAILED = "A run of `continuous_delta` failed"
@@ -37,14 +37,14 @@ QUARANTINED = "A table is quarantined, and others go on"
 
 
 class TaskFailed(SystemExit):
-    """The end of a task by an error of the loader, whose text it has.
+    """Ends a task with an error of the loader. It has the text of the error.
 
-    Airflow logs the traceback of any other exception, below the text that a person needs. SystemExit it takes for
-    the end of the task, with a line that has the exit code.
+    Airflow logs the traceback of any other exception after the text that a person needs. For SystemExit, it logs one
+    line with the exit code.
 
     Attributes:
-        error: what ended the task.
-        retry: whether trying again can help.
+        error: the error that ended the task.
+        retry: whether a retry can help.
     """
 
     def __init__(self, error: LoaderError, *, retry: bool) -> None:
@@ -57,7 +57,7 @@ class TaskFailed(SystemExit):
 
 
 class RetryWhereItHelps(RetryPolicy):
-    """Fails a task at once whose error no retry can help; everything else is retried as often as the task says."""
+    """Fails a task at once if no retry can help. Other errors are retried as often as the task says."""
 
     def evaluate(
         self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None
@@ -72,18 +72,20 @@ class RetryWhereItHelps(RetryPolicy):
 
 
 def retry_helps(error: LoaderError, context: Context) -> bool:
-    """Return whether a task with this error is worth another try: nobody knows the reason of some errors."""
+    """Return whether a task with this error is tried again; errors with an unknown reason are, a few times."""
     unexpected = isinstance(error, UnexpectedError) and context["ti"].try_number < UNEXPECTED_TRIES
     return error.retryable or unexpected
 
 
 @contextmanager
 def reported(context: Context, section: str = "") -> Iterator[None]:
-    """Around the work of a task: an error ends it, with its whole text as the last lines of the log.
+    """End a task whose work fails, with the text of the error as the last lines of the log.
 
-    `section`: of the runbook about errors of this task; without one, a section about errors of that class.
+    The error is also the XCom `error` of the task, in the form of `LoaderError.as_dict()`, for users of the API.
 
-    The error is also the task's XCom `error`, in the form of `LoaderError.as_dict()`, for whoever asks the API.
+    Args:
+        context: of the task.
+        section: of the runbook about errors of this task; by default a section about errors of that class.
 
     Raises:
         TaskFailed: the work failed.
@@ -91,7 +93,7 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
     try:
         with visible_records():
             yield
-    except AirflowException:  # a task that is skipped, deferred or put off
+    except AirflowException:  # the task is skipped, deferred or rescheduled
         raise
     except Exception as error:
         known = error if isinstance(error, LoaderError) else _judged(error, context)
@@ -101,7 +103,7 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
 
 
 def details_file(context: Context) -> Path:
-    """The file of this try for tracebacks and Spark's output, next to the log of the task."""
+    """Return the file for tracebacks and Spark's output of this try, next to the log of the task."""
     from airflow.sdk.configuration import conf
 
     ti = context["ti"]
@@ -113,7 +115,7 @@ def details_file(context: Context) -> Path:
 
 
 def _judged(error: Exception, context: Context) -> LoaderError:
-    """An exception that is no LoaderError as one; its traceback goes to the file of details."""
+    """Return an unknown exception as a LoaderError, and write its traceback to the file of details."""
     from loader.outages import outage
     from loader.spark.job import carried_error
 
@@ -122,9 +124,9 @@ def _judged(error: Exception, context: Context) -> LoaderError:
     with file.open("a", encoding="utf-8") as details:
         details.writelines(traceback.format_exception(error))
     text = "".join(traceback.format_exception_only(error)).strip()
-    hint = "read the traceback in the file of details, and report it: this is a fault of the loader"
+    hint = "read the traceback in the file of details, and report it: this is a bug of the loader"
     known = carried_error(error) or outage(error)
-    return known or UnexpectedError("the task failed in a way that nobody foresaw", why=text, hint=hint)
+    return known or UnexpectedError("the task failed unexpectedly", why=text, hint=hint)
 
 
 def _tell(error: LoaderError, details: Path, section: str) -> None:

@@ -1,4 +1,4 @@
-"""Work that needs no Spark: an earlier run has done it, or there is nothing to be done."""
+"""Work that needs no Spark: an earlier run has done it, or there is nothing to do."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ _LOG = logging.getLogger(__name__)
 
 
 def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
-    """The result of a job that was done before; None when it must run.
+    """Return the result of a job that was done before; None if it must run.
 
-    `named`: a person named the tables of an initial load. Then the warehouse is looked at all the same.
+    Args:
+        job: of the task.
+        named: whether a person named the tables of an initial load. Then the job checks the warehouse in any case.
     """
     found: BaseModel | None = None
     if isinstance(job.spec, ExtractSpec):
@@ -38,7 +40,9 @@ def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
     elif isinstance(job.spec, LoadSpec) and not (named and job.spec.manifests):
         found = find_noted_loads(job.spec)
         if found and job.spec.manifests:
-            _LOG.info("all loads are noted as done; to have the warehouse looked at, name tables in the run's form")
+            _LOG.info(
+                "all loads are in the warehouse already; name tables in the run's form to check the warehouse again"
+            )
     return found.model_dump(mode="json") if found else None
 
 
@@ -47,7 +51,7 @@ def _staged(spec: ExtractSpec) -> BacklogResult | None:
     extracts = []
     for manifest in chain.manifests_from(spec.generation, spec.start_seqno):
         if manifest.left_out:
-            return None  # what it left out may have been given since
+            return None  # the missing rows may have been backfilled since
         extracts.append(result_of(manifest, "already"))
         if manifest.stop_seqno >= spec.through_seqno:
             return backlog_result(extracts)
@@ -55,7 +59,7 @@ def _staged(spec: ExtractSpec) -> BacklogResult | None:
 
 
 def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
-    """The newest record, when it is of the spec's stop or a later one."""
+    """Return the result of the newest published record, if it has the stop of the spec or a later one."""
     store = open_store(spec.staging_root)
     newest = PlanChain(store, spec.source).newest_published(spec.generation)
     if newest is None:

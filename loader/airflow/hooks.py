@@ -6,9 +6,9 @@ from airflow.sdk import BaseHook
 
 
 class SourceHook(BaseHook):
-    """A connection that holds what the configuration calls `airflow:<connection>`: the password of a source's user.
+    """A connection with the password of a source's user. The configuration refers to it as `airflow:<connection>`.
 
-    Server, port and user stand in the configuration, so that jobs are the same without Airflow.
+    The configuration has server, port and user, so that jobs work in the same way without Airflow.
     """
 
     conn_name_attr = "source_conn_id"
@@ -21,5 +21,5 @@ class SourceHook(BaseHook):
         self.source_conn_id = source_conn_id
 
     def get_conn(self) -> str:
-        """The password."""
+        """Return the password."""
         return self.get_connection(self.source_conn_id).password or ""

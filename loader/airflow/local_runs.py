@@ -1,10 +1,10 @@
-"""Runs DAGs to their end in this process, without a scheduler: for demonstrations and for trying a configuration.
+"""Runs DAGs in this process, without a scheduler, for the demo and for trying a configuration.
 
     python -m loader.airflow.local_runs AIRFLOW_HOME
 
-reads a request per line, `{"dag_id": "continuous_delta", "conf": {}}`, and answers each with a line of JSON, what
-`run_dag` returns; everything else that Airflow and the tasks print goes to stderr. Airflow is started once for
-all requests. Pools and `max_active_runs` do not count here, and a task is tried once.
+reads a request per line, `{"dag_id": "continuous_delta", "conf": {}}`, and answers each with a line of JSON: the result
+of `run_dag`. All other output of Airflow and the tasks goes to stderr. Airflow starts once for all requests. Pools and
+`max_active_runs` have no effect here, and a task is tried once.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ _SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
 
 
 def run_dag(dag_id: str, conf: dict[str, Any], airflow_home: str | Path) -> dict[str, Any]:
-    """Run a DAG of the loader once and return how it ended.
+    """Run a DAG of the loader once and return its outcome.
 
-    The first call decides for this process where Airflow's home is; nothing may have imported airflow before it. Spark
-    runs here, unless the environment has a connection `spark_default`.
+    The first call sets Airflow's home for this process. It must come before any import of airflow. Spark runs on this
+    machine, unless the environment has a connection `spark_default`.
 
     Returns:
         `dag_id`, `run_id`, `state`, `seconds`, and `tasks`: by name their `state`, their `result` (XCom), and the
         text of the `error` that ended them.
 
     Raises:
-        RuntimeError: a DAG file cannot be imported, or this process has another home already.
+        RuntimeError: a DAG file cannot be imported, or this process already uses another home.
         KeyError: there is no such DAG.
     """
     _prepare(str(Path(airflow_home).absolute()))
     from airflow.dag_processing.dagbag import DagBag
 
-    # Read again each time: running a DAG renders the templates of its tasks in place.
+    # Parsed again for each run, because a run renders the templates of its tasks in place.
     bag = DagBag(folder("dags"))
     if bag.import_errors:
         raise RuntimeError("\n".join(bag.import_errors.values()))
     dag = bag.dags[dag_id]
     for task in dag.tasks:
-        task.retries = 0  # who waits here learns of an error at once
+        task.retries = 0  # the caller waits, so errors are reported at once
     began = time.monotonic()
     run: DagRun = dag.test(run_conf=conf)
     return {
@@ -70,7 +70,7 @@ def _prepare(airflow_home: str) -> None:
     os.environ.setdefault(_SPARK, json.dumps({"conn_type": "spark", "host": "local[*]"}))
     from airflow.utils.db import initdb
 
-    initdb()  # makes the database, or migrates it
+    initdb()  # creates or migrates the database
 
 
 def _environment(airflow_home: str) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _environment(airflow_home: str) -> dict[str, str]:
         "AIRFLOW_HOME": airflow_home,
         "AIRFLOW__CORE__DAGS_FOLDER": str(folder("dags")),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        # These have a Spark connection that names YARN.
+        # The default connections have a Spark connection with YARN.
         "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
     }
 
@@ -103,7 +103,7 @@ def _serve(airflow_home: str, answers: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    # Airflow logs to stdout, which is for the answers.
+    # Airflow logs to stdout, which is only for answers.
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         _serve(sys.argv[1], answers)

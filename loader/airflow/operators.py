@@ -1,4 +1,4 @@
-"""The operator that runs a stage of the loader, as a Spark application where it needs one."""
+"""The operator that runs a stage of the loader, with Spark only if the stage needs it."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 UseCase = Literal["read_tables", "load_tables", "extract", "materialise", "replay", "maintain"]
 FIRST_POSITION = 4
-"""Where the first event of a log file begins."""
+"""Offset of the first event of a log file."""
 
 
 class LoaderSparkOperator(SparkSubmitOperator):
-    """Runs one use case of the loader and returns its result; what needs no Spark starts none.
+    """Runs one use case of the loader and returns its result. Work that needs no Spark starts no Spark.
 
-    The master is that of the Spark connection, which must exist; everything else of Spark is the configuration's.
-    Spark's output goes to a file that the task's log names; what the loader says in it is in that log too.
+    The Spark connection, which must exist, has the master. All other settings of Spark come from the configuration.
+    Spark's output goes to a file that the task's log names. Log lines of the loader also go to the task's log.
 
     Args:
         use_case: which `loader.pipeline.<use_case>_job` to run.
         source: see `loader.airflow.sources.settings_of`. (templated)
-        arguments: what that function needs, under the names of the result of the task before, whose XCom it usually
-            is: `tables`, `manifests`, `only`, `start_seqno`, `through_seqno`, `stop_seqno`, `lognum`, `logpos`,
-            `dry_run`; other keys are ignored. (templated)
-        fail_on_tables: fail where a table failed. If not, tables that no retry can help are left to a task
-            `loader.airflow.tasks.check_tables` behind this one, so that the tasks between go on with the others.
+        arguments: of that function, usually the XCom of the task before: `tables`, `manifests`, `only`,
+            `start_seqno`, `through_seqno`, `stop_seqno`, `lognum`, `logpos`, `dry_run`. Other keys are ignored.
+            (templated)
+        fail_on_tables: fail if a table failed. If False, a later task `loader.airflow.tasks.check_tables` fails for
+            tables that no retry can help, so that the tasks before it continue with the other tables.
         kwargs: of BaseOperator, and `conn_id` of the Spark connection.
     """
 
@@ -61,7 +61,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
         pool: str = "spark",
         **kwargs: Any,
     ) -> None:
-        # Not durable: that reattaches to a driver on a cluster, and ours is always here.
+        # Not durable: durable tasks reattach to a driver on a cluster, but our driver is always on this machine.
         super().__init__(pool=pool, durable=False, **kwargs)
         self.use_case = use_case
         self.source = source
@@ -72,9 +72,9 @@ class LoaderSparkOperator(SparkSubmitOperator):
         """Run the use case.
 
         Raises:
-            TaskFailed: it failed, or tables did.
+            TaskFailed: the use case or tables failed.
         """
-        # The loader's parts are imported here and below, so that reading a DAG file imports no driver and no pyspark.
+        # Imported here and below, so that parsing a DAG file imports no driver and no pyspark.
         from loader.airflow.report import errors_of, failure, summary
         from loader.airflow.sources import settings_of
 
@@ -126,11 +126,11 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 return pipeline.maintain_job(settings)
 
     def _tables(self) -> tuple[str, ...]:
-        """The tables that somebody named; a form sends null for a list that is empty."""
+        """Return the named tables. A form sends null for an empty list."""
         return tuple(self.arguments.get("tables") or ())
 
     def _without_spark(self, job: Job) -> dict[str, Any] | None:
-        """The result of a job that was done before, or that no table needs; None when Spark has to run."""
+        """Return the result of a job that was done before, or that no table needs; None if Spark must run."""
         from loader.airflow.finished_work import done_before
         from loader.materialise.merge.carry_over import carry_over
         from loader.materialise.spec import MaterialiseSpec
@@ -141,11 +141,11 @@ class LoaderSparkOperator(SparkSubmitOperator):
         return quiet.model_dump(mode="json") if quiet else None
 
     def _submitted(self, context: Context, job: Job, spark: SparkSettings) -> dict[str, Any]:
-        """Run the job to its end; what it says of itself counts for more than how spark-submit ended.
+        """Run the job. Its result file decides, not the exit code of spark-submit.
 
         Raises:
-            LoaderError: what the job raised.
-            RetryableError: it ended without a result (killed, out of memory, no Java).
+            LoaderError: the error of the job.
+            RetryableError: the job ended without a result (killed, out of memory, no Java).
         """
         from loader.airflow.connections import lent
         from loader.airflow.spark_output import last_lines, output_log
@@ -158,7 +158,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             self._prepare(job, ["--spec", str(spec_file), "--result", str(result_file)], spark)
             self.log.info("Spark runs %s; its output: %s", job.name, output)
             ended: AirflowException | None = None
-            # The provider's hook gives them to a driver on Kubernetes alone, and ours is always here.
+            # The provider's hook only passes them to a driver on Kubernetes, but our driver is always on this machine.
             with output_log(output, self.log) as self._output, lent(self.env_vars or {}):
                 try:
                     super().execute(context)
@@ -168,7 +168,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 raise RetryableError(
                     "the Spark job ended without a result",
                     why=f"{_ending(ended)}; its last lines:\n{last_lines(output)}",
-                    hint="read its output; if it was short of memory, give it more spark.driver.memory",
+                    hint="read the output of the job; if memory was short, raise spark.driver.memory in [spark.conf]",
                     job=job.name,
                 ) from ended
             result: dict[str, Any] = json.loads(result_file.read_bytes())
@@ -179,14 +179,14 @@ class LoaderSparkOperator(SparkSubmitOperator):
         return result
 
     def _get_hook(self) -> SparkSubmitHook:
-        """The provider's hook, which logs every line of spark-submit."""
+        """Return the provider's hook, which logs every line of spark-submit."""
         hook = super()._get_hook()
         if self._output:
             hook._log = cast("Any", self._output)
         return hook
 
     def _prepare(self, job: Job, arguments: list[str], spark: SparkSettings) -> None:
-        """Make the provider's operator submit exactly what the loader's own command would."""
+        """Set up the provider's operator to submit exactly what the loader's command submits."""
         from loader.spark.submit import command, configuration, environment
 
         argv = command(job.file, arguments, spark, short=job.short)
@@ -202,7 +202,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
 
 def _extracted(job: Job, spark: SparkSettings) -> dict[str, Any]:
-    """Extract in this process, by threads: where the driver is the executor, Spark would do nothing else."""
+    """Extract in this process, with threads, because a local master would do the same."""
     from loader.extract.backlog import stage_backlog
     from loader.extract.spec import ExtractSpec
     from loader.extract.workers import Threads
@@ -211,7 +211,7 @@ def _extracted(job: Job, spark: SparkSettings) -> dict[str, Any]:
 
 
 def _ending(error: AirflowException | None) -> str:
-    """How spark-submit ended, by the first line of the provider's text, without the command."""
+    """Return how spark-submit ended: the first line of the provider's text, without the command."""
     if error is None:
         return "spark-submit reported no error"
     _, mark, rest = str(error).rpartition("Error code is: ")
@@ -219,11 +219,11 @@ def _ending(error: AirflowException | None) -> str:
 
 
 def _refuse_secret(password: str) -> None:
-    # Executors elsewhere connect to the server themselves. Their environment is part of spark-submit's arguments,
-    # which everybody on the machine can read.
+    # Executors on other machines connect to the server themselves. Their environment is part of the arguments of
+    # spark-submit, which everybody on the machine can read.
     if password.startswith("airflow:"):
         raise UsageError(
-            "a password from an Airflow connection reaches no other machine",
-            hint="give the source's password as file:/path, with that file on every node of the Spark cluster",
+            "a password from an Airflow connection is not available on other machines",
+            hint="set password of the source to file:/path, and put that file on every node of the Spark cluster",
             key="password",
         )

@@ -1,4 +1,4 @@
-"""What Airflow learns of the loader from its entry point `apache_airflow_provider`."""
+"""The entry point `apache_airflow_provider`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from loader import __version__
 
 
 def get_provider_info() -> dict[str, Any]:
-    """The provider's description: the connection type of a source, as a form with a password only."""
+    """Return the description of the provider: the connection type of a source, with a password field only."""
     return {
         "package-name": "binlog-loader",
         "name": "binlog-loader",

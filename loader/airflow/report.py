@@ -1,4 +1,4 @@
-"""Results of jobs, for people: a small table for the task's log, and what failed in them."""
+"""Results of jobs for people: a small table for the task's log, and the errors of tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IDLE = {"already", "unchanged", "same"}
 
 
 def summary(result: dict[str, Any]) -> list[str]:
-    """Lines: status and positions, one per table that the job changed or failed on, how many it left as they were."""
+    """Return lines: status and positions, a line per changed or failed table, and the number of other tables."""
     head = [f"{name} {result[name]}" for name in ("status", "start", "stop", "published") if result.get(name)]
     idle = Counter(table["status"] for table in result.get("tables", []) if table.get("status") in _IDLE)
     tables = [table for table in result.get("tables", []) if table.get("status") not in _IDLE]
@@ -28,7 +28,7 @@ def summary(result: dict[str, Any]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     left_out = [
-        f"{one['table']} is left out from {one['position']} on: {one['why']}" for one in result.get("left_out", [])
+        f"{one['table']} is incomplete from {one['position']} on: {one['why']}" for one in result.get("left_out", [])
     ]
     counts = [f"{count} tables {status}" for status, count in sorted(idle.items())]
     said = [", ".join(head) or "done", *(line.rstrip() for line in lines), *counts, *left_out, *_unstaged(result)]
@@ -36,23 +36,23 @@ def summary(result: dict[str, Any]) -> list[str]:
 
 
 def _unstaged(result: dict[str, Any]) -> list[str]:
-    """Why the interval after the extracted ones is not staged, where it is not."""
+    """Return why the interval after the extracted ones is not staged; empty if it was not attempted."""
     if not result.get("failed"):
         return []
     return [
-        f"the interval at {result['stop']} is not staged, and the next run begins with it: {rebuild(result['failed'])}"
+        f"the interval at {result['stop']} is not staged, and the next run starts with it: {rebuild(result['failed'])}"
     ]
 
 
 def errors_of(result: dict[str, Any]) -> dict[str, LoaderError]:
-    """The errors of a result, by table."""
+    """Return the errors of a result, by table."""
     return {table["table"]: rebuild(table["error"]) for table in result.get("tables", []) if table.get("error")}
 
 
 def failure(errors: Mapping[str, LoaderError], count: int) -> LoaderError | None:
-    """The error of a task in which these of `count` tables failed; None when none did.
+    """Return the error of a task in which some of `count` tables failed; None without errors.
 
-    It can be retried when that helps one of the tables: those that are up to date cost a retry nothing.
+    The error is retryable if a retry helps one of the tables. Tables that are up to date cost a retry nothing.
     """
     if not errors:
         return None
@@ -64,7 +64,7 @@ def failure(errors: Mapping[str, LoaderError], count: int) -> LoaderError | None
     return kind(
         f"{len(errors)} of {count} tables failed",
         why="\n".join(f"{table}: {indent(str(error), '  ').lstrip()}" for table, error in errors.items()),
-        hint="do what each table's error says, then clear this task; the other tables are up to date, and runs go on"
+        hint="fix the cause of each error, then clear this task; the other tables are up to date, and runs continue"
         " with them",
         tables=", ".join(errors),
     )

@@ -1,4 +1,4 @@
-"""What a run may be told: Airflow checks the values of a DAG's params, but takes any other key without a word."""
+"""Check of a run's conf: Airflow validates the params of a DAG, but silently accepts any other key."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOG = logging.getLogger(__name__)
 
 
 def refuse_unknown_conf(context: Context) -> None:
-    """Let a run do nothing whose conf has a key that is no param of the DAG.
+    """Refuse a run whose conf has a key that is no param of the DAG.
 
     Raises:
         UsageError: there is such a key.
-        AirflowSkipException: there is one, and a failed run would pause the DAG. A typing error in one run must not
-            stop those of the schedule, so this run is skipped.
+        AirflowSkipException: there is such a key, and a failed run would pause the DAG. A typing error in one run must
+            not stop scheduled runs, so the run is skipped.
     """
     dag = context["dag"]
     known = set(dag.params)
@@ -30,7 +30,7 @@ def refuse_unknown_conf(context: Context) -> None:
         return
     error = UsageError(
         f"the run's conf has unknown keys: {', '.join(unknown)}",
-        hint=f"this DAG knows {', '.join(sorted(known))}; trigger a new run with these",
+        hint=f"the params of this DAG are {', '.join(sorted(known))}; trigger a new run with these",
         dag=dag.dag_id,
     )
     if not dag.max_consecutive_failed_dag_runs:

@@ -1,4 +1,4 @@
-"""Which source a task works on."""
+"""The source of a task."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from loader.settings import SourceSettings
 
 
 def settings_of(source: str) -> SourceSettings:
-    """The settings of a source of the configuration at $LOADER_CONFIG; unnamed: that of $LOADER_SOURCE or the only one.
+    """Return the settings of a source of the configuration at $LOADER_CONFIG.
+
+    Without a name, the source is $LOADER_SOURCE, or the only one.
 
     Raises:
-        UsageError: no configuration, or no such source.
+        UsageError: the configuration or the source does not exist.
     """
     return load_config().source(source or os.environ.get(SOURCE_VARIABLE, ""))

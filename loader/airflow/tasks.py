@@ -16,10 +16,10 @@ _LOG = logging.getLogger(__name__)
 
 @task(pool="mysql_source", multiple_outputs=False)
 def plan_interval(source: str) -> dict[str, Any]:
-    """Choose the interval of the log that this run works on, and remember it under the run.
+    """Choose the intervals of the log for this run, and store them under the name of the run.
 
-    A cleared run gets its own interval again. An interval that no run finished comes before a new one. How long the
-    server keeps the log that was not staged before stands in the result as `runway`, and is logged.
+    A cleared run gets the same intervals again. Unfinished intervals come before new ones. The result has `runway`: how
+    long the server keeps the log that was not staged before. It is also logged.
     """
     from loader.airflow.connections import secret
     from loader.airflow.sources import settings_of
@@ -35,20 +35,22 @@ def plan_interval(source: str) -> dict[str, Any]:
             chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}")
             runway = source_runway(settings)
     if chosen is None:
-        raise AirflowSkipException("nothing is in the log after the initial load")
-    _LOG.info(
-        "%s interval %d: [%s, %s)", "new" if chosen.new else "earlier", chosen.start_seqno, chosen.start, chosen.stop
-    )
+        raise AirflowSkipException("the log has nothing after the initial load")
+    _LOG.info("%s interval %s to %s", "new" if chosen.new else "earlier", chosen.start, chosen.stop)
     _LOG.info("%s", runway)
     return {**chosen.model_dump(mode="json"), "runway": runway.model_dump(mode="json")}
 
 
 @task
 def check_tables(source: str, results: list[dict[str, Any]]) -> None:
-    """Fail the run, after all its work, when tables could not be loaded or are quarantined, and say how to cure each.
+    """Fail the run, after all its work, if tables could not be loaded or are quarantined, with the fix of each.
 
-    It also fails for an interval that could not be staged behind others, unless a retry can help: the next run is one.
-    `results`: of the tasks before. A table that was released since, so that the next run attempts it, is not named.
+    It also fails if an interval after others could not be staged, unless a retry can help, because the next run is one.
+    Tables that were released since are not named, because the next run attempts them.
+
+    Args:
+        source: its name.
+        results: of the tasks before.
     """
     from loader.airflow.report import errors_of, failure
     from loader.airflow.sources import settings_of
@@ -66,14 +68,14 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
             raise failed
         if unstaged and not unstaged[0].retryable:
             raise unstaged[0]
-    _LOG.info("all %d tables are up to date, or can be brought on", len(tables))
+    _LOG.info("all %d tables are up to date, or the next run continues them", len(tables))
 
 
 @task
 def check_runway(source: str, interval: dict[str, Any] | None) -> None:
-    """Fail when the log that the run reads would have been purged soon and is not archived; an alarm and nothing else.
+    """Fail if the server will soon purge log that this run reads, and the log is not archived. This is only an alarm.
 
-    The tasks that read go on, and a DAG that pauses itself on a failure does not pause for this one.
+    The tasks that read the log continue. A DAG with pause_on_failure does not pause for this failure.
     """
     from loader.airflow.sources import settings_of
     from loader.source import retention
@@ -89,7 +91,7 @@ def check_runway(source: str, interval: dict[str, Any] | None) -> None:
 
 @task(multiple_outputs=False)
 def purge(source: str) -> list[dict[str, Any]]:
-    """Remove, or move to the archive, staged files that nothing needs any more, as the configuration says."""
+    """Remove staged files that are no longer needed, or move them to the archive, as configured."""
     from loader.airflow.sources import settings_of
     from loader.pipeline import purge as remove
 

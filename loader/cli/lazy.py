@@ -1,4 +1,4 @@
-"""Modules that are loaded when they are first used, so that a command waits only for what it needs."""
+"""Modules that are loaded on first use, so that a command only waits for the modules that it needs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from types import ModuleType
 
 
 def lazily(name: str) -> ModuleType:
-    """The module of that name, run at the first look at what is in it.
+    """Return the module of that name. It is executed on the first access to an attribute.
 
     Raises:
-        ModuleNotFoundError: there is none.
+        ModuleNotFoundError: the module does not exist.
     """
     if name in sys.modules:
         return sys.modules[name]

@@ -104,7 +104,7 @@ def test_the_source_can_be_named_by_the_environment(
 def test_a_run_fails_before_the_log_is_purged(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
     config = site.folder / "loader.toml"
-    with pytest.raises(TaskFailed, match=r"purges a log file that is still needed in 5\.5 hours"):
+    with pytest.raises(TaskFailed, match=r"will purge a log file that is still needed in 5\.5 hours"):
         check_runway.function("", {"runway": _RUNWAY.model_dump()})
     assert running.xcoms["error"]["error"] == "RunwayTooShort"
     text = config.read_text()

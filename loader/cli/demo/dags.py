@@ -1,4 +1,4 @@
-"""Runs the project's DAGs in an Airflow process beside the demo, one request and one answer per line."""
+"""Runs the project's DAGs in an Airflow process next to the demo, one request and one answer per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loader.errors import LoaderError
 
 
 class Airflow:
-    """Airflow without a scheduler: each `run` is a whole DAG run, its Spark tasks submitted by spark-submit."""
+    """Airflow without a scheduler. Each `run` is a complete DAG run, with Spark tasks that use spark-submit."""
 
     def __init__(self, home: Path, config: Path, log: Path) -> None:
         self._home = home
@@ -40,10 +40,10 @@ class Airflow:
         self._log.close()
 
     def run(self, dag: str, **conf: object) -> dict[str, Any]:
-        """Run a DAG to its end; the results of its tasks by name.
+        """Run a DAG, and return the results of its tasks by name.
 
         Raises:
-            LoaderError: the run failed; the text has the failed task's error.
+            LoaderError: the run failed, with the error of the failed task.
         """
         stdin, stdout = cast("IO[str]", self._process.stdin), cast("IO[str]", self._process.stdout)
         stdin.write(json.dumps({"dag_id": dag, "conf": conf}) + "\n")

@@ -27,7 +27,7 @@ _DIFFERENT = 4
 
 @dataclass
 class _Tally:
-    """What the runs did to each table."""
+    """Rows that the runs changed in each table."""
 
     loaded: Counter[str] = field(default_factory=Counter)
     inserts: Counter[str] = field(default_factory=Counter)
@@ -42,7 +42,7 @@ class _Tally:
             self.positions[table["table"]] = table["position"]
 
     def add_delta(self, interval: dict[str, Any], result: dict[str, Any]) -> None:
-        """Count a delta; a table without a change in it stands at its stop all the same."""
+        """Count a delta. It also brings a table without changes to its stop."""
         for table in result["tables"]:
             name = table["table"]
             if table["status"] == "applied":
@@ -53,17 +53,17 @@ class _Tally:
 
 
 def run_demo(output: Output, home: Path, kind: str | None, rows: int, deltas: int) -> None:
-    """Run the whole demo in a folder, of which an earlier demo is deleted, and print what it showed.
+    """Run the demo in a folder, from which an earlier demo is deleted, and print the result.
 
     Raises:
-        LoaderError: a step failed, or the folder is not free; then nothing was deleted.
-        typer.Exit: with code 4 when a row differs.
+        LoaderError: a step failed, or the folder is in use. In the latter case nothing was deleted.
+        typer.Exit: a row differs; with exit code 4.
     """
     jars = demo_jars()
     server = DemoServer(home, kind)
     with _step(output, "looking for a server"):
         server.fetch()
-    clear(home, server)  # only now that all is there for another demo
+    clear(home, server)  # deleted only when everything for a new demo is available
     with _step(output, "starting a server") as said:
         address = server.start()
         said(server.description)
@@ -103,7 +103,7 @@ def _delta(output: Output, airflow: Airflow, tally: _Tally, title: str) -> None:
         result = airflow.run("continuous_delta")
         interval = result["plan_interval"]
         tally.add_delta(interval, result["materialise"])
-        said(f"[{interval['start']}, {interval['stop']})")
+        said(f"{interval['start']} to {interval['stop']}")
 
 
 def _compare(settings: SourceSettings) -> CompareResult:
@@ -136,7 +136,7 @@ def _report(output: Output, home: Path, tally: _Tally, compared: CompareResult) 
         for sample in table.samples:
             output.line(f"{table.table}: {sample}")
     if any(table.differences for table in compared.tables):
-        output.line("the tables differ: this is a fault of the loader")
+        output.line("the tables differ: this is a bug of the loader")
         raise typer.Exit(_DIFFERENT)
     output.line("")
     output.line("every row and column is equal on the server and in Iceberg. Where to look next:")

@@ -24,11 +24,11 @@ _SHARES = {
     "reviews": 0.05,
 }
 TABLES = tuple(f"shop.{name}" for name in sorted(_SHARES))
-_PAUSE_SECONDS = 0.005  # keeps the writer from taking a whole core of a small machine
+_PAUSE_SECONDS = 0.005  # so that the writer does not use a whole core of a small machine
 
 
 def create_shop(address: ServerAddress, rows: int) -> None:
-    """Create the shop with about that many rows in all its tables, at most 200,000 or so."""
+    """Create the shop with about `rows` rows in all tables, at most about 200,000."""
     counts = {name: max(1, min(100_000, int(rows * share))) for name, share in _SHARES.items()}
     with connected(address) as connection, connection.cursor() as cursor:
         for statement in sql("demo/shop").split(";\n"):
@@ -49,12 +49,12 @@ class Writer:
         self.transactions = 0
 
     def start(self) -> Writer:
-        """Begin to write."""
+        """Start to write."""
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Finish the transaction at hand and end; raises what made the writer fail, if anything did."""
+        """Finish the current transaction and stop. Raises the exception of the writer, if it failed."""
         self._stop.set()
         self._thread.join()
         if self._failure:
@@ -68,7 +68,7 @@ class Writer:
                     self._transaction(connection)
                     self.transactions += 1
                     time.sleep(_PAUSE_SECONDS)
-        except BaseException as error:  # carried to the thread that stops the writer
+        except BaseException as error:  # raised in the thread that stops the writer
             self._failure = error
 
     def _transaction(self, connection: Connection[Any]) -> None:
@@ -131,7 +131,7 @@ class Writer:
         cursor.execute("UPDATE shop.order_items SET line = line + 100 WHERE order_id = %s AND line < 100", (order,))
 
     def _swap_items(self, cursor: Any) -> None:
-        """Two rows trade keys in one transaction."""
+        """Swap the keys of two rows in one transaction."""
         order = self._random.randint(1, 20_000)
         for old, new in ((1, 60001), (2, 1), (60001, 2)):
             cursor.execute(

@@ -1,4 +1,4 @@
-"""What the demo stands on: a folder, a server of its own, a configuration, and Airflow in a process beside it."""
+"""The environment of the demo: a folder, a server, and a configuration."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from loader.transport.server.address import ServerAddress
 
 _WRITTEN = "# Written by the demo"
 _MARK = ".binlog-loader-demo"
-"""A file in the folder of a demo: what is in there may be deleted by the next one."""
+"""A file that marks the folder of a demo. The next demo may delete the content of the folder."""
 _PARTS = ("mysql", "staging", "warehouse", "airflow-demo")
 
 
 def demo_folder() -> Path:
-    """Where a demo keeps everything unless it is told otherwise: below $LOADER_CACHE or ~/.cache/binlog-loader."""
+    """Return the default folder of a demo: below $LOADER_CACHE or ~/.cache/binlog-loader."""
     return cache_folder() / "demo"
 
 
@@ -32,20 +32,20 @@ def clear(home: Path, server: DemoServer) -> None:
     """Delete an earlier demo.
 
     Raises:
-        UsageError: its server is running, or the folder has something else in it. Nothing was deleted.
+        UsageError: its server is running, or the folder has other data. Nothing was deleted.
     """
     config = home / "loader.toml"
     if server.running():
         raise UsageError(
             "the server of an earlier demo is running",
-            hint="stop what uses it (make airflow: Ctrl-C), or keep it: loader demo --folder ANOTHER",
+            hint="stop it (make airflow: Ctrl-C), or keep it: loader demo --folder ANOTHER",
             folder=home,
         )
     ours = (home / _MARK).exists() or (config.is_file() and config.read_text(encoding="utf-8").startswith(_WRITTEN))
     if not ours and any((home / part).exists() for part in ("loader.toml", *_PARTS)):
         raise UsageError(
-            "the folder has data that is not of a demo",
-            hint=f"delete it yourself if nobody needs it, or: loader demo --folder ANOTHER ({home})",
+            "the folder has data that does not belong to a demo",
+            hint=f"delete the folder if nobody needs it, or use another: loader demo --folder ANOTHER ({home})",
             folder=home,
         )
     for part in _PARTS:
@@ -55,7 +55,7 @@ def clear(home: Path, server: DemoServer) -> None:
 
 
 class DemoServer:
-    """A real server, started and stopped by the scripts that ship with the loader."""
+    """A real server, which the shipped scripts start and stop."""
 
     def __init__(self, home: Path, kind: str | None) -> None:
         self._data = home / "mysql"
@@ -63,37 +63,37 @@ class DemoServer:
         self.description = ""
 
     def fetch(self) -> None:
-        """Get its programs, unless they are there.
+        """Download the programs of the server, unless they are installed.
 
         Raises:
-            LoaderError: no server can be had here; the text says what was tried.
+            LoaderError: no server is available; the text says what was tried.
         """
         self._script("fetch", *self._kind)
 
     def running(self) -> bool:
-        """Whether a server runs on its data."""
+        """Return whether a server runs on the data of the demo."""
         return (self._data / "state.json").exists() and self._run("status").returncode == 0
 
     def start(self) -> ServerAddress:
-        """Start it empty, and return its address.
+        """Start an empty server, and return its address.
 
         Raises:
-            LoaderError: no server can be had here; the text says what was tried.
+            LoaderError: no server is available; the text says what was tried.
         """
         facts = json.loads(self._script("start", *self._kind, "--json"))
         self.description = f"{facts['kind']} {facts['version']} on {facts['host']}:{facts['port']}"
         return ServerAddress(host=facts["host"], port=facts["port"], user=facts["user"])
 
     def stop(self) -> None:
-        """Shut it down; its data stays for `make airflow`."""
+        """Stop the server. Its data stays for `make airflow`."""
         self._script("stop")
 
     def _script(self, *arguments: str) -> str:
         done = self._run(*arguments)
         if done.returncode:
             raise LoaderError(
-                "the demo's server cannot be had", why=(done.stderr or done.stdout).strip()[-2000:],
-                hint="see what was tried above; a mysqld or mariadbd on PATH is enough",
+                "no server is available for the demo", why=(done.stderr or done.stdout).strip()[-2000:],
+                hint="read above what was tried; a mysqld or mariadbd on PATH is enough",
             )  # fmt: skip
         return done.stdout
 
@@ -111,16 +111,16 @@ class DemoServer:
 
 
 def demo_jars() -> str:
-    """The folder with Iceberg's jar: $LOADER_JARS, else fetched.
+    """Return the folder with the jar of Iceberg: $LOADER_JARS, else a downloaded one.
 
     Raises:
-        LoaderError: it cannot be fetched.
+        LoaderError: the jar cannot be downloaded.
     """
     return os.environ.get("LOADER_JARS") or str(spark_jars())
 
 
 def write_configuration(home: Path, server: ServerAddress, jars: str) -> Path:
-    """The demo's loader.toml, and a script `query` that runs SQL on the tables."""
+    """Write loader.toml, and a script `query` that runs SQL on the tables; return the path of loader.toml."""
     config = home / "loader.toml"
     config.write_text(
         f"""{_WRITTEN}; a configuration of your own looks the same.
@@ -150,7 +150,7 @@ chunk_rows = 20000
 
 
 def _write_query(home: Path, settings: SparkSettings) -> None:
-    """A script that needs nothing of a checkout: Spark of this Python, or of any other one."""
+    """Return a script that works without the checkout, with the Spark of this Python or of any other."""
     shutil.copyfile(log_settings(), home / "log4j2.properties")
     shown = (home / "log4j2.properties").as_uri()
     conf = {

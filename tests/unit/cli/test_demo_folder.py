@@ -48,7 +48,7 @@ def test_a_demo_whose_server_runs_is_kept(home: Path, monkeypatch: pytest.Monkey
 def test_what_is_not_of_a_demo_is_kept(text: str, home: Path) -> None:
     if text:
         (home / "loader.toml").write_text(text)
-    with pytest.raises(UsageError, match="not of a demo"):
+    with pytest.raises(UsageError, match="does not belong to a demo"):
         clear(home, DemoServer(home, None))
     assert _kept(home)
 

@@ -1,0 +1,128 @@
+"""Connections of Airflow: the Spark master, and passwords."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from loader.airflow.connections import spark_settings
+from loader.secret import secret_variable
+from loader.spark.submit import SparkSettings
+from tests.dags.conftest import Site, SparkSubmit, Task
+from tests.dags.operators import (
+    SPARK,
+    connect,
+    failed_task,
+    operator_of,
+)
+
+# The Spark connection.
+
+
+@pytest.mark.parametrize("value", [None, "spark://local[*]", "yarn://", '{"conn_type": "spark"}', '{"host": "yarn"}'])
+def test_without_a_spark_connection_the_task_fails(
+    value: str | None, site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SPARK)
+    if value:
+        monkeypatch.setenv(SPARK, value)
+    error = failed_task("materialise", site, running)
+    assert not error.retry
+    assert "spark_default" in str(error)
+    assert '{"conn_type": "spark", "host": "local[*]"}' in str(error)
+    assert spark_submit_program.argv is None
+
+
+def test_a_driver_elsewhere_is_refused(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, conn_type="spark", host="yarn", extra={"deploy-mode": "cluster"})
+    assert "deploy mode cluster" in str(failed_task("materialise", site, running))
+    assert spark_submit_program.argv is None
+
+
+EXAMPLES = json.loads((Path(__file__).parents[2] / "infra/examples/connections.example.json").read_text())
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name.startswith("spark_")])
+def test_the_operator_takes_every_connection_of_the_examples(
+    name: str, site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, **EXAMPLES[name])
+    if name == "spark_kubernetes":  # its provider is not among what is installed here
+        assert "pip install apache-airflow-providers-cncf-kubernetes" in str(failed_task("materialise", site, running))
+        return
+    operator_of("materialise", site).execute(running.context)
+    argv = spark_submit_program.argv or []
+    assert argv[argv.index("--master") + 1] == EXAMPLES[name]["host"]
+    assert "cluster" not in argv
+    assert {"SPARK_HOME", "PYSPARK_PYTHON"} <= spark_submit_program.env.keys()
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        {"host": "local[2]"},
+        {"host": "yarn"},
+        {"host": "spark://master:7077"},
+        {"host": "spark://master", "port": 7077},
+        {"host": "master", "port": 7077},
+    ],
+)
+def test_the_master_is_what_the_provider_reads(
+    connection: dict[str, Any], airflow_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, conn_type="spark", **connection)
+    ours = spark_settings(SparkSettings(master="local[9]", jars="j"), "spark_default")
+    assert ours.master == SparkSubmitHook()._connection["master"]
+
+
+# The password of a source.
+
+
+def test_a_password_is_in_the_environment_only(
+    site: Site,
+    spark_submit_program: SparkSubmit,
+    running: Task,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    site.configure(password="airflow:shop-db", secrets='token = "airflow:shop_db", credential = "airflow:shop_db"')
+    for name, password in (("SHOP-DB", "hunter2"), ("SHOP_DB", "hunter2 of the catalog")):
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name}", json.dumps({"conn_type": "generic", "password": password}))
+    operator = operator_of("read_tables", site)
+    operator.execute(running.context)
+    lent = {name: value for name, value in spark_submit_program.env.items() if name.startswith("LOADER_SECRET_")}
+    assert lent == {secret_variable("shop-db"): "hunter2", secret_variable("shop_db"): "hunter2 of the catalog"}
+    assert not lent.keys() & os.environ.keys()
+    assert spark_submit_program.argv
+    told = [
+        *spark_submit_program.argv,
+        json.dumps(spark_submit_program.spec),
+        str(operator.env_vars),
+        *capsys.readouterr(),
+    ]
+    assert not any("hunter2" in text for text in told)
+
+
+def test_a_password_of_no_connection(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
+    site.configure(password="airflow:nowhere")
+    error = failed_task("materialise", site, running)
+    assert not error.retry
+    assert "nowhere" in str(error)
+    assert spark_submit_program.argv is None
+
+
+def test_a_password_that_cannot_reach_a_cluster(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.configure(password="airflow:shop-db")
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "hunter2"}))
+    connect(monkeypatch, conn_type="spark", host="yarn")
+    assert "not available on other machines" in str(failed_task("extract", site, running))
+    operator_of("materialise", site).execute(running.context)  # which never asks the source
