@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.binlog.constants import CLASSES, HEADER, event_name
+from loader.binlog.constants import CLASSES, HEADER, XID, event_name
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, LoaderError, UnsupportedError
 
@@ -285,6 +285,17 @@ class Walk:
             self._bodies = []
         return LogIndex(rows, transactions, statements, counts, bodies, tuple(number - first for number in long))
 
+    def take_open(self) -> LogIndex:
+        """Return the index of the transaction that is open at `position`, as ending there with outcome walk.CUT_OFF.
+
+        To be called after `take`.
+        """
+        s = self._state
+        row = [s[w.START], self.position, s[w.COMMITTED], w.CUT_OFF, s[w.SERVER], s[w.MARKED]]
+        rows = self.drain().copy()
+        rows[:, w.R_TRANSACTION] = 0
+        return rows_index(rows, np.array([row], np.int64))
+
     def drain(self) -> Ints:
         """Return the row events since the last call, also those of an open transaction."""
         rows = np.concatenate(self._kept[0])
@@ -354,8 +365,12 @@ class Walk:
                 hint=f"nothing was applied; use a loader version that supports it, or {LOAD_ALL_AGAIN}",
                 **place,
             )
+        without_begin = status == w.BAD_ORDER and not self.inside_transaction and int(event[4]) == XID
         raise BinlogFormatError(
-            _DAMAGE[status],
+            "a commit (XID) has no BEGIN before it" if without_begin else _DAMAGE[status],
+            why="the log is damaged before it, or its server (MySQL 5.1.22) writes none for one statement"
+            if without_begin
+            else "",
             hint=f"compare with mysqlbinlog --verify-binlog-checksum; restore the file or {LOAD_ALL_AGAIN}",
             **place,
         )

@@ -35,7 +35,7 @@ def is_partial(rows: Ints) -> NDArray[np.bool_]:
 
 
 def expand_partial_updates(
-    block: NDArray[np.uint8], base: int, rows: Ints, program: Program, file: str
+    block: NDArray[np.uint8], base: int, rows: Ints, program: Program, file: str, *, raw: bool = False
 ) -> tuple[NDArray[np.uint8], Ints]:
     """Turn PARTIAL_UPDATE_ROWS events into UPDATE_ROWS events of one row each, which keep their row offsets.
 
@@ -45,6 +45,7 @@ def expand_partial_updates(
         rows: the events, fields walk.R_*.
         program: of their table.
         file: name of the log file in errors.
+        raw: put a diff whose document is not in the log in place of the new document. A diff is never valid JSON.
 
     Returns:
         The bytes of the new events, and their index (fields walk.R_*; R_OFFSET counts in these bytes).
@@ -57,7 +58,7 @@ def expand_partial_updates(
     for row in rows:
         start = int(row[w.R_OFFSET]) - base
         with error_place(file, int(row[w.R_EVENT]), table=program.schema.name):
-            event = _Event(block[start : start + int(row[w.R_SIZE])].tobytes(), program)
+            event = _Event(block[start : start + int(row[w.R_SIZE])].tobytes(), program, raw)
             for place, images in event.updates():
                 whole = row.copy()
                 whole[w.R_OFFSET], whole[w.R_KIND] = len(out), UPDATE_ROWS
@@ -76,7 +77,8 @@ class _Event:
         head: header and fields of the UPDATE_ROWS event with the same columns: its bytes before the row images.
     """
 
-    def __init__(self, data: bytes, program: Program) -> None:
+    def __init__(self, data: bytes, program: Program, raw: bool) -> None:
+        self._raw = raw
         self._columns = program.columns.tolist()
         self._documents = sum(column[OP] == JSON for column in self._columns)
         self._names = [column.name for column in program.schema.columns]
@@ -128,6 +130,8 @@ class _Event:
         return b"".join(value for value in values if value is not None)
 
     def _whole_document(self, n: int, before: bytes | None, diffs: bytes) -> bytes:
+        if before is None and self._raw:
+            return diffs
         if before is None:
             raise UnsupportedError(
                 "a partial update of a JSON column lacks the document before the update",

@@ -33,7 +33,7 @@ BAD_VALUE: a value is not valid for its type.
 PARTIAL_IMAGE: a row image lacks key columns, or any column if the table has no key.
 """
 
-EVENT, AT, OUT, INSERTS, UPDATES, DELETES, COLUMN, EVERY_UPDATE, LOWEST, HIGHEST = range(10)
+EVENT, AT, OUT, INSERTS, UPDATES, DELETES, COLUMN, EVERY_UPDATE, LOWEST, HIGHEST, ANY_IMAGE, ROW_END = range(12)
 """The kernel's state.
 
 EVENT: index of the next row event.
@@ -43,9 +43,11 @@ INSERTS, UPDATES, DELETES: staged records written.
 COLUMN: column of the invalid value.
 EVERY_UPDATE: 1 to write every update as a delete and an insert.
 LOWEST, HIGHEST: lowest and highest seqno written.
+ANY_IMAGE: 1 to accept row images that do not identify their rows.
+ROW_END: offset in the event of the end of the row with the invalid value.
 """
 
-STATE = 10
+STATE = 12
 
 _NULL, _ABSENT = -1, -2  # instead of the end of a value
 HEAD = 96
@@ -124,11 +126,21 @@ def _complete(s1: Ints, e1: Ints, s2: Ints, e2: Ints) -> None:
 
 
 @part
-def _fit(buf: Bytes, before: int, after: int, update: bool, key: Ints, count: int) -> int:
-    """Check that the images of an event identify their rows; return a status.
+def _has_columns(buf: Bytes, bitmap: int, count: int) -> bool:
+    for i in range(count):
+        if _is_in(buf, bitmap, i):
+            return True
+    return False
+
+
+@part
+def _fit(buf: Bytes, before: int, after: int, update: bool, key: Ints, count: int, any_image: bool) -> int:
+    """Check that the images of an event identify their rows, or only have columns (`any_image`); return a status.
 
     The bitmaps decide, not the values: an image without columns has no bytes, so its rows cannot be counted.
     """
+    if any_image:
+        return DONE if _has_columns(buf, after if update else before, count) else DAMAGED
     if len(key) == 0:
         for i in range(count):
             if not _is_in(buf, before, i):
@@ -136,10 +148,7 @@ def _fit(buf: Bytes, before: int, after: int, update: bool, key: Ints, count: in
     for k in key:
         if not _is_in(buf, before, k):
             return PARTIAL_IMAGE
-    empty = update
-    for i in range(count):
-        empty = empty and not _is_in(buf, after, i)
-    return DAMAGED if empty else DONE
+    return DAMAGED if update and not _has_columns(buf, after, count) else DONE
 
 
 @part
@@ -333,9 +342,10 @@ def stage_rows(
         update = kind == 24 or kind == 31
         delete = kind == 25 or kind == 32
         insert = not (update or delete)
-        status = _fit(buf, before, after, update, key, len(columns)) if before >= 0 else DONE
-        if status != DONE:
-            return status
+        if before >= 0 and not (state[ANY_IMAGE] == 1 and pos == end):
+            status = _fit(buf, before, after, update, key, len(columns), state[ANY_IMAGE] == 1)
+            if status != DONE:
+                return status
         pos = start + state[AT] if state[AT] else pos
         middle, tail = _put_head(head, seqnos[which], commits[which])
         origin = begins[which] - rows[event, R_LEAD] - base
@@ -362,6 +372,7 @@ def stage_rows(
                     buf, spans[2], spans[3], columns, label_ends, labels, tables, stack, limit, state,
                 )  # fmt: skip
             if line < 0:
+                state[ROW_END] = pos - start
                 return BAD_VALUE if line == BAD else NO_ROOM
             at = state[OUT] = line
             state[INSERTS] += split or insert

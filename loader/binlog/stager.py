@@ -70,6 +70,7 @@ class Stager:
         write: gets each full block of a table's lines.
         counts: the staged records of each table.
         left_out: number of row events that could not be staged, of tables that the registry isolates.
+        any_image: accept row images that do not identify their rows: for listings only.
     """
 
     registry: TableRegistry
@@ -81,11 +82,18 @@ class Stager:
     write: Write
     counts: dict[TableSchema, Counts] = field(default_factory=dict)
     left_out: int = 0
+    any_image: bool = False
 
     def __post_init__(self) -> None:
         self._out = np.empty(_OUT_BYTES, np.uint8)
         self._stack = np.empty(STACK, np.int64)
         self._head = np.empty(k.HEAD, np.uint8)
+        self._newest_error: DataError | None = None
+
+    def take_error(self) -> DataError | None:
+        """Return why the newest event that was left out cannot be staged, once; None where none was."""
+        error, self._newest_error = self._newest_error, None
+        return error
 
     def timing(self, transactions: Ints) -> Timing:
         """Return the seqno, start and commit time of each transaction (fields walk.T_*). A seqno is that of the end."""
@@ -128,38 +136,26 @@ class Stager:
 
     def _partial(self, block: NDArray[np.uint8], base: int, event: Ints, program: Program, timing: Timing) -> None:
         try:
-            whole, updates = expand_partial_updates(block, base, event, program, self.file)
+            whole, updates = self._expand_partial(block, base, event, program)
         except UnsupportedError as error:
             self._note_unstaged(error, event[0], program, timing)
             self.left_out += 1
         else:
             self.left_out += self._run(whole, 0, updates, program, timing) > 0
 
+    def _expand_partial(
+        self, block: NDArray[np.uint8], base: int, event: Ints, program: Program
+    ) -> tuple[NDArray[np.uint8], Ints]:
+        return expand_partial_updates(block, base, event, program, self.file)
+
     def _run(self, block: NDArray[np.uint8], base: int, rows: Ints, program: Program, timing: Timing) -> int:
         """Stage row events of one table; return how many could not be staged."""
         left_out = 0
         state = np.zeros(k.STATE, np.int64)
-        state[[k.EVERY_UPDATE, k.LOWEST]] = self.every_update, _NO_SEQNO
+        state[[k.EVERY_UPDATE, k.LOWEST, k.ANY_IMAGE]] = self.every_update, _NO_SEQNO, self.any_image
         spans = np.empty((4, len(program.columns)), np.int64)
         while True:
-            status = k.stage_rows(
-                block,
-                base,
-                rows,
-                timing.seqnos,
-                timing.begins,
-                timing.commits,
-                program.columns,
-                program.key,
-                program.label_ends,
-                program.labels,
-                program.tables,
-                spans,
-                self._stack,
-                self._head,
-                self._out,
-                state,
-            )
+            status = self._call(block, base, rows, program, timing, spans, state)
             filled = int(state[k.OUT])
             if filled:
                 self.write(program.schema, self._out.data[:filled])
@@ -167,15 +163,58 @@ class Stager:
             if status == k.DONE:
                 break
             if status != k.NO_ROOM:
-                event = rows[int(state[k.EVENT])]
-                self._note_unstaged(self._error(status, event, program, state), event, program, timing)
-                left_out += 1
-                state[[k.EVENT, k.AT]] = state[k.EVENT] + 1, 0
+                left_out += self._pass_over(status, block, base, rows, program, timing, state)
             elif not filled:
                 self._grow()
         if state[[k.INSERTS, k.UPDATES, k.DELETES]].any():
             self._count(program.schema, state)
         return left_out
+
+    def _call(
+        self,
+        block: NDArray[np.uint8],
+        base: int,
+        rows: Ints,
+        program: Program,
+        timing: Timing,
+        spans: Ints,
+        state: Ints,
+    ) -> int:
+        """Run the kernel; its status."""
+        return k.stage_rows(
+            block,
+            base,
+            rows,
+            timing.seqnos,
+            timing.begins,
+            timing.commits,
+            program.columns,
+            program.key,
+            program.label_ends,
+            program.labels,
+            program.tables,
+            spans,
+            self._stack,
+            self._head,
+            self._out,
+            state,
+        )
+
+    def _pass_over(
+        self,
+        status: int,
+        block: NDArray[np.uint8],
+        base: int,
+        rows: Ints,
+        program: Program,
+        timing: Timing,
+        state: Ints,
+    ) -> int:
+        """Go on behind the event that the kernel refused; how many events are left out by that."""
+        event = rows[int(state[k.EVENT])]
+        self._note_unstaged(self._error(status, event, program, state), event, program, timing)
+        state[[k.EVENT, k.AT]] = state[k.EVENT] + 1, 0
+        return 1
 
     def _count(self, schema: TableSchema, state: Ints) -> None:
         counts = self.counts.setdefault(schema, Counts(min_seqno=_NO_SEQNO))
@@ -195,6 +234,7 @@ class Stager:
         if isinstance(error, BinlogFormatError):
             raise error
         seqno = int(timing.seqnos[event[w.R_TRANSACTION]])
+        self._newest_error = error
         self.registry.note_unstaged(
             program.schema.name, UnstagedRow(seqno, int(event[w.R_EVENT]), "", error, error.hint)
         )

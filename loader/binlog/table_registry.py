@@ -97,11 +97,13 @@ class TableRegistry:
         markers: tables that mark a transaction to skip. They are not captured.
         ignore_sequences: do not capture MariaDB's sequences, whatever their names.
         isolate: note a captured table whose rows cannot be staged in `unstaged`, instead of raising the reason.
+        whole_times: see `TableMap.schema`.
 
     Attributes:
         programs: one program per captured table map, in order of arrival.
         schema_numbers: int64 (programs): programs of equal schemas have equal numbers.
         unstaged: the first row event of each table that got no program or could not be staged.
+        assumed: the tables for which `whole_times` was assumed.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class TableRegistry:
         markers: Container[TableName] = (),
         ignore_sequences: bool = False,
         isolate: bool = False,
+        whole_times: bool = False,
     ) -> None:
         self._captured = captured
         self._known = known
@@ -129,6 +132,8 @@ class TableRegistry:
         self._markers = markers
         self._ignores_sequences = ignore_sequences and mariadb
         self._isolates = isolate
+        self._whole_times = whole_times
+        self.assumed: set[TableName] = set()
         self.mariadb = mariadb
         self._count = 0
         self._schema_numbers: dict[TableSchema, int] = {}
@@ -249,7 +254,11 @@ class TableRegistry:
         )
 
     def _program(self, table: TableMap, known: TableSchema | None) -> int:
-        schema, prefixes = table.schema(mariadb=self.mariadb, known=known, nameless=self._nameless)
+        schema, prefixes = table.schema(
+            mariadb=self.mariadb, known=known, nameless=self._nameless, whole_times=self._whole_times
+        )
+        if self._whole_times and self.mariadb and known is None and table.has_old_times:
+            self.assumed.add(table.name)
         number = len(self.programs)
         self.programs.append(compile_program(schema, prefixes, hex_fallback=self._hex_fallback))
         if number == len(self.schema_numbers):

@@ -126,8 +126,9 @@ R_INNER: 1 inside an outer event.
 T_START, T_END, T_COMMITTED, T_OUTCOME, T_SERVER, T_MARKED = range(6)
 """Fields of a transaction: start and end offset in the file; commit time in microseconds; outcome; server id; 1 if it
 has a row event of a marker table."""
-DONE, ROLLED_BACK, PREPARED = range(3)
-"""Outcomes. PREPARED: the first phase of an XA transaction ended; a later XA COMMIT or XA ROLLBACK decides."""
+DONE, ROLLED_BACK, PREPARED, CUT_OFF = range(4)
+"""Outcomes. PREPARED: the first phase of an XA transaction ended; a later XA COMMIT or XA ROLLBACK decides.
+CUT_OFF: the log is damaged before the transaction's end; the kernel never writes it."""
 S_OFFSET, S_SIZE, S_TRANSACTION, S_BODY = range(4)
 """Fields of a statement that is not transaction control, or of the XA_PREPARE event of a prepared transaction.
 

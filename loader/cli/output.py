@@ -98,6 +98,10 @@ class Output:
             table.add_row(*(escape(f"{value:,}" if isinstance(value, int) else visible(str(value))) for value in row))
         self.console.print(table)
 
+    def note(self, text: str) -> None:
+        """A sentence beside the results, on stderr."""
+        self.errors.print(visible(text), markup=False)
+
     def error(self, error: LoaderError) -> None:
         """Print an error: what failed, where, why, and what to do."""
         if self.as_json:

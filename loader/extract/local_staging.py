@@ -18,20 +18,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
+from loader.binlog.format import LogFormat
+from loader.binlog.listing_stager import ListingStager
+from loader.binlog.stager import Stager
+from loader.binlog.table_registry import TableRegistry
 from loader.errors import UsageError
+from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE
 from loader.extract.allocator import keep_memory
 from loader.extract.log_ranges import LogRange, whole_segment
 from loader.extract.range_cutting import cut_segment
 from loader.extract.range_result import RangeResult
-from loader.extract.range_task import RangeExtractor
+from loader.extract.range_task import RangeExtractor, VersionsOf
 from loader.extract.xa.outcomes import plan_releases, settle_groups
 from loader.extract.xa.prepared_groups import missing_rows_error
 from loader.model.identity import Identity
 from loader.model.position import Position
+from loader.model.table import TableName, TableSchema
+from loader.reader.dialect import UNREADABLE as UNREADABLE_FIELD
 from loader.reader.files.index_transport import ListedTransport
 from loader.reader.files.log_files import LogFiles, Named
 from loader.reader.files.window import opened
+from loader.reader.known_schemas import Known, knows_nothing
 from loader.staging.documents import Plan, TableFilter
+from loader.staging.filters import CapturedTables
 from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore, NoStore
 
@@ -51,12 +60,28 @@ class StagingOptions:
         operations: of row events: any of I, U and D.
         part_bytes: bytes of log per part. With several threads, each range is one part.
         threads: number of threads.
+        known: schemas of tables that the log does not describe completely.
     """
 
     tables: tuple[str, ...] = ("*.*",)
     operations: str = "IUD"
     part_bytes: int = 64 * 1024 * 1024
     threads: int = 1
+    known: Known = knows_nothing
+
+
+@dataclass(frozen=True)
+class LocalResult:
+    """What the ranges gave.
+
+    Attributes:
+        unreadable_values: how many values are staged as hex since they could not be read.
+        assumed: see TableRegistry.
+    """
+
+    ranges: list[RangeResult]
+    unreadable_values: int = 0
+    assumed: frozenset[TableName] = frozenset()
 
 
 def stage(
@@ -65,7 +90,7 @@ def stage(
     folder: Path,
     wanted: StagingOptions,
     progress: Progress,
-) -> list[RangeResult]:
+) -> LocalResult:
     """Stage segments of log into `<folder>/<schema>/<table>/<schema id>/`.
 
     Args:
@@ -94,7 +119,7 @@ def stage(
 
 def count(
     files: LogFiles, segments: Sequence[tuple[Named, int, int]], wanted: StagingOptions, progress: Progress
-) -> list[RangeResult]:
+) -> LocalResult:
     """Count what `stage` would stage, without writing anything.
 
     Raises:
@@ -103,19 +128,31 @@ def count(
     return _extracted(files, segments, NoStore(), wanted, progress)
 
 
-def count_records(results: Sequence[RangeResult]) -> dict[str, Any]:
-    """Return records and bytes by table name, and the numbers of transactions and statements."""
-    tables: dict[str, dict[str, Any]] = {}
+def count_records(staged: LocalResult) -> dict[str, Any]:
+    """Return records and bytes by table name, and the numbers of transactions, statements and unreadable pieces.
+
+    `unreadable_values` are staged as hex; `unreadable_row_events` are left out.
+    """
+    tables: dict[TableName, dict[str, Any]] = {}
+    results = staged.ranges
     for file in (file for result in results for file in result.files):
-        empty = {"table": str(file.name), "inserts": 0, "updates": 0, "deletes": 0, "bytes": 0}
-        found = tables.setdefault(str(file.name), empty)
+        empty = {
+            "schema": file.name.schema, "table": file.name.table, "inserts": 0, "updates": 0, "deletes": 0, "bytes": 0
+        }  # fmt: skip
+        found = tables.setdefault(file.name, empty)
         for name in ("inserts", "updates", "deletes", "bytes"):
             found[name] += getattr(file, name)
     return {
         "tables": [tables[name] for name in sorted(tables)],
         "transactions": sum(result.transactions for result in results),
         "statements": sum(len(result.statements) for result in results),
+        "unreadable_values": staged.unreadable_values,
+        "unreadable_row_events": sum(_left_out(result) for result in results),
     }
+
+
+def _left_out(result: RangeResult) -> int:
+    return sum(result.row_events_skipped.get(reason, 0) for reason in (LEFT_OUT, UNREADABLE))
 
 
 def _extracted(
@@ -124,7 +161,7 @@ def _extracted(
     store: LocalStore,
     wanted: StagingOptions,
     progress: Progress,
-) -> list[RangeResult]:
+) -> LocalResult:
     results: list[RangeResult] = []
     pending: deque[tuple[LogRange, Future[RangeResult]]] = deque()
 
@@ -135,9 +172,9 @@ def _extracted(
             progress(span.read_to - span.read_from)
 
     if not segments:
-        return results
+        return LocalResult(results)
     plan = _plan(segments, wanted)
-    extractor = _Extractor(plan, files, store, wanted.operations)
+    extractor = _Extractor(plan, files, store, wanted)
     if wanted.threads > 1:
         keep_memory()
     with ThreadPoolExecutor(wanted.threads) as pool:
@@ -153,7 +190,8 @@ def _extracted(
             results += pool.map(extractor.release, plan_releases(plan, settled))
         finally:
             pool.shutdown(cancel_futures=True)
-    return results
+    assumed = frozenset(name for registry in extractor.registries for name in registry.assumed)
+    return LocalResult(results, sum(writer.unreadable for writer in extractor.writers), assumed)
 
 
 def _plan(segments: Sequence[tuple[Named, int, int]], wanted: StagingOptions) -> Plan:
@@ -183,23 +221,56 @@ def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: StagingO
 
 
 class _Extractor(RangeExtractor):
-    """Extracts the row events of some operations, and fails at rows that cannot be staged."""
+    """Extracts the row events of some operations as a listing: also values that staging refuses."""
 
-    _isolates = False
-
-    def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, operations: str) -> None:
+    def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, wanted: StagingOptions) -> None:
         super().__init__(plan, "here", ListedTransport(files), store)
-        self._kinds = [kind for letter in operations for kind in _KINDS[letter]]
+        self._kinds = [kind for letter in wanted.operations for kind in _KINDS[letter]]
+        self._known = wanted.known
+        self.writers: list[_CountingWriter] = []
+        self.registries: list[TableRegistry] = []
 
     def _cut_off(self, *_: object) -> None:
         """Treat a file that ends inside a transaction as damaged: no GTIDs of a next file prove the opposite."""
 
+    def _stager(self, span: LogRange, form: LogFormat) -> Stager:
+        registry = self._registry(form, self._versions.of)
+        return ListingStager(registry, span.file, span.lognum, form.checksum, 0, False, lambda *_: None)
+
+    def _registry(self, form: LogFormat, versions: VersionsOf, untold: VersionsOf = lambda _: ()) -> TableRegistry:
+        registry = TableRegistry(
+            CapturedTables(self._plan.tables),
+            mariadb=form.mariadb,
+            known=self._known,
+            nameless=True,
+            versions=versions,
+            named_versions=untold,
+            hex_fallback=True,
+            ignore_sequences=True,
+            isolate=True,
+            whole_times=True,
+        )
+        self.registries.append(registry)
+        return registry
+
     def _writer(self, name: str) -> PartWriter:
-        return PartWriter(self._store, self._folder, self._attempt, name, hashed=False)
+        self.writers.append(_CountingWriter(self._store, self._folder, self._attempt, name, hashed=False))
+        return self.writers[-1]
 
     def _chosen(self, rows: Ints) -> Ints:
         every = len(self._kinds) == sum(map(len, _KINDS.values()))
         return rows if every else rows[np.isin(rows[:, w.R_KIND], self._kinds)]
+
+
+class _CountingWriter(PartWriter):
+    """Also counts the values that are written as hex since they could not be read."""
+
+    unreadable = 0
+
+    def write(self, schema: TableSchema, lines: memoryview) -> None:
+        """See PartWriter."""
+        self.unreadable += bytes(lines).count(UNREADABLE_FIELD)
+        super().write(schema, lines)
 
 
 class _Flat(LocalStore):

@@ -37,7 +37,7 @@ from loader.store.base import Store
 from loader.transport.base import Transport
 
 Ints = NDArray[np.int64]
-_VersionsOf = Callable[[TableName], Sequence[SchemaVersion]]
+VersionsOf = Callable[[TableName], Sequence[SchemaVersion]]
 
 
 class RangeExtractor:
@@ -184,7 +184,7 @@ class RangeExtractor:
         registry = self._registry(form, self._versions.of, self._versions.named)
         return Stager(registry, span.file, span.lognum, form.checksum, plan.shift, plan.both_images, lambda *_: None)
 
-    def _registry(self, form: LogFormat, versions: _VersionsOf, untold: _VersionsOf = lambda _: ()) -> TableRegistry:
+    def _registry(self, form: LogFormat, versions: VersionsOf, untold: VersionsOf = lambda _: ()) -> TableRegistry:
         plan = self._plan
         return TableRegistry(
             CapturedTables(plan.tables),

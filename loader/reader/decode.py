@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from loader.binlog import walk as w
 from loader.binlog.constants import CLASSES, ROWS
 from loader.binlog.index import error_place
+from loader.binlog.listing_stager import ListingStager
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.table_registry import TableRegistry
 from loader.model.gtid import Gtid
@@ -36,14 +37,15 @@ _NO_TABLE = TableName("", "")
 
 
 class Decoder:
-    """Decodes windows of one log file, one after the other."""
+    """Decodes windows of one log file, one after the other. `lenient`: see RowsEvent.error."""
 
-    def __init__(self, log: LogBytes, place: Position, registry: TableRegistry) -> None:
+    def __init__(self, log: LogBytes, place: Position, registry: TableRegistry, *, lenient: bool = False) -> None:
         self._log = log
         self._place = place
         self._registry = registry
         self._staged: list[bytes] = []
-        self._stager = Stager(registry, log.name, place.lognum, log.form.checksum, 0, True, self._write)
+        kind = ListingStager if lenient else Stager
+        self._stager = kind(registry, log.name, place.lognum, log.form.checksum, 0, True, self._write, any_image=True)
         self._tables: dict[int, TableName] = {}
 
     def events(self, window: Window) -> Iterator[Event]:
@@ -92,18 +94,21 @@ class Decoder:
         ends = Position(place.basename, place.lognum, end)
         gtid = gtid_of(piece.header, piece.body()) if piece.kind in _GTIDS else None
         begins = Position(place.basename, place.lognum, start)
-        undone, prepared = outcome == w.ROLLED_BACK, outcome == w.PREPARED
-        return Transaction(ends.seqno(), begins, ends, committed, undone, prepared, gtid)
+        undone, prepared, is_cut = (outcome == wanted for wanted in (w.ROLLED_BACK, w.PREPARED, w.CUT_OFF))
+        return Transaction(ends.seqno(), begins, ends, committed, undone, prepared, gtid, is_cut)
 
     def _rows(self, piece: Piece, transaction: Transaction | None, row: w.Ints, timing: Timing) -> RowsEvent:
         kind = _ROWS[piece.kind]
         name = self._tables.get(int.from_bytes(piece.body(6), "little"), _NO_TABLE)
-        schema: TableSchema | None = None
+        row = self._registry.assign_programs(row, timing.seqnos)
+        if not len(row) or row[0, w.R_TABLE] < 0:
+            unstaged = self._registry.unstaged.get(name) if len(row) and row[0, w.R_TABLE] == w.UNSTAGED else None
+            return kind(piece.header, transaction, name, None, b"", unstaged.error if unstaged else None)
+        schema = self._registry.programs[int(row[0, w.R_TABLE])].schema
         self._staged = []
-        if len(row) and row[0, w.R_TABLE] >= 0:
-            schema = self._registry.programs[int(row[0, w.R_TABLE])].schema
-            self._stager.stage(piece.block, piece.base, row, timing)
-        return kind(piece.header, transaction, schema.name if schema else name, schema, b"".join(self._staged))
+        self._stager.stage(piece.block, piece.base, row, timing)
+        error = self._stager.take_error()
+        return kind(piece.header, transaction, schema.name, schema, b"".join(self._staged), error)
 
 
 def gtid_of(header: EventHeader, body: bytes) -> Gtid | None:

@@ -1,7 +1,7 @@
 r"""Staged lines, read back: the fields of a record by the rules of the dialect that the codec writes.
 
 A field is bare, or quoted with `"` doubled inside; `\N` that is bare is NULL; inside quotes a backslash stands before
-`n`, `r`, `0` or a backslash, or at the start before `x` and the hex digits of bytes that are no text, which stay so.
+`n`, `r`, `0` or a backslash. A quoted field that begins with `\x` has the hex digits of a value that could not be read.
 A record is one line, whatever its texts hold.
 """
 
@@ -14,9 +14,18 @@ from loader.errors import StagedDataError
 HEAD_FIELDS = 5
 """Fields before the table's columns: operation, seqno, row offset, commit time, absent columns."""
 
+UNREADABLE = b',"\\x'
+r"""How the field of an unreadable value begins, with the comma before it. No other bytes of a line are these."""
+
 _FIELD = re.compile(r'"((?:[^"]|"")*)"|([^,"]*)')
 _ESCAPED = re.compile(r'\\.|""')
 _PLAIN = {"\\n": "\n", "\\r": "\r", "\\0": "\0", "\\\\": "\\", '""': '"'}
+
+
+class Unreadable(str):
+    r"""The field of a value that could not be read: `\x` and the hex digits of its bytes."""
+
+    __slots__ = ()
 
 
 def fields_of(line: str) -> list[str | None]:
@@ -32,7 +41,7 @@ def fields_of(line: str) -> list[str | None]:
         if quoted is None:
             found.append(None if bare == "\\N" else bare)
         else:
-            found.append(_ESCAPED.sub(_plain, quoted) if "\\" in quoted or '"' in quoted else quoted)
+            found.append(_text(quoted) if "\\" in quoted or '"' in quoted else quoted)
         at = field.end()
         if at == len(line):
             return found
@@ -47,6 +56,10 @@ def lines_of(staged: bytes) -> list[str]:
     text = staged.decode("utf-8").split("\n")
     text.pop()
     return text
+
+
+def _text(quoted: str) -> str:
+    return Unreadable(quoted) if quoted.startswith("\\x") else _ESCAPED.sub(_plain, quoted)
 
 
 def _plain(found: re.Match[str]) -> str:

@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from loader.binlog.byte_cursor import Cursor
-from loader.binlog.events.table_map import read_table_map
+from loader.binlog.events.table_map import TableMap, read_table_map
 from loader.binlog.events.xa import read_prepare
+from loader.binlog.values.charsets import charset_of
+from loader.errors import UnsupportedError
 from loader.reader.events import (
     AnonymousGtidEvent,
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
     BinlogCheckpointEvent,
+    DeleteFileEvent,
     Event,
     EventHeader,
+    ExecuteLoadQueryEvent,
     FormatDescriptionEvent,
     GtidEvent,
     GtidListEvent,
@@ -37,8 +43,12 @@ from loader.reader.events import (
     XidEvent,
 )
 from loader.reader.gtids import read_gtid, read_gtid_list, read_mariadb_gtid, read_previous_gtids, read_tagged_gtid
+from loader.reader.user_variables import KINDS
 
 Made = Callable[[EventHeader, Transaction | None, bytes], Event]
+
+_QUERY_HEAD = 13
+"""Bytes of the fixed part of a QUERY event."""
 
 OLD_FORMAT = 84
 """Bytes of the body of a format description without a checksum algorithm, at most."""
@@ -87,6 +97,29 @@ def _query(header: EventHeader, transaction: Transaction | None, body: bytes) ->
     return QueryEvent(header, transaction, thread, seconds, error, schema, statement, variables)
 
 
+def _begin_load(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
+    cursor = Cursor(body)
+    return BeginLoadQueryEvent(header, transaction, cursor.number(4), cursor.take(cursor.remaining))
+
+
+def _append_block(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
+    cursor = Cursor(body)
+    return AppendBlockEvent(header, transaction, cursor.number(4), cursor.take(cursor.remaining))
+
+
+def _delete_file(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
+    return DeleteFileEvent(header, transaction, Cursor(body).number(4))
+
+
+def _execute_load(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
+    """The head of a query, then four fields about the file, then the rest of a query."""
+    head = Cursor(body)
+    head.take(_QUERY_HEAD)
+    file_id, start, end, duplicates = head.number(4), head.number(4), head.number(4), head.number(1)
+    query = vars(_query(header, transaction, body[:_QUERY_HEAD] + body[head.offset :]))
+    return ExecuteLoadQueryEvent(**query, file_id=file_id, name_start=start, name_end=end, duplicates=duplicates)
+
+
 def _gtid(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
     f = read_gtid(body)
     return GtidEvent(
@@ -124,7 +157,15 @@ def _gtid_list(header: EventHeader, transaction: Transaction | None, body: bytes
 def _table_map(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
     table = read_table_map(body)
     number = int.from_bytes(body[:6], "little")
-    return TableMapEvent(header, transaction, number, table.name, tuple(kind for kind, _ in table.types))
+    return TableMapEvent(header, transaction, number, table.name, _wire_types(table))
+
+
+def _wire_types(table: TableMap) -> tuple[int, ...]:
+    """The types of the columns, as the event has them if one is not known: nobody may have asked for the table."""
+    try:
+        return tuple(kind for kind, _ in table.types)
+    except UnsupportedError:
+        return tuple(table.kinds)
 
 
 def _payload(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
@@ -173,8 +214,13 @@ def _user_var(header: EventHeader, transaction: Transaction | None, body: bytes)
     name = cursor.text(cursor.number(4))
     if cursor.number(1):
         return UserVarEvent(header, transaction, name, None)
-    cursor.take(5)  # type and collation
-    return UserVarEvent(header, transaction, name, cursor.take(cursor.number(4)))
+    number, collation = cursor.number(1), cursor.number(4)
+    value = cursor.take(cursor.number(4))
+    kind = KINDS.get(number, f"type {number}")
+    charset = charset_of(collation) if kind == "string" else ""
+    # Servers before 5.6 write no flags; 1 says that an integer is unsigned.
+    unsigned = bool(cursor.remaining and cursor.number(1) & 1)
+    return UserVarEvent(header, transaction, name, value, kind, charset, unsigned)
 
 
 def _checkpoint(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
@@ -187,7 +233,8 @@ def _heartbeat(header: EventHeader, transaction: Transaction | None, body: bytes
 
 
 _MAKERS: dict[int, Made] = {
-    2: _query, 3: _stop, 4: _rotate, 5: _intvar, 13: _rand, 14: _user_var, 15: _format, 16: _xid, 19: _table_map,
+    2: _query, 3: _stop, 4: _rotate, 5: _intvar, 9: _append_block, 11: _delete_file, 13: _rand, 14: _user_var,
+    15: _format, 16: _xid, 17: _begin_load, 18: _execute_load, 19: _table_map,
     26: _incident, 27: _heartbeat, 29: _rows_query, 33: _gtid, 34: _anonymous, 35: _previous, 38: _xa_prepare,
     40: _payload, 42: _tagged, 160: _annotate, 161: _checkpoint, 162: _mariadb_gtid, 163: _gtid_list,
 }  # fmt: skip

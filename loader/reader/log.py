@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from datetime import datetime
 from typing import Self
 
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import GapError, UsageError
 from loader.model.position import Position
-from loader.model.table import TableName, TableSchema
+from loader.model.table import TableName
 from loader.reader.decode import Decoder
 from loader.reader.events import Event
 from loader.reader.files.log_files import LogFiles, Named
 from loader.reader.files.log_walk import FIRST, LogBytes
 from loader.reader.files.window import opened, windows
 from loader.reader.handlers import Chain, Handler
+from loader.reader.known_schemas import Known, knows_nothing
 from loader.reader.seek.position_spec import End, Place, Since, place_of
 from loader.reader.seek.seek import Locator, check_range, position_in
 from loader.reader.uri import resolve
 from loader.staging.filters import matches
 
 AnyPlace = Place | Position | datetime | str
-
-
-def _unknown(_: TableName) -> None:
-    return None
 
 
 class BinaryLog:
@@ -41,18 +38,27 @@ class BinaryLog:
         live: bool | None = None,
         wait: bool = False,
         poll_seconds: float = 0.5,
-        known: Callable[[TableName], TableSchema | None] = _unknown,
+        known: Known = knows_nothing,
+        lenient: bool = False,
     ) -> None:
         self._files = files
         self._patterns = tuple(tables)
         self._chain = Chain(handlers)
         self._live, self._wait, self._poll = live, wait, poll_seconds
-        self._registry = TableRegistry(self._wanted, known=known, nameless=True)
+        self._lenient = lenient
+        self._registry = TableRegistry(
+            self._wanted, known=known, nameless=True, hex_fallback=lenient, isolate=lenient, whole_times=lenient
+        )
         self._final: set[int] = set()
         self._stop: Position | None = None
         self._until: int | None = None
         self._at = position_in(files.listed()[0], FIRST)
         self._reading: Generator[Event] | None = None
+
+    @property
+    def assumed(self) -> set[TableName]:
+        """The tables with times in an old format of MariaDB that were taken to have no fractions; see `lenient`."""
+        return self._registry.assumed
 
     @property
     def handlers(self) -> list[Handler]:
@@ -202,16 +208,17 @@ class BinaryLog:
     def _read_file(self, file: Named, stop: int, last: bool) -> Iterator[Event]:
         with opened(self._files, Named(file.name, file.lognum, stop), self._at.logpos) as log:
             self._registry.mariadb = log.form.mariadb
-            decoder = Decoder(log, self._at, self._registry)
+            decoder = Decoder(log, self._at, self._registry, lenient=self._lenient)
             closed = file.lognum in self._final or (last and not self._is_live(log))
-            for window in windows(log, self._registry, self._at.logpos, stop, closed=closed):
+            for window in windows(log, self._registry, self._at.logpos, stop, closed=closed, cut=self._lenient):
                 for event in decoder.events(window):
                     if self._until is not None and event.transaction and event.transaction.committed >= self._until:
                         self._stop = event.transaction.start
                         return
                     self._at = self._after(event)
                     yield event
-                self._at = Position(self._at.basename, self._at.lognum, window.end)
+                if not window.is_cut:
+                    self._at = Position(self._at.basename, self._at.lognum, window.end)
 
     def _is_live(self, log: LogBytes) -> bool:
         return log.form.in_use if self._live is None else self._live
@@ -221,7 +228,7 @@ class BinaryLog:
         header = event.header
         # Events of a compressed transaction have all the place of the event that holds them.
         end = header.position + (header.size if header.inner < 0 else 0)
-        if event.transaction and end < event.transaction.end.logpos:
+        if event.transaction and (end < event.transaction.end.logpos or event.transaction.is_cut):
             end = event.transaction.start.logpos
         return Position(self._at.basename, self._at.lognum, end)
 
@@ -236,7 +243,8 @@ def open_log(
     live: bool | None = None,
     wait: bool = False,
     poll_seconds: float = 0.5,
-    known: Callable[[TableName], TableSchema | None] = _unknown,
+    known: Known = knows_nothing,
+    lenient: bool = False,
 ) -> BinaryLog:
     """Open a log.
 
@@ -253,12 +261,18 @@ def open_log(
         known: the schema of a table whose names are not in the log (binlog_row_metadata=MINIMAL); without one its
             columns are called `@1`, `@2`, ..., ENUM and SET are numbers, and it has no key. For MariaDB also what its
             log does not tell of types; see TableMap.schema.
+        lenient: give what can be read, for a listing. A value that is none of its column's type is given as the hex of
+            its bytes (Value.is_unreadable), a row event that cannot be read has an `error`, times in an old format of
+            MariaDB are taken to have no fractions, and the whole events of a damaged transaction come before the
+            error (Transaction.is_cut). Otherwise all of these are errors.
 
     Raises:
         UsageError, GapError, SourceUnavailable, AccessDenied, DataError: as BinaryLog.set_position; a range that ends
             before it begins.
     """
-    log = BinaryLog(resolve(uri), tables, handlers, live=live, wait=wait, poll_seconds=poll_seconds, known=known)
+    log = BinaryLog(
+        resolve(uri), tables, handlers, live=live, wait=wait, poll_seconds=poll_seconds, known=known, lenient=lenient
+    )
     log.set_end(stop)
     check_range(log.set_position(start), log.end)
     return log

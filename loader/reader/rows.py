@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loader.errors import StagedDataError
 from loader.model.table import TableSchema
-from loader.reader.dialect import HEAD_FIELDS, fields_of, lines_of
+from loader.reader.dialect import HEAD_FIELDS, Unreadable, fields_of, lines_of
 from loader.reader.values import Native, Value
 
 _OP, _SEQNO, _OFFSET, _COMMITTED, _ABSENT = range(HEAD_FIELDS)
@@ -19,6 +19,14 @@ class Row:
 
     schema: TableSchema
     values: tuple[Value, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns, in the table's order."""
+        return tuple(column.name for column in self.schema.columns)
+
+    def __repr__(self) -> str:
+        return f"Row({', '.join(f'{value.column.name}={value.shown}' for value in self.values)})"
 
     def __getitem__(self, name: str) -> Value:
         """The value of that column; KeyError when the table has none of that name."""
@@ -34,7 +42,7 @@ class Row:
         return len(self.values)
 
     def as_dict(self) -> dict[str, Native]:
-        """Native values by column; columns that the image leaves out are not in it."""
+        """Return native values by column name, without the columns that the image leaves out."""
         return {value.column.name: value.native() for value in self.values if not value.is_absent}
 
 
@@ -56,6 +64,10 @@ class RowChange:
     def op(self) -> str:
         """`I`, `U` or `D`."""
         return "I" if self.before is None else "D" if self.after is None else "U"
+
+    def __repr__(self) -> str:
+        images = [f"{name}={row!r}" for name, row in (("before", self.before), ("after", self.after)) if row]
+        return f"RowChange({self.op}, {', '.join(images)})"
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,12 @@ def _row(fields: list[str | None], schema: TableSchema) -> Row:
     return Row(
         schema,
         tuple(
-            Value(column, text, bool(absent) and bool(absent[index >> 3] >> (index & 7) & 1))
+            Value(
+                column,
+                text,
+                bool(absent) and bool(absent[index >> 3] >> (index & 7) & 1),
+                isinstance(text, Unreadable),
+            )
             for index, (column, text) in enumerate(zip(schema.columns, fields[HEAD_FIELDS:], strict=True))
         ),
     )

@@ -45,6 +45,8 @@ def resolve(uri: str) -> LogFiles:
         UsageError: an address of a kind that is not known, or with nothing behind it.
         SourceUnavailable: its folder cannot be read.
     """
+    if not isinstance(uri, str) or not uri:
+        raise UsageError(f"{uri!r} is not an address of a log", hint=_HINT)
     parts = _split(uri)
     if parts.scheme in _SERVERS:
         from loader.reader.server import ServerFiles

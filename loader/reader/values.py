@@ -15,6 +15,7 @@ from loader.errors import DataError
 from loader.model.table import Column
 
 _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
+_SHOWN = 40  # characters of a value in a repr
 _HEX_TYPES = ("blob", "binary", "geometry")
 _INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"}
 
@@ -44,6 +45,24 @@ class Value:
     text: str | None
     is_absent: bool = False
     """The row image does not have the column (binlog_row_image MINIMAL or NOBLOB)."""
+    is_unreadable: bool = False
+    """The bytes are no value of the column's type; `text` is `\\x` and their hex digits."""
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes of an unreadable value; ValueError for any other."""
+        if not self.is_unreadable or self.text is None:
+            raise ValueError("only an unreadable value has raw bytes")
+        return bytes.fromhex(self.text[2:])
+
+    @property
+    def shown(self) -> str:
+        """The value as `repr` shows it, cut after 40 characters."""
+        text = "<absent>" if self.is_absent else repr(self.native())
+        return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+    def __repr__(self) -> str:
+        return f"Value({self.column.name}={self.shown})"
 
     @property
     def is_null(self) -> bool:
@@ -81,10 +100,12 @@ class Value:
         return None if text is None else float(self._decimal(text))
 
     def as_bytes(self) -> bytes | None:
-        """The bytes of a binary type; the UTF-8 of anything else."""
+        """The bytes of a binary type or of an unreadable value; the UTF-8 of anything else."""
         text = self.as_text()
         if text is None:
             return None
+        if self.is_unreadable:
+            return self.raw
         return bytes.fromhex(text) if self.column.type.endswith(_HEX_TYPES) else text.encode("utf-8")
 
     def as_datetime(self) -> datetime | None:
@@ -127,12 +148,14 @@ class Value:
     def native(self) -> Native:
         """The value as the Python type that holds every value of its column, PartialDate for a date Python lacks.
 
-        int, Decimal, float, str (texts, ENUM, JSON, VECTOR), bytes (GEOMETRY too), date, datetime, timedelta or a set
-        of labels.
+        int, Decimal, float, str (texts, ENUM, JSON, VECTOR), bytes (also GEOMETRY and unreadable values), date,
+        datetime, timedelta or a set of labels.
         """
         kind, text = self.column.type, self.as_text()
         if text is None:
             return None
+        if self.is_unreadable:
+            return self.raw
         if kind in _INTEGERS:
             return int(text)
         if kind in {"float", "double"}:

@@ -119,12 +119,28 @@ class TableMap:
             return False
         return tuple(kind for kind, _ in self.types) == _SEQUENCE_TYPES
 
+    @property
+    def has_old_times(self) -> bool:
+        """Whether a column is a time in the format before MySQL 5.6, whose fractions the log does not describe."""
+        return any(kind in _OLD_TEMPORALS for kind, _ in self.types)
+
     @cached_property
     def _parsed_optional(self) -> _Optional:
         return _read_optional(self.optional)
 
+    def _whole_times(self, names: list[str]) -> Iterator[tuple[str, Column]]:
+        """The columns of times in an old format, taken to have no fractions."""
+        for (kind, _), name in zip(self.types, names, strict=True):
+            if kind in _OLD_TEMPORALS:
+                yield name, Column(name, _OLD_TEMPORALS[kind])
+
     def schema(
-        self, *, mariadb: bool = False, known: TableSchema | None = None, nameless: bool = False
+        self,
+        *,
+        mariadb: bool = False,
+        known: TableSchema | None = None,
+        nameless: bool = False,
+        whole_times: bool = False,
     ) -> tuple[TableSchema, tuple[int, ...]]:
         """Return the table's schema, and for each column the bytes of the length before a value.
 
@@ -139,6 +155,7 @@ class TableMap:
                 column of it without a character set gets that of the log, and a TEXT type may be longer in the log.
             nameless: if the log has no column names and `known` is None, name the columns `@1`, `@2`, ... as
                 mysqlbinlog does. ENUM and SET are then integers, and text without a character set is bytes.
+            whole_times: assume that times in an old format of MariaDB have no fractions where `known` does not say.
 
         Raises:
             NamelessTable: the column names are not known.
@@ -159,6 +176,8 @@ class TableMap:
         if not named:
             optional = replace(optional, names=[f"@{number}" for number in range(1, len(self.types) + 1)], key=[])
         told = {column.name: column for column in known.columns} if known else {}
+        if whole_times:
+            told |= {name: column for name, column in self._whole_times(optional.names) if name not in told}
         made = list(_logged_columns(self.types, optional, self.name, mariadb, not named, told))
         columns = tuple(column for column, _ in made)
         if not columns or any(index >= len(columns) for index in optional.key):
@@ -399,12 +418,19 @@ def _legacy_column(name: str, kind: str, mariadb: bool, told: Column | None, tab
         return Column(name, kind)
     if told and told.type == kind:
         return told
-    raise UnsupportedError(
-        f"a {kind.upper()} column in the old format cannot be read without the table's schema",
+    raise old_format_error(table, f"a {kind.upper()} column", column=name)
+
+
+def old_format_error(
+    table: TableName, what: str = "a TIMESTAMP, TIME or DATETIME column", **where: object
+) -> UnsupportedError:
+    """Return the error for a time in an old format of MariaDB whose number of fractional digits is not known."""
+    return UnsupportedError(
+        f"{what} in the old format cannot be read without the table's schema",
         why="the log does not say how many fractional digits it has, and so not its size",
         hint="ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or exclude the table",
         table=table,
-        column=name,
+        **where,
     )
 
 

@@ -14,14 +14,10 @@ import typer
 
 from loader.cli.output import Output
 from loader.errors import UsageError
-from loader.visible_text import exact_json
 
 if TYPE_CHECKING:
-    from loader.extract.local_staging import StagingOptions
     from loader.reader.events import Event
-    from loader.reader.files.log_files import LogFiles, Named
-
-    Segment = tuple[Named, int, int]
+    from loader.reader.known_schemas import Known
 
 
 class Format(Enum):
@@ -30,6 +26,13 @@ class Format(Enum):
     text = "text"
     json = "json"
     csv = "csv"
+
+
+class Bigint(Enum):
+    """How 64-bit integers are written in JSON."""
+
+    number = "number"
+    string = "string"
 
 
 _MIB = 1024 * 1024
@@ -60,6 +63,16 @@ def inspect(
     stats: Annotated[
         bool, typer.Option("--stats", help="Count instead: events, rows, the largest transactions.")
     ] = False,
+    schema: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|URI",
+            help="Columns, keys and character sets that the log lacks: from mysqldump --no-data, or mysql://...",
+        ),
+    ] = "",
+    bigint: Annotated[
+        Bigint, typer.Option("--json-bigint", help="How --format json writes integers of 64 bits.")
+    ] = Bigint.number,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a time of --from or --to in the future.")] = False,
 ) -> None:
     """List the events of a binary log, stage its rows as CSV, or count what is in it."""
@@ -68,19 +81,24 @@ def inspect(
         form = Format.json
     operations = _operations(op)
     _check_patterns(table)
+    known = _known(schema)
     if stats or form is Format.csv:
+        from loader.cli.listing.bulk import count_rows, segments_between, stage_rows
         from loader.extract.local_staging import StagingOptions
 
-        wanted = StagingOptions(tuple(table) or ("*.*",), operations, part_mib * _MIB, threads or os.cpu_count() or 1)
-        files, segments = _segments(uri, start, stop, limit)
+        wanted = StagingOptions(
+            tuple(table) or ("*.*",), operations, part_mib * _MIB, threads or os.cpu_count() or 1, known
+        )
+        files, segments = segments_between(uri, start, stop, limit)
         if stats:
-            _count(out, form, files, segments, wanted)
+            count_rows(out, files, segments, wanted, as_json=form is Format.json)
         else:
-            _stage(out, files, segments, output, wanted)
+            stage_rows(out, files, segments, output, wanted)
         return
     if output:
         raise UsageError("--output is of --format csv", key="--output")
-    _list(uri, (start, stop), limit, (tuple(table), operations), _printer(form, headers), wait)
+    lines = _printer(form, headers, bigint_as_text=bigint is Bigint.string)
+    _list(out, uri, (start, stop), limit, (tuple(table), operations), lines, wait, known)
 
 
 def _operations(text: str) -> str:
@@ -101,24 +119,39 @@ def _check_patterns(patterns: list[str]) -> None:
         )
 
 
-def _printer(form: Format, headers: bool) -> Callable[[Event], Iterable[str]]:
-    if form is Format.json:
-        from loader.cli.listing.json_lines import json_line
+def _known(schema: str) -> Known:
+    """The schemas of --schema."""
+    if not schema:
+        from loader.reader.known_schemas import knows_nothing
 
-        return lambda event: (json_line(event, headers),)
+        return knows_nothing
+    from loader.reader.given_schemas import read_schemas
+
+    return read_schemas(schema)
+
+
+def _printer(form: Format, headers: bool, *, bigint_as_text: bool) -> Callable[[Event], Iterable[str]]:
+    if form is Format.json:
+        from loader.cli.listing.json_lines import JsonLines
+
+        lines = JsonLines(headers, bigint_as_text=bigint_as_text)
+        return lambda event: (lines.line(event),)
     from loader.cli.listing.text import Listing
 
     return Listing(headers).lines
 
 
 def _list(
+    out: Output,
     uri: str,
     span: tuple[str, str],
     limit: int,
     filters: tuple[tuple[str, ...], str],
     lines: Callable[[Event], Iterable[str]],
     wait: bool,
+    known: Known,
 ) -> None:
+    from loader.cli.listing.unreadable import UnreadableCount, note_assumed
     from loader.reader.events import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
     from loader.reader.log import open_log
 
@@ -127,17 +160,22 @@ def _list(
         kind for kind, op in ((WriteRowsEvent, "I"), (UpdateRowsEvent, "U"), (DeleteRowsEvent, "D")) if op in operations
     )
     shown, seqno = 0, -1
-    with open_log(uri, start=span[0], stop=span[1], tables=tables, wait=wait) as log, _piped():
+    unreadable = UnreadableCount()
+    opened = open_log(uri, start=span[0], stop=span[1], tables=tables, wait=wait, lenient=True, known=known)
+    with opened as log, _piped():
         events = iter(log) if not wait else iter(log.wait_for_next_event, None)
         for event in events:
-            if (tables or operations != "IUD") and not (isinstance(event, wanted) and event.schema):
+            if (tables or operations != "IUD") and not (isinstance(event, wanted) and (event.schema or event.error)):
                 continue
             if event.transaction and event.transaction.seqno != seqno:
                 shown, seqno = shown + 1, event.transaction.seqno
                 if 0 < limit < shown:
-                    return
+                    break
             for line in lines(event):
                 sys.stdout.write(f"{line}\n")
+            unreadable.add(event)
+    note_assumed(out, log.assumed)
+    unreadable.check()
 
 
 @contextmanager
@@ -150,80 +188,3 @@ def _piped() -> Iterator[None]:
     except BrokenPipeError:
         # The interpreter flushes once more at its end, into nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _segments(uri: str, start: str, stop: str, limit: int) -> tuple[LogFiles, list[Segment]]:
-    """The stretches of log files between two places; of a file that is in use, up to its last whole transaction."""
-    from loader.reader.files.window import opened
-    from loader.reader.seek.position_spec import End, parse_place
-    from loader.reader.seek.seek import Locator, check_range
-    from loader.reader.uri import resolve
-
-    files = resolve(uri)
-    locator = Locator(files)
-    begin, until = locator.find(parse_place(start)), parse_place(stop)
-    last = files.listed()[-1]
-    end = None if until == End() else locator.find(until)
-    if until == End() and files.at_hand:
-        with opened(files, last) as log:
-            in_use = log.form.in_use
-        end = locator.find(until) if in_use else None
-    if begin is None:
-        raise UsageError("the log has not reached that time yet", hint="give a time in the past", key="--from")
-    check_range(begin, end)
-    return files, locator.segments(begin, end, limit)
-
-
-def _stage(out: Output, files: LogFiles, segments: list[Segment], folder: Path | None, wanted: StagingOptions) -> None:
-    from loader.extract.local_staging import count_records, stage
-
-    if folder is None:
-        raise UsageError("--format csv needs a folder", hint="give --output DIR", key="--output")
-    with _progress(out, sum(end - begin for _, begin, end in segments)) as progress:
-        results = stage(files, segments, folder, wanted, progress)
-    found = count_records(results)
-    if out.as_json:
-        out.document({**found, "folder": str(folder)})
-        return
-    columns = ("table", "inserts", "updates", "deletes", "bytes")
-    out.rows(columns, [[one[name] for name in columns] for one in found["tables"]])
-    if found["statements"]:
-        out.line(f"{found['statements']:,} statements are in the log; the files hold changes of rows only")
-
-
-def _count(out: Output, form: Format, files: LogFiles, segments: list[Segment], wanted: StagingOptions) -> None:
-    from loader.extract.local_staging import count, count_records
-    from loader.reader.stats import Tally
-
-    tally = Tally()
-    for file, begin, end in segments:
-        tally.add(files, file, begin, end)
-    largest = [{"seqno": t.seqno, "start": str(t.start), "end": str(t.end), "bytes": t.bytes} for t in tally.largest]
-    events = [{"type": name, "events": n, "bytes": size} for name, (n, size) in sorted(tally.events.items())]
-    as_text = form is not Format.json
-    if as_text:
-        out.rows(("type", "events", "bytes"), [list(one.values()) for one in events])
-        out.line(f"{tally.transactions:,} transactions, the largest:")
-        out.rows(("start", "end", "bytes"), [[one["start"], one["end"], one["bytes"]] for one in largest])
-    with _progress(out, sum(end - begin for _, begin, end in segments)) as progress:
-        tables = count_records(count(files, segments, wanted, progress))["tables"]
-    if as_text:
-        columns = ("table", "inserts", "updates", "deletes", "bytes")
-        out.rows(columns, [[one[name] for name in columns] for one in tables])
-        return
-    found = {"events": events, "transactions": tally.transactions, "largest": largest, "tables": tables}
-    sys.stdout.write(exact_json(found) + "\n")
-
-
-@contextmanager
-def _progress(out: Output, total: int) -> Iterator[Callable[[int], object]]:
-    """A bar of bytes on a terminal, nothing in a pipe."""
-    if not sys.stderr.isatty():  # asked first: a pipe need not wait for the import of what draws
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = (BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=out.errors, transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda size: bar.advance(task, size)

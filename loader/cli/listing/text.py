@@ -6,14 +6,25 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from loader.errors import UnsupportedError
+from loader.errors import DataError, UnsupportedError
 from loader.reader.events import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    DeleteFileEvent,
+    DeleteRowsEvent,
     Event,
     FormatDescriptionEvent,
+    IncidentEvent,
+    IntvarEvent,
     QueryEvent,
+    RandEvent,
     RowsEvent,
     RowsQueryEvent,
     Transaction,
+    UpdateRowsEvent,
+    UserVarEvent,
+    XaPrepareEvent,
+    XidEvent,
 )
 from loader.reader.rows import Row
 from loader.reader.values import Value
@@ -21,8 +32,8 @@ from loader.types.column_type import Form
 from loader.types.warehouse import form
 from loader.visible_text import visible as hidden
 
-_ACTIONS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
-_CONTROL = {"BEGIN", "COMMIT", "ROLLBACK"}
+_BEGIN = "BEGIN"
+_ENDS = {"COMMIT", "ROLLBACK"}
 
 
 class Listing:
@@ -35,7 +46,7 @@ class Listing:
         self._server = ""
 
     def lines(self, event: Event) -> Iterator[str]:
-        """What is shown for an event.
+        """Return the lines of an event.
 
         Raises:
             StagedDataError: see RowsEvent.
@@ -59,10 +70,10 @@ class Listing:
             yield _header(event)
         if isinstance(event, RowsEvent):
             yield from _rows(event)
-        elif isinstance(event, QueryEvent) and event.statement not in _CONTROL:
-            yield from self._statement(event.statement, event.schema)
-        elif isinstance(event, RowsQueryEvent):
-            yield f"- QUERY = {visible(event.statement)}"
+        elif isinstance(event, QueryEvent):
+            yield from self._query(event)
+        else:
+            yield from _inside(event)
 
     def _start(self, transaction: Transaction, event: Event) -> Iterator[str]:
         metadata = {
@@ -72,6 +83,7 @@ class Listing:
             "sequence_number": getattr(event, "sequence_number", None),
             "rolled_back": transaction.rolled_back or None,
             "prepared": transaction.prepared or None,
+            "damaged": transaction.is_cut or None,
         }
         yield f"SEQ# = {transaction.seqno}"
         yield f"- TIME = {transaction.time:%Y-%m-%d %H:%M:%S.%f}"
@@ -82,43 +94,54 @@ class Listing:
         known = (f"{name}={value}" for name, value in metadata.items() if value not in (None, ""))
         yield f"- METADATA = [{';'.join(known)}]"
 
-    def _statement(self, statement: str, schema: str) -> Iterator[str]:
-        if schema:
-            yield f"- SCHEMA = {visible(schema)}"
-        yield f"- SQL({self._statements}) = {visible(statement)}"
+    def _query(self, event: QueryEvent) -> Iterator[str]:
+        if event.statement == _BEGIN:
+            return
+        if event.statement in _ENDS:
+            yield f"- END = {event.statement}"
+            return
+        if event.schema:
+            yield f"- SCHEMA = {visible(event.schema)}"
+        yield f"- SQL({self._statements}) = {visible(event.statement)}"
         self._statements += 1
 
 
 def place(event: Event) -> str:
-    """`binlog.000054:123`."""
+    """Return `binlog.000054:123`."""
     return f"{event.header.file}:{event.header.position}"
 
 
 def details(event: Event) -> Iterator[tuple[str, str]]:
-    """The fields of an event's own, as text."""
+    """Return names and values of the fields that only this class of event has, as text."""
     for field in dataclasses.fields(event):
         if field.name not in {"header", "transaction", "staged"}:
             yield field.name, _text(getattr(event, field.name))
 
 
 def visible(text: str) -> str:
-    """Text without characters that would act on a terminal, those of a line feed and a tab among them."""
+    """Return text with escapes for characters that act on a terminal, among them line feeds and tabs."""
     return hidden(text.replace("\\", "\\\\"))
 
 
 def literal(value: Value) -> str:
-    """A value: NULL, numbers and times bare, texts in quotes, bytes as 0x..., and what an image leaves out."""
+    """Return a value: NULL, numbers and times bare, texts in quotes, bytes as 0x..., a mark if absent or unreadable."""
     if value.is_absent:
         return "(not logged)"
     if value.text is None:
         return "NULL"
+    if value.is_unreadable:
+        return f"0x{value.raw.hex()} (unreadable)"
     try:
         kind = form(value.column)
     except UnsupportedError:
         kind = Form.TEXT
     if kind is Form.HEX:
         return f"0x{value.text}"
-    return f"'{visible(value.text)}'" if kind is Form.TEXT else value.text
+    return _quoted(value.text) if kind is Form.TEXT else value.text
+
+
+def _quoted(text: str) -> str:
+    return f"'{visible(text)}'"
 
 
 def _text(value: Any) -> str:
@@ -134,21 +157,69 @@ def _header(event: Event) -> str:
     )
 
 
+def _inside(event: Event) -> Iterator[str]:
+    """The line of an event of a transaction that is neither a statement nor a change of rows."""
+    match event:
+        case RowsQueryEvent():
+            yield f"- QUERY = {visible(event.statement)}"
+        case IntvarEvent():
+            yield f"- INTVAR = {event.variable} {event.value}"
+        case RandEvent():
+            yield f"- RAND = {event.seed1} {event.seed2}"
+        case UserVarEvent():
+            yield f"- USER_VAR = @{visible(event.name)} {_variable(event)}"
+        case BeginLoadQueryEvent() | AppendBlockEvent():
+            yield f"- LOAD_FILE = {event.file_id} {len(event.data)} bytes"
+        case DeleteFileEvent():
+            yield f"- DELETE_FILE = {event.file_id}"
+        case IncidentEvent():
+            yield f"- INCIDENT = {event.incident} {visible(event.message)}"
+        case XidEvent():
+            yield f"- END = XID {event.xid}"
+        case XaPrepareEvent():
+            yield f"- END = XA {'COMMIT ONE PHASE' if event.one_phase else 'PREPARE'} {event.xid}"
+
+
+def _variable(event: UserVarEvent) -> str:
+    value = event.native()
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    return _quoted(value) if isinstance(value, str) else str(value)
+
+
 def _rows(event: RowsEvent) -> Iterator[str]:
-    if event.schema is None:
+    if event.schema is None and event.error is None:
         return
+    yield "- SQL ="
+    yield f" - ACTION = {action(event)}"
+    yield f" - SCHEMA = {visible(event.table.schema)}"
+    yield f" - TABLE = {visible(event.table.table)}"
+    if event.error:
+        yield f" - UNREADABLE = {visible(reason(event.error))}"
+    key = set(event.schema.key) if event.schema else set[str]()
     for number, change in enumerate(event):
-        if number == 0:
-            yield "- SQL ="
-            yield f" - ACTION = {_ACTIONS[change.op]}"
-            yield f" - SCHEMA = {visible(event.table.schema)}"
-            yield f" - TABLE = {visible(event.table.table)}"
         yield f" - ROW# = {number}"
-        yield from _image("COL", change.after)
-        yield from _image("KEY", change.before)
+        yield from _image(change.after, "COL", "COL", key)
+        yield from _image(change.before, "KEY", "OLD", key)
 
 
-def _image(word: str, row: Row | None) -> Iterator[str]:
-    """`COL`: the row as it became. `KEY`: as it was."""
+def action(event: RowsEvent) -> str:
+    """Return INSERT, UPDATE or DELETE."""
+    return (
+        "UPDATE" if isinstance(event, UpdateRowsEvent) else "DELETE" if isinstance(event, DeleteRowsEvent) else "INSERT"
+    )
+
+
+def reason(error: DataError) -> str:
+    """Return an error in one line."""
+    column = f", column {error.where['column']}" if "column" in error.where else ""
+    return f"{error.what}{column}" + (f": {error.why}" if error.why else "")
+
+
+def _image(row: Row | None, key_word: str, word: str, key: set[str]) -> Iterator[str]:
+    """`COL`: the row as it became. `KEY` and `OLD`: the columns of its key and the others, as they were."""
     for number, value in enumerate(row or (), 1):
-        yield f"  - {word}({number}: {visible(value.column.name)}) = {literal(value)}"
+        name = value.column.name
+        yield f"  - {key_word if name in key else word}({number}: {visible(name)}) = {literal(value)}"

@@ -41,14 +41,28 @@ class Window:
     start: int
     end: int
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether it has the beginning of a transaction only, before damage."""
+        outcomes = self.index.transactions[:, w.T_OUTCOME]
+        return len(outcomes) == 1 and int(outcomes[0]) == w.CUT_OFF
 
-def windows(log: LogBytes, registry: TableRegistry, start: int, stop: int, *, closed: bool) -> Iterator[Window]:
-    """The windows of the bytes from `start`, a boundary, to `stop`, one after the other.
 
-    With `closed` the bytes must end where a transaction does. Without, the rest is not there yet, and is left.
+def windows(
+    log: LogBytes, registry: TableRegistry, start: int, stop: int, *, closed: bool, cut: bool = False
+) -> Iterator[Window]:
+    """Return the windows of the bytes from `start`, a boundary, to `stop`, one after the other.
+
+    Args:
+        log: the file.
+        registry: of its table maps.
+        start: a boundary.
+        stop: the byte behind the last one.
+        closed: the bytes must end where a transaction does. Otherwise the rest is not there yet, and is left.
+        cut: give the whole events of a damaged transaction too, as a window with the outcome walk.CUT_OFF.
 
     Raises:
-        BinlogFormatError, UnsupportedError: what the walk refuses, after a window of all that stands before it.
+        BinlogFormatError, UnsupportedError: what the walk refuses, after windows of everything before it.
     """
     walk = Walk(registry, log.name, start, log.form.checksum, (0, _ENDLESS), keep=True)
     try:
@@ -56,12 +70,11 @@ def windows(log: LogBytes, registry: TableRegistry, start: int, stop: int, *, cl
             if window := _taken(walk, start):
                 yield window
                 start = window.end
+        if closed:
+            refuse_rest(walk, log, stop)
     except LoaderError as error:
-        if window := _before(error, log, registry, start):
-            yield window
+        yield from _before(error, log, registry, start, cut=cut)
         raise
-    if closed:
-        refuse_rest(walk, log, stop)
 
 
 def _taken(walk: Walk, start: int) -> Window | None:
@@ -74,12 +87,15 @@ def _taken(walk: Walk, start: int) -> Window | None:
     return Window(index, start, end) if end > start else None
 
 
-def _before(error: LoaderError, log: LogBytes, registry: TableRegistry, start: int) -> Window | None:
-    """What is whole before the place of an error."""
+def _before(error: LoaderError, log: LogBytes, registry: TableRegistry, start: int, *, cut: bool) -> Iterator[Window]:
+    """The whole transactions before the place of an error, and with `cut` the events of the one that it is in."""
     walk = Walk(registry, log.name, start, log.form.checksum, (0, _ENDLESS), keep=True)
     for _ in walked(log, walk, int(error.where.get("position", start))):
         pass
-    return _taken(walk, start)
+    if window := _taken(walk, start):
+        yield window
+    if cut and walk.inside_transaction:
+        yield Window(walk.take_open(), walk.open_start, walk.position)
 
 
 def refuse_rest(walk: Walk, log: LogBytes, stop: int) -> None:

@@ -100,7 +100,7 @@ def staged(
         result.text[schema] = result.text.get(schema, b"") + bytes(lines)
         result.writes.append(len(lines))
 
-    stager = GuardedStager(registry, FILE, 1, form.checksum, shift, every_update, write)
+    stager = GuardedStager(registry, FILE, 1, form.checksum, shift, every_update, write, any_image=nameless)
     stager.give_room(room)
     window = Window(result.index, np.frombuffer(log, np.uint8).copy(), 0)
     timing = stager.timing(result.index.transactions)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from loader.binlog import index
@@ -218,8 +220,9 @@ def damaged_orders() -> dict[str, LogBuilder]:
 @pytest.mark.parametrize("name", list(damaged_orders()))
 def test_a_transaction_that_begins_or_ends_where_it_cannot_is_damage(name: str) -> None:
     log = damaged_orders()[name]
+    says = "a transaction begins inside another one, or ends without a beginning"
     with pytest.raises(
-        BinlogFormatError, match="a transaction begins inside another one, or ends without a beginning"
+        BinlogFormatError, match=re.escape("a commit (XID) has no BEGIN before it") if name == "xid alone" else says
     ) as caught:
         walked(bytes(log.data))
     assert caught.value.where["position"] == str(log.events[-1][0])

@@ -64,12 +64,12 @@ SEQ# = {{seqno}}
   - COL(1: id) = 1
   - COL(2: name) = 'b'
   - KEY(1: id) = 1
-  - KEY(2: name) = 'a'
+  - OLD(2: name) = 'a'
  - ROW# = 1
   - COL(1: id) = -1
   - COL(2: name) = NULL
   - KEY(1: id) = 1
-  - KEY(2: name) = 'b'
+  - OLD(2: name) = 'b'
 - SQL =
  - ACTION = DELETE
  - SCHEMA = shop
@@ -80,6 +80,7 @@ SEQ# = {{seqno}}
  - ROW# = 1
   - KEY(1: id) = 1
   - KEY(2: line) = 2
+- END = XID 7
 """
 
 
@@ -127,7 +128,11 @@ def test_json_has_a_line_per_event_and_typed_values(tmp_path: Path) -> None:
         {"id": 2**64 - 1, "d": "-0.50", "b": "00ff", "e": ["x", "y"], "v": None},
         {"id": 0, "d": None, "b": "", "e": [], "v": ""},
     ]
-    assert (rows["table"], rows["rows"][0]["op"], rows["rows"][0]["before"]) == ("s.t", "I", None)
+    assert (rows["schema"], rows["table"], rows["rows"][0]["op"], rows["rows"][0]["before"]) == ("s", "t", "I", None)
+    assert [column["type"] for column in rows["columns"]] == [
+        "bigint unsigned", "decimal(10,2)", "blob", "set('x','y')", "varchar",
+    ]  # fmt: skip
+    assert (rows["columns"][4], rows["key"]) == ({"name": "v", "type": "varchar", "charset": "utf8mb4"}, ["id"])
     assert (rows["position"], rows["file"], rows["server_id"]) == (log.events[4][0], "binlog.000001", 1)
     assert (rows["seqno"], rows["committed"]) == (10**12 + log.events[6][0], "2023-11-14T22:13:20.123456+00:00")
     assert rows["transaction_gtid"] == lines[1]["gtid"] == f"{UUID}:1"
@@ -187,8 +192,8 @@ def test_stats(log: Path) -> None:
         (one["bytes"] for one in found["largest"]), reverse=True
     )
     assert found["largest"][0]["start"] == f"binlog.000001:{[at for at, _, kind in built.events if kind == 33][1]}"
-    tables = [(t["table"], t["inserts"], t["updates"], t["deletes"]) for t in found["tables"]]
-    assert tables == [("shop.lines", 0, 0, 6), ("shop.orders", 9, 3, 3)]
+    tables = [(t["schema"], t["table"], t["inserts"], t["updates"], t["deletes"]) for t in found["tables"]]
+    assert tables == [("shop", "lines", 0, 0, 6), ("shop", "orders", 9, 3, 3)]
     assert "4 transactions, the largest:" in run(str(log), "--stats")
 
 

@@ -48,16 +48,16 @@ def test_the_files_are_those_of_the_extraction(
     wanted = StagingOptions(part_bytes=part_bytes, threads=threads)
     results = stage(files, [(file, 4, file.size)], tmp_path / "out", wanted, seen.append)
     assert files_of(tmp_path / "out") == {key.split("/", 3)[3]: text for key, text in expected.files.items()}
-    assert sum(result.bytes for result in results) == len(log) - 4
-    assert len(seen) == len(results)
+    assert sum(result.bytes for result in results.ranges) == len(log) - 4
+    assert len(seen) == len(results.ranges)
     if threads > 1 and part_bytes == 700:
-        assert len(results) > 8
+        assert len(results.ranges) > 8
     rows = dict.fromkeys(("inserts", "updates", "deletes"), 0)
     for one in expected.manifest.files:
         rows = {name: rows[name] + getattr(one, name) for name in rows}
     found = count_records(results)
     assert {name: sum(table[name] for table in found["tables"]) for name in rows} == rows
-    assert [table["table"] for table in found["tables"]] == ["shop.lines", "shop.orders"]
+    assert [(table["schema"], table["table"]) for table in found["tables"]] == [("shop", "lines"), ("shop", "orders")]
     assert (found["transactions"], found["statements"]) == (20 + 6 + 41, 6)
     assert sum(table["bytes"] for table in found["tables"]) == sum(map(len, expected.files.values()))
     assert count_records(count(files, [(file, 4, file.size)], wanted, seen.append)) == found
@@ -75,7 +75,7 @@ def test_some_operations_and_some_tables(tmp_path: Path, letters: str, counts: t
     found = count_records(
         count(files, segments, StagingOptions(tables=("*.lines",), operations=letters), lambda _: None)
     )["tables"]
-    assert [t["table"] for t in found] == (["shop.lines"] if "D" in letters else [])
+    assert [t["table"] for t in found] == (["lines"] if "D" in letters else [])
 
 
 def test_damage_stops_it_with_its_place_and_leaves_no_half_file(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_parts_that_begin_exactly_where_transactions_do(tmp_path: Path) -> None:
         files, [(file, 4, file.size)], tmp_path / "out", StagingOptions(part_bytes=size // 2, threads=2), print
     )
     assert files_of(tmp_path / "out") == {key.split("/", 3)[3]: text for key, text in expected.files.items()}
-    assert sum(result.bytes for result in results) == log.end - 4
+    assert sum(result.bytes for result in results.ranges) == log.end - 4
 
 
 def test_a_log_without_gtid_events_has_a_range_per_thread(tmp_path: Path) -> None:
@@ -136,5 +136,5 @@ def test_a_log_without_gtid_events_has_a_range_per_thread(tmp_path: Path) -> Non
     files = resolve(str(path))
     (file,) = files.listed()
     results = count(files, [(file, 4, file.size)], StagingOptions(part_bytes=500, threads=2), lambda _: None)
-    assert [result.row_events for result in results] == [12, 8]
+    assert [result.row_events for result in results.ranges] == [12, 8]
     assert count_records(results)["tables"][0]["inserts"] == 20

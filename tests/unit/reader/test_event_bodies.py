@@ -80,7 +80,7 @@ CASES: list[tuple[int, bytes, type[Event], dict[str, object]]] = [
     (5, struct.pack("<BQ", 2, 2**64 - 1), IntvarEvent, {"kind": 2, "value": 2**64 - 1}),
     (13, struct.pack("<QQ", 1, 2), RandEvent, {"seed1": 1, "seed2": 2}),
     (14, struct.pack("<I", 1) + b"v\1", UserVarEvent, {"name": "v", "value": None}),
-    (14, struct.pack("<I1sBBII", 1, b"v", 0, 0, 255, 2) + b"ab", UserVarEvent, {"name": "v", "value": b"ab"}),
+    (14, struct.pack("<I1sBBII", 1, b"v", 0, 0, 255, 2) + b"ab", UserVarEvent, {"name": "v", "value": b"ab", "kind": "string", "charset": "utf8mb4"}),
     (26, struct.pack("<HB", 1, 4) + b"lost", IncidentEvent, {"incident": 1, "message": "lost"}),
     (27, b"binlog.000007", HeartbeatEvent, {"file": "binlog.000007"}),
     (29, b"\7INSERT INTO t", RowsQueryEvent, {"statement": "INSERT INTO t"}),
