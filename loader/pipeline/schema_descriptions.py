@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from loader.errors import UsageError
 from loader.materialise.plan.ddl_events import read_barrier
 from loader.model.position import Position
-from loader.model.table import TEXTS, TableName
+from loader.model.table import TableName
 from loader.pipeline.planning import chain_of
 from loader.schema.history import KnownTable, SchemaHistory
 from loader.schema.statement_reader import table_changes
@@ -17,8 +17,10 @@ from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Barrier, Generation, Manifest
 from loader.staging.schemas import GivenSchema, SchemaStore, TableDocument
+from loader.types.catalogue import names_of
+from loader.types.column_type import Encoding
 
-_CHARSETS = TEXTS | {"enum", "set"}
+_CHARSETS = names_of(Encoding.TEXT, Encoding.ENUM, Encoding.SET)
 
 
 class ShownTable(TableDocument):

@@ -81,7 +81,7 @@ def builtin(make: Callable[[Any], Any]) -> Any:
 
 @cache
 def _folder(source: str) -> Path:
-    """The folder of the object files that are right for the kernels in this file, on this machine."""
+    """Return the folder of the object files of a module's kernels, for these sources and this machine."""
     parts = [path.read_bytes() for path in sources_of(Path(source), _KERNELS_IN)]
     parts += [importlib.metadata.version(name).encode() for name in ("numba", "llvmlite", "numpy")]
     parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]

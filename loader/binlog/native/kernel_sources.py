@@ -1,4 +1,4 @@
-"""The source files that shape a kernel: its own module, and every module that this one imports, and so on."""
+"""Finds the source files that shape a kernel: its module, and all modules that it imports, directly or not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sources_of(file: Path, packages: tuple[str, ...]) -> list[Path]:
 
 
 def _imports(source: str) -> Iterator[str]:
-    """The modules that a module may import: a name behind `import` can be a module of the package before it."""
+    """Yield the modules that a module may import. A name behind `import` can be a module of the package before it."""
     for package, several, line in _IMPORT.findall(source):
         yield package
         for name in re.sub(r"#.*", "", several or line).split(","):
