@@ -287,7 +287,7 @@ def test_views_stay_after_main_was_swapped(ready: Lake) -> None:
     moves_on(ready, BAGS, 3000, [Change("I", number(1, 3100), 5, ("z", "1"))])
 
 
-@pytest.mark.parametrize("moment", ["transaction", "seen_by"], ids=["before", "within"])
+@pytest.mark.parametrize("moment", ["transaction", "metadata_of"], ids=["before", "within"])
 def test_a_merge_meanwhile_makes_the_replay_start_over(
     ready: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -301,7 +301,7 @@ def test_a_merge_meanwhile_makes_the_replay_start_over(
     monkeypatch.setattr(table_merge, "drop_superseded", lambda *_: None)
 
     def meanwhile(*arguments: Any) -> Any:
-        found = original(*arguments) if moment == "seen_by" else None
+        found = original(*arguments) if moment == "metadata_of" else None
         if left:
             target = left.pop()
             other = Warehouse(ready.spark, ready.catalog, ready.rules)
