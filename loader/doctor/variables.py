@@ -35,7 +35,7 @@ def log_bin(variables: Variables) -> Finding:
     """Check that the server writes a binary log, as files of events."""
     if variables.get("log_bin") != "ON":
         return error(
-            "log_bin", "the server keeps no binary log", "set log_bin in the server's configuration and restart it"
+            "log_bin", "the server writes no binary log", "set log_bin in the server's configuration and restart it"
         )
     if engine := variables.get("binlog_storage_engine"):
         cure = "remove binlog_storage_engine from the server's configuration, restart it, and load the tables again"
