@@ -15,7 +15,8 @@ from loader.errors import BinlogFormatError, GapError, LoaderError
 from loader.extract.extraction import extract
 from loader.extract.workers import Threads
 from loader.pipeline import chain_of, extract_job, plan_interval, source_runway
-from tests.integration.pipeline.test_continuity import Shop, purge, run, shop, sizes
+from tests.integration.pipeline.shops import Shop, purge, shop, sizes
+from tests.support.replicas import run
 
 pytestmark = pytest.mark.integration
 

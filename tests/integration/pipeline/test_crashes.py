@@ -26,7 +26,7 @@ from loader.spark.job import failure
 from loader.staging.documents import Manifest
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
-from tests.integration.pipeline.test_continuity import Shop, begun
+from tests.integration.pipeline.shops import Shop, begun
 from tests.support.replicas import address_of
 
 pytestmark = pytest.mark.integration

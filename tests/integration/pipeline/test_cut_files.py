@@ -23,7 +23,7 @@ from loader.source import server_facts
 from loader.spark.job import failure
 from loader.transport.base import LogLags
 from loader.transport.server.connection import connected
-from tests.integration.pipeline.test_continuity import Shop, begun
+from tests.integration.pipeline.shops import Shop, begun
 from tests.support.replicas import address_of
 
 pytestmark = pytest.mark.integration

@@ -9,7 +9,7 @@ import pytest
 from loader.errors import UnsupportedError
 from loader.materialise.plan.ddl_events import collect_events
 from loader.model.table import TableName
-from tests.integration.pipeline.test_continuity import StartServer, begun, purge, sizes
+from tests.integration.pipeline.shops import StartServer, begun, purge, sizes
 from tests.support.replicas import run
 
 pytestmark = pytest.mark.integration

@@ -16,7 +16,7 @@ from loader.source.continuity import Errant
 from loader.staging.documents import Manifest
 from loader.store.registry import open_store
 from tests.integration.pipeline.conftest import settings_of
-from tests.integration.pipeline.test_continuity import Shop
+from tests.integration.pipeline.shops import Shop
 from tests.support.replicas import address_of, options_of_replica, run
 from tests.unit.binlog.reading import fields, records
 

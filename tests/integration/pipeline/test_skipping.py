@@ -19,7 +19,8 @@ from loader.store.registry import open_store
 from loader.transport import dump
 from loader.transport.server.connection import connected
 from tests.integration.pipeline.conftest import settings_of
-from tests.integration.pipeline.test_continuity import Shop, StartServer, address_of, replicating, run
+from tests.integration.pipeline.shops import Shop, StartServer
+from tests.support.replicas import address_of, replicating, run
 from tests.unit.binlog.reading import fields, records
 
 pytestmark = pytest.mark.integration

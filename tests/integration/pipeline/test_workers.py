@@ -12,7 +12,7 @@ from loader.extract.extraction import extract, reextract
 from loader.extract.workers import Tasks, Threads, Workers, workers_of
 from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.spark.job import carried, failure
-from tests.integration.pipeline.test_continuity import Shop, shop
+from tests.integration.pipeline.shops import Shop, shop
 from tests.support.spark import jars, settings, spark
 
 pytestmark = pytest.mark.integration
