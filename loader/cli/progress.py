@@ -92,7 +92,7 @@ class BarDisplay:
     def update(self, progress: Progress) -> None:
         """See Display. The bar of a finished table is removed."""
         text = self._meter.text(progress)
-        if progress.unit != "chunks":  # of the job as a whole
+        if not progress.of_table:
             self._bars.update(self._job, completed=progress.done, total=progress.total or None, text=text)
             return
         if progress.name not in self._pieces:

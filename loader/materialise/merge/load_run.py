@@ -15,6 +15,7 @@ from loader.materialise.plan.interval_chain import read_load_manifest
 from loader.materialise.spec import LoadSpec, MaterialiseResult, TableResult
 from loader.model.table import TableName
 from loader.retries import Retries
+from loader.spark.progress import TableCount
 from loader.staging.chain import PlanChain
 from loader.staging.quarantine import Quarantines
 from loader.staging.refusals import note_refusal
@@ -33,11 +34,15 @@ def load(spark: SparkSession, spec: LoadSpec) -> MaterialiseResult:
     store = open_store(spec.staging_root)
     generations = [generation.name for generation in PlanChain(store, spec.source).lineage(spec.generation)]
     loads = _newest_loads(store, spec, generations)
+    count = TableCount(len(loads))
     biggest_first = sorted(loads, key=lambda table: -loads[table].bytes)
 
     def load_one(table: TableName) -> TableResult:
-        with pool.borrow() as warehouse:
-            return retries.call(lambda: load_table(warehouse, store, loads[table], generations))
+        found = loads[table]
+        with count.working(str(table), len(found.manifest.files)) as done, pool.borrow() as warehouse:
+            result = retries.call(lambda: load_table(warehouse, store, found, generations))
+            done.rows, done.bytes = sum(file.rows for file in found.manifest.files), found.bytes
+        return result
 
     results = run_all(biggest_first, load_one, tables_at_once(spark))
     for table, result in zip(biggest_first, results, strict=True):

@@ -24,6 +24,7 @@ from loader.materialise.plan.merge_plan import Merge
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec, TableResult
 from loader.model.table import TableName
 from loader.retries import Retries
+from loader.spark.progress import TableCount
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.staging.quarantine import Quarantines
@@ -91,7 +92,7 @@ class SourceRun:
         changed = changed_tables(self._chain, self._record, self._stop)
         earlier, failed = self._merge_stepwise()
         results, todo = self._survey_all(changed | failed)
-        results += run_all(todo, partial(self._merge, target=self._stop), self._concurrency)
+        results += run_all(todo, partial(self._merge_counted, TableCount(len(todo))), self._concurrency)
         results = self._merge_waiting(results)
         results = [
             earlier[result.table].followed_by(result) if result.table in earlier else result for result in results
@@ -104,6 +105,13 @@ class SourceRun:
             stop_seqno=self._stop,
             published="" if incomplete else publish(self._chain, self._last, results),
         )
+
+    def _merge_counted(self, count: TableCount, table: TableName) -> TableResult:
+        """Merge a table up to the stop of the run, and report it as progress of the job."""
+        with count.working(str(table)) as done:
+            result = self._merge(table, self._stop)
+            done.rows = result.inserts + result.updates + result.deletes
+        return result
 
     def _merge(self, table: TableName, target: int, *, may_wait: bool = True) -> TableResult:
         """Merge a table up to `target`. If its changes cannot be applied, continue with its last life.

@@ -141,9 +141,22 @@ def test_each_table_that_is_done_is_reported(caplog: pytest.LogCaptureFixture) -
     with caplog.at_level(logging.INFO, "loader.spark.progress"):
         count = TableCount(2)
         count.add(rows=5, size=70)
-        count.add(rows=1)
+        with pytest.raises(ValueError, match="no"), count.working("shop.items"):
+            raise ValueError("no")
     assert caplog.messages == [
         "all tables: 0 of 2 tables, 0 rows, 0 bytes",
         "all tables: 1 of 2 tables, 5 rows, 70 bytes",
-        "all tables: 2 of 2 tables, 6 rows, 70 bytes",
+        "shop.items: 0 of 0 files, 0 rows, 0 bytes",
+        "shop.items: 1 of 1 files, 0 rows, 0 bytes",
+        "all tables: 2 of 2 tables, 5 rows, 70 bytes",
+    ]
+
+
+def test_the_work_on_a_table_is_reported_with_its_rows(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "loader.spark.progress"), TableCount(1).working("shop.orders", 3) as done:
+        done.rows, done.bytes = 12, 345
+    assert caplog.messages[1:] == [
+        "shop.orders: 0 of 3 files, 0 rows, 0 bytes",
+        "shop.orders: 3 of 3 files, 12 rows, 345 bytes",
+        "all tables: 1 of 1 tables, 12 rows, 345 bytes",
     ]
