@@ -83,23 +83,30 @@ class BarDisplay:
     def __init__(self, title: str, bars: Bars, clock: Clock) -> None:
         self._bars, self._meter = bars, Meter(clock)
         self._job = bars.add_task(title, total=None, text="")
+        self._whole, self._note = "", ""
         self._pieces: dict[str, TaskID] = {}
 
     def note(self, text: str) -> None:
         """See Display."""
-        self._bars.update(self._job, text=text[:_NOTE_LENGTH])
+        self._note = text[:_NOTE_LENGTH]
+        self._show_job()
 
     def update(self, progress: Progress) -> None:
         """See Display. The bar of a finished table is removed."""
         text = self._meter.text(progress)
         if not progress.of_table:
-            self._bars.update(self._job, completed=progress.done, total=progress.total or None, text=text)
+            self._whole = text
+            self._bars.update(self._job, completed=progress.done, total=progress.total or None)
+            self._show_job()
             return
         if progress.name not in self._pieces:
             self._pieces[progress.name] = self._bars.add_task(f"  {progress.name}", text=text)
         self._bars.update(self._pieces[progress.name], completed=progress.done, total=progress.total or None, text=text)
         if progress.finished:
             self._bars.remove_task(self._pieces.pop(progress.name))
+
+    def _show_job(self) -> None:
+        self._bars.update(self._job, text="; ".join(filter(None, (self._whole, self._note))))
 
 
 class _JobLog(logging.Handler):

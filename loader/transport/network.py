@@ -232,7 +232,7 @@ class _Download:
 
     def _another(self, what: str, why: str) -> GapError:
         return GapError(
-            f"{what} differs from the file before the connection broke",
+            f"{what} changed while the connection was broken",
             why=why,
             hint=f"set the source to the old server, or {LOAD_ALL_AGAIN}",
             source=self._address,
