@@ -1,8 +1,8 @@
 """Global transaction identifiers and sets of them, in MySQL's form and in MariaDB's.
 
-Formats: the MySQL manual, "GTID Format and Storage" (with the tags of 8.3 on); the MariaDB manual, "Global Transaction
-ID". A MySQL set is a set of ranges per source; a MariaDB position holds, of each replication domain, every transaction
-up to a sequence number.
+Formats: the MySQL manual, "GTID Format and Storage" (tags since 8.3); the MariaDB manual, "Global Transaction ID". A
+MySQL set has ranges of numbers per source. A MariaDB set has all transactions of each replication domain up to a
+sequence number.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Gtid = MysqlGtid | MariadbGtid
 
 @dataclass(frozen=True)
 class MysqlGtidSet:
-    """Ranges of numbers, both ends included, sorted and apart, by `uuid` or `uuid:tag`."""
+    """Ranges of numbers by `uuid` or `uuid:tag`: inclusive, sorted, neither overlapping nor adjacent."""
 
     ranges: dict[str, Ranges] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ class MysqlGtidSet:
         return at > 0 and gtid.number <= ranges[at - 1][1]
 
     def without(self, other: MysqlGtidSet) -> MysqlGtidSet:
-        """What is in this set and not in the other."""
+        """Return the GTIDs of this set that the other lacks."""
         left = {source: tuple(_minus(mine, other.ranges.get(source, ()))) for source, mine in self.ranges.items()}
         return MysqlGtidSet({source: ranges for source, ranges in left.items() if ranges})
 
@@ -80,7 +80,7 @@ class MysqlGtidSet:
         return hash(tuple(sorted(self.ranges.items())))
 
     def __str__(self) -> str:
-        """As the server writes it: sources in order, the tags of one behind its untagged ranges."""
+        """Return the server's text: sources in order, the tags of a source after its untagged ranges."""
         found: dict[str, str] = {}
         for source in sorted(self.ranges):
             uuid, _, tag = source.partition(":")
@@ -91,7 +91,7 @@ class MysqlGtidSet:
 
 @dataclass(frozen=True)
 class MariadbGtidSet:
-    """The newest transaction of each replication domain; everything before it in its domain is in the set too."""
+    """The newest transaction of each replication domain. All earlier ones of the domain are also in the set."""
 
     newest: dict[int, MariadbGtid] = field(default_factory=dict)
 
@@ -102,7 +102,7 @@ class MariadbGtidSet:
         return found is not None and gtid.sequence <= found.sequence
 
     def without(self, other: MariadbGtidSet) -> MariadbGtidSet:
-        """The domains in which this set reaches further than the other."""
+        """Return the domains in which this set is ahead of the other."""
         return MariadbGtidSet({domain: gtid for domain, gtid in self.newest.items() if gtid not in other})
 
     def __or__(self, other: MariadbGtidSet) -> MariadbGtidSet:
@@ -122,10 +122,10 @@ GtidSet = MysqlGtidSet | MariadbGtidSet
 
 
 def joined(text: str, more: GtidSet) -> GtidSet:
-    """The set of a text and another one; an empty text is of either form.
+    """Return the union of a set's text and another set. An empty text fits both formats.
 
     Raises:
-        DataError: the two are of different forms.
+        DataError: one set is of MySQL and the other of MariaDB.
     """
     known = parse_gtid_set(text) if text else type(more)()
     if isinstance(known, MysqlGtidSet) and isinstance(more, MysqlGtidSet):
@@ -136,10 +136,10 @@ def joined(text: str, more: GtidSet) -> GtidSet:
 
 
 def lacking(wanted: str, known: str) -> str:
-    """What of a set is not in another one, as text; empty: all of it is.
+    """Return the GTIDs in `wanted` that `known` lacks, as text; empty if it has all of them.
 
     Raises:
-        DataError: the two are of different forms.
+        DataError: one set is of MySQL and the other of MariaDB.
     """
     if not wanted:
         return ""
@@ -153,7 +153,7 @@ def lacking(wanted: str, known: str) -> str:
 
 
 def mysql_set(parts: Iterable[tuple[str, int, int]]) -> MysqlGtidSet:
-    """The set of ranges (source, first, last), in any order and overlapping as they may be."""
+    """Return the set of ranges (source, first, last), which may be unsorted and overlap."""
     found: dict[str, list[tuple[int, int]]] = {}
     for source, first, last in parts:
         found.setdefault(source, []).append((first, last))
@@ -161,7 +161,7 @@ def mysql_set(parts: Iterable[tuple[str, int, int]]) -> MysqlGtidSet:
 
 
 def mariadb_set(gtids: Iterable[MariadbGtid]) -> MariadbGtidSet:
-    """The set that reaches to the newest of each domain."""
+    """Return the set up to the newest GTID of each domain."""
     newest: dict[int, MariadbGtid] = {}
     for gtid in gtids:
         if gtid.domain not in newest or newest[gtid.domain].sequence < gtid.sequence:
@@ -170,10 +170,10 @@ def mariadb_set(gtids: Iterable[MariadbGtid]) -> MariadbGtidSet:
 
 
 def parse_gtid_set(text: str) -> GtidSet:
-    """Read a set in either form; white space and the case of letters do not count.
+    """Parse a set of either server; white space and case do not matter.
 
     Raises:
-        UsageError: the text is no GTID set.
+        UsageError: the text is not a GTID set.
     """
     entries = [entry for entry in "".join(text.split()).lower().split(",") if entry]
     if entries and all(_MARIADB.fullmatch(entry) for entry in entries):
@@ -182,13 +182,13 @@ def parse_gtid_set(text: str) -> GtidSet:
 
 
 def parse_owned_gtids(text: str) -> dict[MysqlGtid, int]:
-    """Read MySQL's `@@global.gtid_owned`: the id of the thread that owns each GTID.
+    """Parse MySQL's `@@global.gtid_owned`: the id of the thread that owns each GTID.
 
-    The text is `uuid:number#thread:number#thread`, with a tag before the numbers that it holds for. The server
-    (`Owned_gtids::to_string`) writes the next UUID right behind the thread, without a separator.
+    The text is `uuid:number#thread:number#thread`; a tag stands before its numbers. The server
+    (`Owned_gtids::to_string`) writes the next UUID directly after the thread, without a separator.
 
     Raises:
-        DataError: the text has another form.
+        DataError: the text has another format.
     """
     before, *pairs = _DASHED.split(re.sub(r"[\s,]", "", text.lower()))
     if before:
@@ -200,14 +200,14 @@ def parse_owned_gtids(text: str) -> dict[MysqlGtid, int]:
 
 
 def source_of(uuid: bytes, tag: str = "") -> str:
-    """The `uuid` or `uuid:tag` of 16 bytes of the log."""
+    """Return the `uuid` or `uuid:tag` of 16 bytes of the log."""
     text = uuid.hex()
     dashed = "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
     return f"{dashed}:{tag}" if tag else dashed
 
 
 def _entry(entry: str, text: str) -> Iterator[tuple[str, int, int]]:
-    """`uuid:1-5:7:tag:1-3`: a tag holds for the ranges behind it."""
+    """Parse `uuid:1-5:7:tag:1-3`: a tag applies to the ranges after it."""
     uuid, *parts = entry.split(":")
     if not _UUID.fullmatch(uuid) or not parts or not _RANGE.fullmatch(parts[-1]):
         raise UsageError(f"{text!r} is not a GTID set", hint=_HINT)
@@ -221,11 +221,11 @@ def _entry(entry: str, text: str) -> Iterator[tuple[str, int, int]]:
         elif _TAG.fullmatch(part):
             tag = part
         else:
-            raise UsageError(f"{text!r} is not a GTID set", why=f"{part} is neither range nor tag", hint=_HINT)
+            raise UsageError(f"{text!r} is not a GTID set", why=f"{part} is neither a range nor a tag", hint=_HINT)
 
 
 def _owned(uuid: str, parts: str, text: str) -> dict[MysqlGtid, int]:
-    """`:1#7:tag:2#8`: a tag holds for the numbers behind it."""
+    """Parse `:1#7:tag:2#8`: a tag applies to the numbers after it."""
     before, *listed = parts.split(":")
     if before or not listed:
         raise _not_owned(text)
@@ -242,7 +242,7 @@ def _owned(uuid: str, parts: str, text: str) -> dict[MysqlGtid, int]:
 
 def _not_owned(text: str) -> DataError:
     return DataError(
-        "@@global.gtid_owned has an unknown form",
+        "@@global.gtid_owned has an unknown format",
         why=f"it is {text!r}, not uuid:number#thread",
         hint="report this text with the server's version",
     )

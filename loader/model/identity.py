@@ -1,4 +1,4 @@
-"""Who a server is."""
+"""The identity of a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Identity(BaseModel):
-    """Who the server is: a position means something only together with this."""
+    """Identifies a server. A position is only valid together with the identity of its server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -18,7 +18,7 @@ class Identity(BaseModel):
     uuid: str = ""
 
     def same_server(self, other: Identity) -> bool:
-        """Whether positions of both can be compared: by uuid, on MariaDB by server id."""
+        """Return whether positions of both can be compared: they have the same uuid or, on MariaDB, server id."""
         return (self.kind, self.uuid, self.server_id if not self.uuid else 0) == (
             other.kind,
             other.uuid,

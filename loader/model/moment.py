@@ -1,4 +1,4 @@
-"""Moments as staged files and documents write them."""
+"""Times in the format of staged files and documents."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def moment(micros: int) -> str:
-    """Microseconds since 1970 as `2026-01-31 12:00:00.000000`, in UTC; sorts as time does from year 1000 on."""
+    """Return microseconds since 1970 as UTC text: `2026-01-31 12:00:00.000000`. It sorts by time from year 1000 on."""
     return f"{_EPOCH + timedelta(microseconds=micros):%F %T.%f}"

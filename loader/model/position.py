@@ -1,4 +1,4 @@
-"""Positions in a binary log, the seqno of a transaction, and intervals."""
+"""Positions in a binary log, seqnos of transactions, and intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import total_ordering
 from loader.errors import DataError, UsageError
 
 SEQNO_UNIT = 10**12
-"""Offsets are below this: a log file of 10^12 bytes is refused before it can collide."""
+"""Offsets are below this number. A log file of 10^12 bytes is refused: its seqnos would be those of other files."""
 
 _POSITION = re.compile(r"^(?P<base>.+)\.(?P<num>\d{6,}):(?P<pos>\d+)$")
 
@@ -19,7 +19,7 @@ _POSITION = re.compile(r"^(?P<base>.+)\.(?P<num>\d{6,}):(?P<pos>\d+)$")
 class Position:
     """`binlog.000054:123`: base name, lognum 54, 64-bit byte offset 123 (logpos).
 
-    Ordered by lognum, then logpos. Two base names are never compared: that is an error, not an order.
+    Ordered by lognum, then logpos. To compare positions with different base names is an error.
     """
 
     basename: str
@@ -28,10 +28,10 @@ class Position:
 
     @classmethod
     def parse(cls, text: str) -> Position:
-        """Read `name.000054:123`.
+        """Parse `name.000054:123`.
 
         Raises:
-            UsageError: the text is no position.
+            UsageError: the text is not a position.
         """
         found = _POSITION.match(text)
         if not found:
@@ -40,16 +40,16 @@ class Position:
 
     @classmethod
     def at(cls, file: str, logpos: int) -> Position:
-        """The position at byte `logpos` of the log file named `file`."""
+        """Return the position at byte `logpos` of a log file."""
         return cls.parse(f"{file}:{logpos}")
 
     @property
     def file(self) -> str:
-        """Name of the log file, as the server writes it."""
+        """Name of the log file."""
         return f"{self.basename}.{self.lognum:06d}"
 
     def seqno(self, shift: int = 0) -> int:
-        """`(lognum + shift) * 10^12 + logpos`: readable, rising, and the same in every rerun."""
+        """Return `(lognum + shift) * 10^12 + logpos`: readable, increasing, and equal in every rerun."""
         if not 0 <= self.logpos < SEQNO_UNIT:
             raise DataError("a log file of 10^12 bytes or more has no seqno", position=self)
         return (self.lognum + shift) * SEQNO_UNIT + self.logpos
@@ -67,7 +67,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Interval:
-    """Half-open range [start, stop) of the log; both ends are transaction boundaries."""
+    """A half-open range [start, stop) of the log. Both ends are transaction boundaries."""
 
     start: Position
     stop: Position

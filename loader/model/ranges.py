@@ -1,7 +1,7 @@
-"""The sizes that columns can have, by type.
+"""The valid sizes of columns, by type.
 
-Kernels write as many digits as a column says to have, so a size beyond its type would write behind a buffer. Sources:
-MySQL manual, "Data Types"; MariaDB manual, "DECIMAL", whose scale may be as large as its precision here.
+Kernels write as many digits as a column's size says, so an invalid size would write beyond a buffer. Sources: MySQL
+manual, "Data Types"; MariaDB manual, "DECIMAL": there the scale may equal the precision, and so it may here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from loader.model.table import Column, TableSchema
 
 MOST_DIGITS = 65
-"""Digits of a DECIMAL."""
+"""The most digits of a DECIMAL."""
 
 _SIZES = {
     "decimal": (1, MOST_DIGITS),
@@ -25,21 +25,21 @@ _SIZES = {
     "timestamp": (0, 6),
     "time": (0, 6),
 }
-"""The least and the greatest `Column.size`; 0 for all other types."""
+"""The smallest and the largest `Column.size`; 0 for all other types."""
 
 _WORD = re.compile(r"[a-z0-9_ ]*")
 _LABELS = {"enum": 65535, "set": 64}
 
 
 def check_ranges(schema: TableSchema) -> None:
-    """Refuse a table that no server can have.
+    """Check that the columns of a table are possible.
 
     Raises:
-        DataError: what a server, its log or a document says of a column is beyond its type.
+        DataError: a size, a label count or a key is invalid for its type.
     """
     if why := fault_of(schema):
         raise DataError(
-            "the definition of a table is not one that a server can have",
+            "the definition of a table is invalid",
             why=why,
             hint="compare with SHOW CREATE TABLE on the server itself, without a proxy; then exclude the table",
             table=schema.name,
@@ -47,7 +47,7 @@ def check_ranges(schema: TableSchema) -> None:
 
 
 def fault_of(schema: TableSchema) -> str:
-    """Say which column of the schema no table can have, and why; empty if there is none."""
+    """Return which column or key of the schema is invalid, and why; empty if all are valid."""
     for column in schema.columns:
         if why := _fault(column):
             return f"column {column.name!r} is {column.type}({column.size},{column.scale}): {why}"
@@ -61,7 +61,7 @@ def fault_of(schema: TableSchema) -> str:
 
 def _fault(column: Column) -> str:
     if not _WORD.fullmatch(column.type) or not _WORD.fullmatch(column.charset):
-        return f"{column.type!r} or {column.charset!r} is no name of a type or of a character set"
+        return f"{column.type!r} or {column.charset!r} is not the name of a type or of a character set"
     least, most = _SIZES.get(column.type, (0, 0))
     if not least <= column.size <= most:
         return f"its size can be {least} to {most}"

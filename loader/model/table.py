@@ -1,4 +1,4 @@
-"""Tables and their columns as the log and the server both describe them."""
+"""Tables and their columns, as the log and the server describe them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from loader.errors import StagedDataError
 from loader.model.ranges import fault_of
 
 ADDRESS_BYTES = {"uuid": 16, "inet4": 4, "inet6": 16}
-"""Types of MariaDB that its log does not tell from BINARY of so many bytes."""
+"""MariaDB types that its log has as BINARY, by their bytes."""
 _BYTES_OF = {**{name: f"binary({size})" for name, size in ADDRESS_BYTES.items()}, "vector": "varbinary"}
 GROWING_TEXTS = ("tinytext", "text", "mediumtext", "longtext")
-"""Each holds more than the one before it."""
+"""In ascending order of capacity."""
 TEXTS = frozenset({"char", "varchar", *GROWING_TEXTS})
-"""Types of text; ENUM and SET have a character set too."""
+"""Text types. ENUM and SET also have a character set."""
 
 
 _SHOWN = 200  # characters of a value in an error
@@ -29,10 +29,10 @@ _QUOTED = re.compile(r"`(?P<schema>(?:[^`]|``)+)`\.(?P<table>.*)", re.DOTALL)
 
 @dataclass(frozen=True, order=True)
 class TableName:
-    """A table of the source, with its schema (database).
+    """The name of a source table, with its schema (database).
 
-    Its text is `schema.table`. A schema with a point in its name is written between backticks, with those inside it
-    doubled, so that every text stands for one table.
+    Its text is `schema.table`. A schema with a dot in its name is quoted with backticks (doubled inside), so that each
+    text names exactly one table.
     """
 
     schema: str
@@ -40,7 +40,7 @@ class TableName:
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """Read the text of a table; without backticks the first point divides."""
+        """Parse the text of a table; without backticks the first dot separates schema and table."""
         if quoted := _QUOTED.fullmatch(text):
             return cls(quoted["schema"].replace("``", "`"), quoted["table"])
         schema, _, table = text.partition(".")
@@ -54,26 +54,26 @@ class TableName:
 
     @property
     def argument(self) -> str:
-        """The text as an argument in a shell."""
+        """The text, quoted for a shell."""
         return shlex.quote(str(self))
 
     @property
     def load_again(self) -> str:
-        """The command that loads the table anew."""
+        """The command that loads the table again."""
         return f"loader initial-load --table {self.argument} --again"
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column, with all that shapes its staged text and nothing else.
+    """A column, with everything that determines its staged text, and nothing else.
 
     Attributes:
         type: the server's type name (`int`, `varchar`, `datetime`, ...), without parameters.
-        unsigned: for numbers.
-        size: DECIMAL precision, fractional digits of a temporal type, bits of BIT, bytes of BINARY; else 0.
-        scale: DECIMAL scale; else 0.
-        charset: of text, ENUM and SET (`utf8mb4`, `latin1`, ...); empty for everything else.
-        labels: of ENUM and SET, in their order.
+        unsigned: whether a number is unsigned.
+        size: precision of DECIMAL, fractional digits of a temporal type, bits of BIT, bytes of BINARY; else 0.
+        scale: scale of DECIMAL; else 0.
+        charset: character set of text, ENUM and SET (`utf8mb4`, `latin1`, ...); empty for other types.
+        labels: labels of ENUM and SET, in order.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Column:
 
 
 def logged_as(column: Column) -> str:
-    """The type that the log of MariaDB has a column as, if it does not tell it from others; else nothing."""
+    """Return the type that MariaDB's log has for a column, if several types share it; otherwise an empty text."""
     declared = str(column)
     return _BYTES_OF.get(column.type) or (declared if declared in _BYTES_OF.values() else "")
 
@@ -106,12 +106,12 @@ SEQUENCE = (
     "next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size", "cycle_option",
     "cycle_count",
 )  # fmt: skip
-"""The columns of a sequence of MariaDB, which its log has as a table (sql/sql_sequence.cc)."""
+"""The columns of a MariaDB sequence, which its log has as a table (sql/sql_sequence.cc)."""
 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """Columns in their order, and the names of the primary key's columns in key order (empty: no key)."""
+    """The columns of a table in order, and the columns of its primary key in key order (empty: no key)."""
 
     name: TableName
     columns: tuple[Column, ...]
@@ -119,19 +119,23 @@ class TableSchema:
 
     @cached_property
     def schema_id(self) -> str:
-        """16 hex digits that two schemas share only when they stage the same way."""
+        """16 hex digits. Two schemas have the same id only if they stage rows in the same way."""
         text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def column(self, name: str) -> Column:
-        """The column of that name; KeyError when there is none."""
+        """Return the column of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
         for column in self.columns:
             if column.name == name:
                 return column
         raise KeyError(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data that JSON can hold; `from_dict` reads it back."""
+        """Return the schema as data for JSON; `from_dict` parses it."""
         return {
             "schema": self.name.schema,
             "table": self.name.table,
@@ -141,10 +145,10 @@ class TableSchema:
 
     @classmethod
     def from_dict(cls, data: object) -> TableSchema:
-        """Read what `as_dict` wrote; a document in the store may hold anything else.
+        """Parse the result of `as_dict`, from a document that may contain anything.
 
         Raises:
-            StagedDataError: a field is missing, unknown, of another type or beyond its range.
+            StagedDataError: a field is missing, unknown, of another type or out of range.
         """
         try:
             found = _read_schema(data)
@@ -153,9 +157,9 @@ class TableSchema:
             why = str(error)
         if why:
             raise StagedDataError(
-                "the schema of a table in a document is not one that the loader writes",
+                "the schema of a table in a document is invalid",
                 why=why,
-                hint="restore the object from a version that the loader wrote, and see who else can write to the store",
+                hint="restore the version of the object that the loader wrote; find out who else writes to the store",
             )
         return found
 
@@ -164,7 +168,7 @@ _COLUMN_FIELDS = {"name": str, "type": str, "unsigned": bool, "size": int, "scal
 
 
 def _read_schema(data: object) -> TableSchema:
-    """Raises TypeError or ValueError for other types of fields than `as_dict` writes."""
+    """Parse a schema. Raises TypeError or ValueError for fields of other types than `as_dict` writes."""
     fields = _fields(data, {"schema": str, "table": str, "columns": list, "key": list})
     columns = tuple(map(_read_column, fields["columns"]))
     return TableSchema(TableName(fields["schema"], fields["table"]), columns, _texts(fields["key"], "key"))
@@ -176,7 +180,7 @@ def _read_column(data: object) -> Column:
 
 
 def _fields(data: object, kinds: Mapping[str, type]) -> dict[str, Any]:
-    """An object with exactly these fields, of exactly these types."""
+    """Check that an object has exactly these fields, of exactly these types; return it."""
     if type(data) is not dict or set(data) != set(kinds):
         raise ValueError(f"{_shown(data)} is not an object with the fields {', '.join(kinds)}")
     for name, kind in kinds.items():
@@ -188,7 +192,7 @@ def _fields(data: object, kinds: Mapping[str, type]) -> dict[str, Any]:
 def _texts(data: list[object], name: str) -> tuple[str, ...]:
     found = tuple(one for one in data if isinstance(one, str))
     if len(found) < len(data):
-        raise TypeError(f"{name} has an element that is no text: {_shown(data)}")
+        raise TypeError(f"{name} has an element that is not text: {_shown(data)}")
     return found
 
 
@@ -199,9 +203,13 @@ def _shown(data: object) -> str:
 
 @dataclass(frozen=True)
 class SchemaVersion:
-    """The schema that a table has in the transactions from the seqno `since` on, which is that of the position `at`.
+    """The schema of a table from a transaction on.
 
-    None: what it is then is not known, and `why`.
+    Attributes:
+        since: seqno of the first transaction with this schema.
+        at: position of that seqno.
+        schema: None if it is not known.
+        why: why it is not known.
     """
 
     since: int
@@ -212,17 +220,17 @@ class SchemaVersion:
 
 @dataclass(frozen=True)
 class Versions:
-    """The schemas that tables have one after the other; `others`: those of tables that are not among them."""
+    """Successive schemas by table. `others`: those of all other tables."""
 
     tables: Mapping[TableName, Sequence[SchemaVersion]]
     others: Sequence[SchemaVersion] = ()
 
     def of(self, name: TableName) -> Sequence[SchemaVersion]:
-        """Those of a table without names of columns."""
+        """Return the schemas of a table whose column names are not in the log."""
         return self.tables.get(name, self.others)
 
     def named(self, name: TableName) -> Sequence[SchemaVersion]:
-        """Those of a table with names; none if it is not among the tables."""
+        """Return the schemas of a table whose column names are in the log; none for other tables."""
         return self.tables.get(name, ())
 
 

@@ -1,4 +1,4 @@
-"""From a window of log to its events. Row events go through the very kernels that stage them; the rest is plain."""
+"""Decodes the events of a window of log. Row events go through the kernels that stage them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NO_TABLE = TableName("", "")
 
 
 class Decoder:
-    """Decodes windows of one log file, one after the other. `lenient`: see RowsEvent.error."""
+    """Decodes windows of one log file, one after the other. `lenient`: see open_log."""
 
     def __init__(self, log: LogBytes, place: Position, registry: TableRegistry, *, lenient: bool = False) -> None:
         self._log = log
@@ -49,10 +49,10 @@ class Decoder:
         self._tables: dict[int, TableName] = {}
 
     def events(self, window: Window) -> Iterator[Event]:
-        """The window's events in their order.
+        """Yield the window's events, in log order.
 
         Raises:
-            BinlogFormatError, UnsupportedError, DataError: by file and position; what stands before was given.
+            BinlogFormatError, UnsupportedError, DataError: with file and position, after all events before it.
         """
         timing = self._stager.timing(window.index.transactions)
         begins = timing.begins.tolist()
@@ -78,7 +78,7 @@ class Decoder:
             yield event
 
     def _row(self, rows: w.Ints, number: int, piece: Piece) -> w.Ints:
-        """The index's entry of a row event: the next one, unless the event is one of no table."""
+        """Return the index entry of a row event: the next one, or none if the event has no table."""
         row = rows[number : number + 1]
         offset = piece.base + piece.first
         if len(row) and row[0, w.R_EVENT] == piece.header.position and row[0, w.R_OFFSET] == offset:
@@ -112,7 +112,7 @@ class Decoder:
 
 
 def gtid_of(header: EventHeader, body: bytes) -> Gtid | None:
-    """The GTID in the first event of a transaction; None where that is no GTID event."""
+    """Return the GTID in the first event of a transaction; None if that is not a GTID event."""
     if header.type not in _GTIDS:
         return None
     with error_place(header.file, header.position):

@@ -1,8 +1,8 @@
-r"""Staged lines, read back: the fields of a record by the rules of the dialect that the codec writes.
+r"""Parses staged lines: the CSV dialect that the codec writes.
 
-A field is bare, or quoted with `"` doubled inside; `\N` that is bare is NULL; inside quotes a backslash stands before
-`n`, `r`, `0` or a backslash. A quoted field that begins with `\x` has the hex digits of a value that could not be read.
-A record is one line, whatever its texts hold.
+A field is bare, or quoted with `"` doubled inside. A bare `\N` is NULL. Inside quotes, `\n`, `\r`, `\0` and `\\` are
+escapes. A quoted field that begins with `\x` has the hex digits of a value that could not be read. A staged record is
+exactly one line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from loader.errors import StagedDataError
 
 HEAD_FIELDS = 5
-"""Fields before the table's columns: operation, seqno, row offset, commit time, absent columns."""
+"""Number of fields before the table's columns: operation, seqno, row offset, commit time, absent columns."""
 
 UNREADABLE = b',"\\x'
 r"""How the field of an unreadable value begins, with the comma before it. No other bytes of a line are these."""
@@ -29,10 +29,10 @@ class Unreadable(str):
 
 
 def fields_of(line: str) -> list[str | None]:
-    """The fields of a record, without its line feed; None for NULL.
+    """Return the fields of a line without its line feed; None for NULL.
 
     Raises:
-        StagedDataError: the line is not of the dialect.
+        StagedDataError: the line does not follow the dialect.
     """
     found: list[str | None] = []
     at = 0
@@ -48,11 +48,11 @@ def fields_of(line: str) -> list[str | None]:
         if line[at] != ",":
             break
         at += 1
-    raise StagedDataError("a staged line is not of the dialect", why=f"at character {at} of {line[:200]!r}")
+    raise StagedDataError("a staged line is not valid CSV of the loader", why=f"at character {at} of {line[:200]!r}")
 
 
 def lines_of(staged: bytes) -> list[str]:
-    """Whole lines of staged text, without their line feeds."""
+    """Return the lines of staged text, without their line feeds."""
     text = staged.decode("utf-8").split("\n")
     text.pop()
     return text

@@ -1,4 +1,4 @@
-"""From the bytes of an event other than a row event to its object. These are few per transaction, so plain Python.
+"""Parses events other than row events. A transaction has few of them, so this is plain Python.
 
 Formats: MySQL source documentation, "Binary Log Events"; MariaDB's "Replication Protocol".
 """
@@ -51,14 +51,14 @@ _QUERY_HEAD = 13
 """Bytes of the fixed part of a QUERY event."""
 
 OLD_FORMAT = 84
-"""Bytes of the body of a format description without a checksum algorithm, at most."""
+"""A format description with a longer body has a checksum algorithm."""
 
 
 def read_body(header: EventHeader, transaction: Transaction | None, body: bytes, kind: int | None = None) -> Event:
-    """The event of a header and its body without checksum; `kind`: its type once it is expanded.
+    """Parse the body of an event, without checksum. `kind`: its type after expansion, if not that of the header.
 
     Raises:
-        BinlogFormatError: a body that does not hold what its type needs, without a place.
+        BinlogFormatError: the body is too short for its type. The error has no position.
     """
     return _MAKERS.get(header.type if kind is None else kind, _unknown)(header, transaction, body)
 
@@ -161,7 +161,7 @@ def _table_map(header: EventHeader, transaction: Transaction | None, body: bytes
 
 
 def _wire_types(table: TableMap) -> tuple[int, ...]:
-    """The types of the columns, as the event has them if one is not known: nobody may have asked for the table."""
+    """Return the column types; the raw types if one is unknown, since the table may not be wanted."""
     try:
         return tuple(kind for kind, _ in table.types)
     except UnsupportedError:
@@ -191,7 +191,7 @@ def _incident(header: EventHeader, transaction: Transaction | None, body: bytes)
 
 
 def _rows_query(header: EventHeader, transaction: Transaction | None, body: bytes) -> Event:
-    # A length byte stands before it, which is wrong for long statements and not needed.
+    # The first byte is a length, which is wrong for long statements and not needed.
     return RowsQueryEvent(header, transaction, body[1:].decode("utf-8", "backslashreplace"))
 
 

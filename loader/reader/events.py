@@ -1,4 +1,4 @@
-"""The events of the log, immutable, named as in the server's documentation.
+"""The events of the log: immutable, with the names of the server's documentation.
 
 Sources: the MySQL source documentation, "Binary Log Event Types"; MariaDB's "Replication Protocol".
 """
@@ -24,19 +24,19 @@ _SHOWN = 60  # characters of a field in a repr
 
 @dataclass(frozen=True)
 class EventHeader:
-    """The 19 bytes before every event, and where they stand.
+    """The 19 bytes at the start of every event, and their place.
 
     Attributes:
-        timestamp: of the statement, in seconds since 1970.
-        type: number of the event's type; `name` is its name.
-        server_id: of the server that logged it first.
-        size: bytes of the event with header and checksum; of a row event in fragments, those of all its fragments.
+        timestamp: start of the statement, in seconds since 1970.
+        type: number of the event type; `name` is its name.
+        server_id: id of the server on which the event was written first.
+        size: bytes of the event with header and checksum; for a row event in fragments, of all its fragments.
         position: offset of its first byte in `file`.
-        end: offset of the next event as the event itself has it; it wraps at 4 GiB, and is 0 inside other events. Of
-            a row event in fragments: of the event behind the last.
-        flags: as the server documents them; 1 of a format description: the file is in use.
-        inner: -1, or for an event of a compressed transaction its offset in the expanded bytes of the event that
-            stands at `position`.
+        end: offset of the next event, as logged: it wraps at 4 GiB, and is 0 inside other events. For a row event in
+            fragments, the offset of the event after the last fragment.
+        flags: as documented by the server; 1 in a format description: the file is in use.
+        inner: -1; for an event of a compressed transaction, its offset in the expanded bytes of the event at
+            `position`.
     """
 
     file: str
@@ -65,13 +65,13 @@ class Transaction:
     """The transaction that an event belongs to.
 
     Attributes:
-        seqno: lognum * 10^12 + end offset: what its rows are staged with.
-        start, end: its first byte and the byte behind its last one.
-        committed: microseconds since 1970, to the second where the server logs no more.
-        rolled_back: it ends in ROLLBACK.
-        prepared: it ends in XA_PREPARE: its rows count from the XA COMMIT further on, if one comes.
-        is_cut: its end is not in the log, which is damaged at `end`: whether it was committed is not known.
-        gtid: None where the server gave it none.
+        seqno: lognum * 10^12 + end offset, as in staged records of its rows.
+        start, end: position of its first byte, and of the byte after its last one.
+        committed: commit time in microseconds since 1970; whole seconds if the server logs no fractions.
+        rolled_back: it ends with ROLLBACK.
+        prepared: it ends with XA_PREPARE. Its rows take effect with a later XA COMMIT, if there is one.
+        gtid: None if the server assigned none.
+        is_cut: the log is damaged at `end`, before the transaction ends. It is not known whether it was committed.
     """
 
     seqno: int
@@ -85,13 +85,13 @@ class Transaction:
 
     @property
     def time(self) -> datetime:
-        """The commit in UTC."""
+        """The commit time in UTC."""
         return datetime.fromtimestamp(self.committed // 1_000_000, UTC).replace(microsecond=self.committed % 1_000_000)
 
 
 @dataclass(frozen=True, repr=False)
 class Event:
-    """Any event; `transaction` is None for those between transactions."""
+    """An event. `transaction` is None between transactions."""
 
     header: EventHeader
     transaction: Transaction | None
@@ -113,7 +113,7 @@ def _cut(text: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class FormatDescriptionEvent(Event):
-    """The first of a file. `created`: seconds since 1970, 0 unless the server started with this file."""
+    """The first event of a file. `created`: seconds since 1970; 0 unless the server started with this file."""
 
     binlog_version: int
     server_version: str
@@ -122,13 +122,13 @@ class FormatDescriptionEvent(Event):
 
     @property
     def in_use(self) -> bool:
-        """Whether the server has not closed the file."""
+        """Whether the server has not closed the file yet."""
         return bool(self.header.flags & 1)
 
 
 @dataclass(frozen=True, repr=False)
 class RotateEvent(Event):
-    """The end of a file: the name of the next one, and where its events start."""
+    """The end of a file: name of the next file, and offset of its first event."""
 
     next_file: str
     next_position: int
@@ -141,25 +141,27 @@ class StopEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class PreviousGtidsEvent(Event):
-    """All GTIDs of the files before this one, on MySQL."""
+    """MySQL: the GTIDs of all files before this one."""
 
     gtids: GtidSet
 
 
 @dataclass(frozen=True, repr=False)
 class GtidListEvent(Event):
-    """The same on MariaDB: the newest of each domain."""
+    """MariaDB: the newest GTID of each domain in the files before this one."""
 
     gtids: GtidSet
 
 
 @dataclass(frozen=True, repr=False)
 class GtidEvent(Event):
-    """The start of a transaction on MySQL, also with a tag.
+    """MySQL: the start of a transaction, with its GTID, tagged or not.
 
     Attributes:
-        last_committed, sequence_number: logical clock: it may run beside all with a sequence number above the first.
-        immediate_commit, original_commit: microseconds since 1970 on this server and on the first; 0: not logged.
+        last_committed, sequence_number: logical clock: the transaction may run in parallel with all transactions whose
+            sequence_number is above its last_committed.
+        immediate_commit, original_commit: commit time on this server and on the original one, in microseconds since
+            1970; 0 if not logged.
     """
 
     gtid: Gtid
@@ -171,7 +173,7 @@ class GtidEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class AnonymousGtidEvent(Event):
-    """The same where GTIDs are off."""
+    """MySQL: the start of a transaction without a GTID; the fields are those of GtidEvent."""
 
     last_committed: int
     sequence_number: int
@@ -181,7 +183,7 @@ class AnonymousGtidEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class MariadbGtidEvent(Event):
-    """The start of a transaction on MariaDB; flag 1: a single statement without COMMIT."""
+    """MariaDB: the start of a transaction. `gtid_flags` 1: it is a single statement without COMMIT."""
 
     gtid: Gtid
     gtid_flags: int
@@ -189,7 +191,7 @@ class MariadbGtidEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class QueryEvent(Event):
-    """A statement, BEGIN and COMMIT among them. `execution_time` in seconds; `variables`: status variables, raw."""
+    """A statement, also BEGIN and COMMIT. `execution_time`: seconds; `variables`: the status variables as bytes."""
 
     thread_id: int
     execution_time: int
@@ -209,7 +211,7 @@ class BeginLoadQueryEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class AppendBlockEvent(Event):
-    """The next bytes of such a file."""
+    """The next bytes of the file of a LOAD DATA statement."""
 
     file_id: int
     data: bytes
@@ -217,7 +219,7 @@ class AppendBlockEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class DeleteFileEvent(Event):
-    """The LOAD DATA statement of such a file failed; the file is of no use."""
+    """The LOAD DATA statement of a file failed; the file is not used."""
 
     file_id: int
 
@@ -227,9 +229,10 @@ class ExecuteLoadQueryEvent(QueryEvent):
     """A LOAD DATA statement, logged as a statement.
 
     Attributes:
-        file_id: of the events that have the content of its file.
-        name_start, name_end: where the name of the file stands in the bytes of `statement`, from LOCAL or INFILE on.
-        duplicates: what becomes of rows whose key is there: 0 an error, 1 they are ignored, 2 they replace the row.
+        file_id: id in the events with the content of its file.
+        name_start, name_end: offsets in the bytes of `statement` of the clause with the file's name, from LOCAL or
+            INFILE on.
+        duplicates: rows whose key exists: 0 are an error, 1 are ignored, 2 replace the existing row.
     """
 
     file_id: int
@@ -240,14 +243,14 @@ class ExecuteLoadQueryEvent(QueryEvent):
 
 @dataclass(frozen=True, repr=False)
 class RowsQueryEvent(Event):
-    """The statement that the next row events come from (binlog_rows_query_log_events; MariaDB: ANNOTATE_ROWS)."""
+    """The statement that caused the next row events (binlog_rows_query_log_events; MariaDB: ANNOTATE_ROWS)."""
 
     statement: str
 
 
 @dataclass(frozen=True, repr=False)
 class TableMapEvent(Event):
-    """Which table a number stands for until the statement ends. `wire_types`: the column types' numbers."""
+    """The table of a table id, until the statement ends. `wire_types`: the numbers of the column types."""
 
     table_id: int
     table: TableName
@@ -256,13 +259,13 @@ class TableMapEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class RowsEvent(Event):
-    """Changes of rows of one table, read from the very text that extraction stages for them.
+    """Changes of rows of one table, parsed from the text that extraction stages for them.
 
     Attributes:
-        table: its name.
-        schema: its columns and key at this position; None when the table was not asked for.
-        staged: the staged lines, every update as `D` and `I`.
-        error: why the rows cannot be read: only of a log that is opened with `lenient`, which else raises it.
+        table: name of the table.
+        schema: its columns and key at this position; None if its rows are not wanted or cannot be read.
+        staged: the staged lines; every update is a `D` and an `I`.
+        error: why the rows cannot be read, in a log that is opened with `lenient`. Otherwise it is raised.
     """
 
     table: TableName
@@ -272,7 +275,7 @@ class RowsEvent(Event):
 
     @property
     def unreadable(self) -> int:
-        """How many values are given as the hex of their bytes, since they are none of their column's type."""
+        """Number of invalid values, whose text is the hex of their bytes."""
         return self.staged.count(UNREADABLE)
 
     @property
@@ -303,7 +306,7 @@ class DeleteRowsEvent(RowsEvent):
 
 @dataclass(frozen=True, repr=False)
 class TransactionPayloadEvent(Event):
-    """A compressed transaction, whose events come next. `compression`: 0 zstd, 255 none; `expanded`: their bytes."""
+    """A compressed transaction; its events follow. `compression`: 0 zstd, 255 none; `expanded`: bytes of its events."""
 
     compression: int
     expanded: int
@@ -311,14 +314,14 @@ class TransactionPayloadEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class XidEvent(Event):
-    """The commit of a transaction."""
+    """The commit of a transaction, with the number that InnoDB knows it by."""
 
     xid: int
 
 
 @dataclass(frozen=True, repr=False)
 class XaPrepareEvent(Event):
-    """The end of the first phase of an XA transaction, or of all of it (`one_phase`); `xid` as XA COMMIT takes it."""
+    """The end of the first phase of an XA transaction, or of both (`one_phase`). `xid`: as XA COMMIT takes it."""
 
     one_phase: bool
     xid: str
@@ -326,7 +329,7 @@ class XaPrepareEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class IncidentEvent(Event):
-    """Something that the log does not hold happened on the server; 1: events were lost."""
+    """Changes happened on the server that the log does not contain. `incident` 1: events were lost."""
 
     incident: int
     message: str
@@ -334,20 +337,20 @@ class IncidentEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class IntvarEvent(Event):
-    """A value that the next statement uses: 1 LAST_INSERT_ID, 2 INSERT_ID."""
+    """A value that the next statement uses. `kind`: 1 LAST_INSERT_ID, 2 INSERT_ID."""
 
     kind: int
     value: int
 
     @property
     def variable(self) -> str:
-        """The name of the session variable that it sets."""
+        """Name of the session variable."""
         return {1: "LAST_INSERT_ID", 2: "INSERT_ID"}.get(self.kind, f"variable {self.kind}")
 
 
 @dataclass(frozen=True, repr=False)
 class RandEvent(Event):
-    """The seeds of RAND() in the next statement."""
+    """The seeds of RAND() for the next statement."""
 
     seed1: int
     seed2: int
@@ -359,10 +362,10 @@ class UserVarEvent(Event):
 
     Attributes:
         name: without `@`.
-        value: its bytes as logged; None for NULL.
-        kind: `string`, `real`, `int`, `decimal`, or `type 9` for another number; empty for NULL.
-        charset: of a string, `binary` for bytes; empty for others.
-        unsigned: of an integer.
+        value: bytes as logged; None for NULL.
+        kind: `string`, `real`, `int`, `decimal`, or `type 9` for an unknown number; empty for NULL.
+        charset: character set of a string, `binary` for bytes; empty for other kinds.
+        unsigned: whether an integer is unsigned.
     """
 
     name: str
@@ -372,7 +375,7 @@ class UserVarEvent(Event):
     unsigned: bool = False
 
     def native(self) -> int | float | Decimal | str | bytes | None:
-        """Return the value as a Python type; bytes for binary strings and for what cannot be decoded."""
+        """Return the value as a Python type; bytes for binary strings and values that cannot be decoded."""
         return user_variable(self.kind, self.value, self.charset, unsigned=self.unsigned)
 
 
@@ -385,13 +388,13 @@ class BinlogCheckpointEvent(Event):
 
 @dataclass(frozen=True, repr=False)
 class HeartbeatEvent(Event):
-    """The server is there and has nothing new."""
+    """The server is alive and has no new event."""
 
     file: str
 
 
 @dataclass(frozen=True, repr=False)
 class UnknownEvent(Event):
-    """An event that is passed over: its body without checksum. `header.name` has its name where it has one."""
+    """An event that is not decoded. `body`: without checksum; `header.name`: the name of its type."""
 
     body: bytes

@@ -1,4 +1,4 @@
-"""The events that carry GTIDs: of one transaction, and of everything before a file.
+"""Parses the events that have GTIDs: of one transaction, and of all files before a file.
 
 Formats: MySQL's `Gtid_event` and `Previous_gtids_log_event` (mysql/binlog/event/control_events.h), the tagged form by
 the server's serialization library (mysql/serialization: numbers of a variable length, fields by number); MariaDB's
@@ -26,7 +26,7 @@ _HAS_ORIGINAL = 1 << 55
 
 @dataclass(frozen=True)
 class GtidFields:
-    """What MySQL logs at the start of a transaction; see GtidEvent."""
+    """The fields of MySQL's GTID event; see GtidEvent."""
 
     gtid: MysqlGtid
     last_committed: int
@@ -36,10 +36,10 @@ class GtidFields:
 
 
 def read_gtid(body: bytes) -> GtidFields:
-    """The body of a GTID or ANONYMOUS_GTID event.
+    """Parse the body of a GTID or ANONYMOUS_GTID event.
 
     Raises:
-        BinlogFormatError: lengths that do not fit; so for every function here.
+        BinlogFormatError: the body is too short. All functions here raise it.
     """
     cursor = Cursor(body)
     cursor.take(1)
@@ -57,7 +57,7 @@ def read_gtid(body: bytes) -> GtidFields:
 
 
 def read_tagged_gtid(body: bytes) -> GtidFields:
-    """The body of a GTID_TAGGED event."""
+    """Parse the body of a GTID_TAGGED event."""
     cursor = Cursor(body)
     for _ in ("version", "size", "last field that must be known"):
         _number(cursor)
@@ -73,7 +73,7 @@ def read_tagged_gtid(body: bytes) -> GtidFields:
             value = _number(cursor)
             fields[field] = _signed(value) if field in (2, 4, 5) else value
         else:
-            break  # fields of later servers, which may be passed over
+            break  # fields of later servers, which may be ignored
     if not uuid or 2 not in fields:
         raise BinlogFormatError("a GTID event has no GTID")
     immediate = fields.get(6, 0)
@@ -87,14 +87,14 @@ def read_tagged_gtid(body: bytes) -> GtidFields:
 
 
 def read_mariadb_gtid(body: bytes, server_id: int) -> tuple[MariadbGtid, int]:
-    """The body of MariaDB's GTID event, whose server is that of the header; the GTID and its flags."""
+    """Parse the body of MariaDB's GTID event; return the GTID and its flags. `server_id` is that of the header."""
     cursor = Cursor(body)
     sequence, domain, flags = cursor.number(8), cursor.number(4), cursor.number(1)
     return MariadbGtid(domain, server_id, sequence), flags
 
 
 def read_previous_gtids(body: bytes) -> GtidSet:
-    """The body of a PREVIOUS_GTIDS event."""
+    """Parse the body of a PREVIOUS_GTIDS event."""
     cursor = Cursor(body)
     head = cursor.take(8)
     tagged = head[7] == _TAGGED_SET
@@ -108,7 +108,7 @@ def read_previous_gtids(body: bytes) -> GtidSet:
 
 
 def read_gtid_list(body: bytes) -> GtidSet:
-    """The body of a GTID_LIST event."""
+    """Parse the body of a GTID_LIST event."""
     cursor = Cursor(body)
     count = cursor.number(4) & 0x0FFFFFFF
     found = []
@@ -119,7 +119,7 @@ def read_gtid_list(body: bytes) -> GtidSet:
 
 
 def _number(cursor: Cursor) -> int:
-    """As many bytes as the first one has trailing ones, and itself; the number stands above those bits."""
+    """Parse a number. The trailing one-bits of its first byte count the bytes after it; the rest is the value."""
     first = cursor.number(1)
     more = 0
     while first >> more & 1:

@@ -1,4 +1,4 @@
-"""Content handlers: what stands between the log and who reads it, and may change, drop or add events."""
+"""Content handlers: they get the events of the log before the reader does, and can change, drop or add events."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import cast
 from loader.reader.events import Event
 
 Handler = Callable[[Event], Event | None]
-"""Takes an event and gives it on, or another in its place, or None for none."""
+"""Takes an event; returns it, or another event instead, or None to drop it."""
 
 
 class ContentHandler:
-    """A handler with a method per type of event, called `process_query`, `process_write_rows`, `process_xid`, ...
+    """A handler with a method per event class: `process_query`, `process_write_rows`, `process_xid`, ...
 
-    An event without such a method goes to `process_event`, which gives it on as it is.
+    Events without a method go to `process_event`, which returns them unchanged.
     """
 
     def __call__(self, event: Event) -> Event | None:
@@ -26,30 +26,30 @@ class ContentHandler:
         return cast("Event | None", method(event))
 
     def process_event(self, event: Event) -> Event | None:
-        """What becomes of events that have no method of their own."""
+        """Handle an event that has no method of its own."""
         return event
 
 
 class Chain:
-    """Handlers in their order. Events that are injected come before the next one of the log, through all handlers."""
+    """Passes events through handlers, in order. Injected events come before the next event of the log."""
 
     def __init__(self, handlers: Iterable[Handler]) -> None:
         self.handlers = list(handlers)
         self._injected: deque[Event] = deque()
 
     def inject(self, event: Event) -> None:
-        """Put an event before what the log gives next."""
+        """Insert an event before the next one of the log."""
         self._injected.append(event)
 
     def waiting(self) -> Event | None:
-        """The next injected event that the handlers give on."""
+        """Return the next injected event that the handlers do not drop; None if there is none."""
         while self._injected:
             if event := self.passed(self._injected.popleft()):
                 return event
         return None
 
     def passed(self, event: Event) -> Event | None:
-        """What the handlers make of an event."""
+        """Pass an event through all handlers; None if one drops it."""
         found: Event | None = event
         for handler in self.handlers:
             if found is None:

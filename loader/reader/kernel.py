@@ -1,4 +1,4 @@
-"""Kernels that only look at headers: counting events, and finding where transactions begin."""
+"""Kernels that only read event headers: they count events and find the starts of transactions."""
 
 from __future__ import annotations
 

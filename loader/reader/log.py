@@ -1,4 +1,4 @@
-"""The binary log as a sequence of events: iterate over it, wait for what comes, go to any place of it."""
+"""The binary log as a sequence of events: iterate over them, wait for new ones, go to any position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AnyPlace = Place | Position | datetime | str
 
 
 class BinaryLog:
-    """An open log; see open_log. Not for several threads at once."""
+    """An open log; see open_log. Not safe for several threads."""
 
     def __init__(
         self,
@@ -62,27 +62,27 @@ class BinaryLog:
 
     @property
     def handlers(self) -> list[Handler]:
-        """The content handlers, which may be changed while the log is read."""
+        """The content handlers. The list may be changed while the log is read."""
         return self._chain.handlers
 
     def inject(self, event: Event) -> None:
-        """Put an event before what the log gives next; it goes through all handlers."""
+        """Insert an event before the next one of the log. It goes through all handlers."""
         self._chain.inject(event)
 
     def position(self) -> Position:
-        """Where reading would go on after the events given so far: a boundary, and so good for `set_position`.
+        """Return the position at which reading can continue later: a boundary, as `set_position` takes it.
 
-        Inside a transaction this is its start: it is read again as a whole.
+        Inside a transaction it is the start of the transaction, which is then read again.
         """
         return self._at
 
     def set_position(self, place: AnyPlace) -> Position:
-        """Go to a place; the position found.
+        """Go to a place; return its position.
 
         Raises:
-            UsageError: no boundary, or not in the log, or a time that is not reached yet without `wait`.
-            GapError: what is asked for is partly in files that are gone.
-            BinlogFormatError, UnsupportedError, SourceUnavailable: the log cannot be read up to there.
+            UsageError: the place is not a boundary or not in the log, or it is a time in the future without `wait`.
+            GapError: transactions after the place are in files that are missing.
+            BinlogFormatError, UnsupportedError, SourceUnavailable: the log cannot be read up to the place.
         """
         self._at = self._found(place_of(place))
         self._close()
@@ -90,14 +90,14 @@ class BinaryLog:
 
     @property
     def end(self) -> Position | None:
-        """The place before which reading stops; None at the end of the log, or at a time that is not reached yet."""
+        """The position at which reading stops; None for the end of the log, or for a time in the future."""
         return self._stop
 
     def set_end(self, place: AnyPlace) -> None:
-        """Stop before that place. `end`, as without: at the end of the log by the time it is reached.
+        """Stop reading at a place. `end` is the default: the end of the log at the time when it is reached.
 
         Raises:
-            UsageError, ...: as set_position; a time that is not reached yet is waited for with `wait`.
+            UsageError, ...: as `set_position`. With `wait`, a time in the future is waited for.
         """
         wanted = place_of(place)
         self._stop = self._until = None
@@ -108,20 +108,21 @@ class BinaryLog:
         self._close()
 
     def __iter__(self) -> Iterator[Event]:
-        """The events up to the end, or to the end of the log as it is when that is reached.
+        """Yield the events up to `end`, or to the end of the log at the time when it is reached.
 
         Raises:
-            BinlogFormatError, UnsupportedError, DataError: by file and position, after all events before it.
-            GapError: a file between two is missing. SourceUnavailable: folder or server do not answer.
+            BinlogFormatError, UnsupportedError, DataError: with file and position, after all events before it.
+            GapError: a file between two others is missing.
+            SourceUnavailable: folder or server do not answer.
         """
         while (event := self._next()) is not None:
             yield event
 
     def wait_for_next_event(self, timeout_seconds: float | None = None) -> Event | None:
-        """The next event, waited for; None at the place given to `set_end` or after that time.
+        """Wait for the next event and return it; None at the end given to `set_end`, or after the timeout.
 
         Raises:
-            LoaderError: as iteration does.
+            LoaderError: as iteration.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         while (event := self._next()) is None and not self._ended():
@@ -132,7 +133,7 @@ class BinaryLog:
         return event
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open log file."""
         self._close()
 
     def __enter__(self) -> Self:
@@ -163,7 +164,7 @@ class BinaryLog:
         return not self._patterns or matches(table, self._patterns)
 
     def _next(self) -> Event | None:
-        """The next event that the handlers give on; None when there is none now."""
+        """Return the next event that the handlers return; None if there is none yet."""
         while True:
             if event := self._chain.waiting():
                 return event
@@ -177,7 +178,7 @@ class BinaryLog:
                 return event
 
     def _read(self) -> Generator[Event]:
-        """From the position to where the log ends now."""
+        """Yield the events from the position to the current end of the log."""
         while not self._ended():
             listed = self._files.listed()
             file = self._current(listed)
@@ -189,7 +190,7 @@ class BinaryLog:
                 yield from self._read_file(file, stop, last)
             if last or self._ended():
                 return
-            # A file whose successor was seen has its last size by now, which the list may not have shown yet.
+            # Once its successor is listed, a file does not grow any more. The size listed before may be too small.
             if file.lognum in self._final:
                 self._at = position_in(listed[listed.index(file) + 1], FIRST)
             self._final.add(file.lognum)
@@ -199,9 +200,9 @@ class BinaryLog:
             if file.lognum == self._at.lognum:
                 return file
         raise GapError(
-            "the log file of the position is gone",
-            why=f"there are {listed[0].name} to {listed[-1].name}",
-            hint="restore it from an archive, or go on from the begin of the log, which leaves a gap",
+            "the log file of the position is missing",
+            why=f"the log has {listed[0].name} to {listed[-1].name}",
+            hint="restore it from an archive, or read from the beginning of the log, which leaves a gap",
             position=self._at,
         )
 
@@ -224,9 +225,9 @@ class BinaryLog:
         return log.form.in_use if self._live is None else self._live
 
     def _after(self, event: Event) -> Position:
-        """Where to go on once this event was given."""
+        """Return the position at which reading continues after this event."""
         header = event.header
-        # Events of a compressed transaction have all the place of the event that holds them.
+        # All events of a compressed transaction have the position of the event that contains them.
         end = header.position + (header.size if header.inner < 0 else 0)
         if event.transaction and (end < event.transaction.end.logpos or event.transaction.is_cut):
             end = event.transaction.start.logpos
@@ -249,26 +250,26 @@ def open_log(
     """Open a log.
 
     Args:
-        uri: see loader.reader.uri.
-        start: where to begin; see loader.reader.seek.position_spec for this and the next.
-        stop: before what to stop.
-        tables: shell patterns over `schema.table` of the tables whose rows are wanted; all by default.
-        handlers: content handlers, in their order.
-        live: whether the end of the newest file may be a cut event that is still being written; by default it may
-            where the file says that it is in use.
-        wait: wait for a time in the future, given as start or stop, instead of refusing it.
-        poll_seconds: how often to look for more while waiting.
-        known: the schema of a table whose names are not in the log (binlog_row_metadata=MINIMAL); without one its
-            columns are called `@1`, `@2`, ..., ENUM and SET are numbers, and it has no key. For MariaDB also what its
-            log does not tell of types; see TableMap.schema.
-        lenient: give what can be read, for a listing. A value that is none of its column's type is given as the hex of
-            its bytes (Value.is_unreadable), a row event that cannot be read has an `error`, times in an old format of
-            MariaDB are taken to have no fractions, and the whole events of a damaged transaction come before the
-            error (Transaction.is_cut). Otherwise all of these are errors.
+        uri: address of the log; see loader.reader.uri.
+        start: place of the first event; see loader.reader.seek.position_spec.
+        stop: place at which reading stops.
+        tables: shell patterns over `schema.table`. Only rows of these tables are read; by default all.
+        handlers: content handlers, in the order in which events pass them.
+        live: whether the newest file may end inside an event that the server still writes. By default, the flag in the
+            file decides.
+        wait: wait for a `start` or `stop` in the future instead of raising UsageError.
+        poll_seconds: seconds between two looks for new events while waiting.
+        known: returns the schema of a table whose column names are not in the log (binlog_row_metadata=MINIMAL).
+            Without it columns are named `@1`, `@2`, ..., ENUM and SET are numbers, and there is no key. For MariaDB, it
+            also supplies types that the log does not describe; see TableMap.schema.
+        lenient: return everything that can be read, for listings. An invalid value is returned as the hex of its bytes
+            (Value.is_unreadable), an unreadable row event has an `error`, times in an old format of MariaDB are assumed
+            to have no fractions (`assumed`), and the whole events of a damaged transaction are returned before the
+            error (Transaction.is_cut). Without `lenient`, each of these raises an error.
 
     Raises:
-        UsageError, GapError, SourceUnavailable, AccessDenied, DataError: as BinaryLog.set_position; a range that ends
-            before it begins.
+        UsageError, GapError, SourceUnavailable, AccessDenied, DataError: as BinaryLog.set_position; also if `stop` is
+            before `start`.
     """
     log = BinaryLog(
         resolve(uri), tables, handlers, live=live, wait=wait, poll_seconds=poll_seconds, known=known, lenient=lenient

@@ -1,4 +1,4 @@
-"""Where a server keeps its log, by its option file.
+"""Finds the log of a server by its option file.
 
 Format: the MySQL manual, "Using Option Files": sections in brackets, `name` or `name=value` with `-` and `_` alike,
 `#` and `;` for comments, quotes around values, escapes, `!include` and `!includedir` (files named *.cnf; MariaDB reads
@@ -17,15 +17,15 @@ from loader.transport.keys import NO_KEYS, KeyFiles
 
 _SECTIONS = re.compile(r"mysqld(-\d+\.\d+)?|server|mariadbd?(-\d+\.\d+)?|mysqld\d*|galera")
 _ESCAPES = {r"\b": "\b", r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\\": "\\", r"\s": " "}
-_DEEPEST = 10  # files that include files; the server stops there too
-_DATADIR = "/var/lib/mysql"  # of the packages of every distribution
+_DEEPEST = 10  # levels of included files, as in the server
+_DATADIR = "/var/lib/mysql"  # in the packages of all distributions
 
 
 def read_options(path: Path) -> dict[str, str]:
-    """The server's options of a file and those it includes: names with `_`, the last one wins, '' for no value.
+    """Return the server's options in a file and its included files: names with `_`; '' for no value; the last one wins.
 
     Raises:
-        UsageError: a file that cannot be read, or files that include each other.
+        UsageError: a file cannot be read, or files include each other.
     """
     found: dict[str, str] = {}
     for section, name, value in _lines(path, 0):
@@ -35,14 +35,14 @@ def read_options(path: Path) -> dict[str, str]:
 
 
 def log_of(path: Path, keys: KeyFiles = NO_KEYS) -> LogFiles:
-    """The log that the server with this option file writes.
+    """Return the log of the server with this option file.
 
     Raises:
-        UsageError: the file cannot be read, or the server is told to write no log.
+        UsageError: the file cannot be read, or the server writes no log.
     """
     options = read_options(path)
     if "skip_log_bin" in options or "disable_log_bin" in options:
-        raise UsageError("the server of this option file keeps no binary log", file=path)
+        raise UsageError("the server of this option file writes no binary log", file=path)
     datadir = path.parent / options.get("datadir", _DATADIR)
     base = options.get("log_bin", "")
     index = options.get("log_bin_index", "")
@@ -57,7 +57,7 @@ def log_of(path: Path, keys: KeyFiles = NO_KEYS) -> LogFiles:
 
 
 def _default_base(datadir: Path, options: dict[str, str]) -> str:
-    """MySQL's name without one, or the older one, from the host or the pid file, that is there."""
+    """Return the base name without log_bin: of MySQL 8, or the older one (from host or pid file) that exists."""
     for index in (datadir / "binlog.index", *sorted(datadir.glob("*-bin.index"))):
         if index.exists() and not index.name.endswith("relay-bin.index"):
             return index.stem
@@ -66,7 +66,7 @@ def _default_base(datadir: Path, options: dict[str, str]) -> str:
 
 
 def _lines(path: Path, depth: int) -> Iterator[tuple[str, str, str]]:
-    """Section, name and value of each option, in the order the server reads them."""
+    """Yield section, name and value of each option, in the order in which the server reads them."""
     if depth > _DEEPEST:
         raise UsageError("option files include each other", file=path)
     try:
@@ -89,7 +89,7 @@ def _lines(path: Path, depth: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _value(text: str) -> str:
-    """Without quotes, or without a comment behind it; escapes read."""
+    """Return a value without quotes or a trailing comment, with its escapes resolved."""
     if text[:1] in {'"', "'"} and text.find(text[0], 1) > 0:
         text = text[1 : text.find(text[0], 1)]
     else:

@@ -1,4 +1,4 @@
-"""Rows of row events: a view over the text that is staged for them."""
+"""Rows of row events, parsed from the text that is staged for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OP, _SEQNO, _OFFSET, _COMMITTED, _ABSENT = range(HEAD_FIELDS)
 
 @dataclass(frozen=True)
 class Row:
-    """One image of a row: a value per column, in the table's order, also by name."""
+    """One image of a row: a value per column, in the table's order. `row["name"]` is the value of a column."""
 
     schema: TableSchema
     values: tuple[Value, ...]
@@ -29,7 +29,11 @@ class Row:
         return f"Row({', '.join(f'{value.column.name}={value.shown}' for value in self.values)})"
 
     def __getitem__(self, name: str) -> Value:
-        """The value of that column; KeyError when the table has none of that name."""
+        """Return the value of a column.
+
+        Raises:
+            KeyError: the table has no column of that name.
+        """
         for value in self.values:
             if value.column.name == name:
                 return value
@@ -48,12 +52,12 @@ class Row:
 
 @dataclass(frozen=True)
 class RowChange:
-    """What happened to one row.
+    """The change of one row.
 
     Attributes:
-        before: the row as it was; None for an insert.
-        after: the row as it became; None for a delete.
-        row_offset: bytes from the start of the transaction to the row's (last) image.
+        before: the row before the change; None for an insert.
+        after: the row after the change; None for a delete.
+        row_offset: bytes from the start of the transaction to the row's image, for an update to the image after it.
     """
 
     before: Row | None
@@ -72,7 +76,15 @@ class RowChange:
 
 @dataclass(frozen=True)
 class Record:
-    """A staged line: `op` is `I`, `U` or `D`; `committed_at` is in UTC, as staged."""
+    """A staged record.
+
+    Attributes:
+        op: `I`, `U` or `D`.
+        seqno: of its transaction.
+        row_offset: bytes from the start of the transaction to the row's image.
+        committed_at: commit time in UTC, as staged.
+        row: the row after an insert or update, or before a delete.
+    """
 
     op: str
     seqno: int
@@ -82,10 +94,10 @@ class Record:
 
 
 def record_of(line: str, schema: TableSchema) -> Record:
-    """The record of a staged line, without its line feed.
+    """Parse a staged line without its line feed.
 
     Raises:
-        StagedDataError: it is not of the table.
+        StagedDataError: the line is not valid, or has another number of columns.
     """
     fields = _checked(line, schema)
     op, seqno, offset, committed = (field or "" for field in fields[:_ABSENT])
@@ -93,10 +105,10 @@ def record_of(line: str, schema: TableSchema) -> Record:
 
 
 def changes_of(staged: bytes, schema: TableSchema, *, update: bool) -> Iterator[RowChange]:
-    """The changes in the staged lines of a row event, an update being a `D` and an `I`.
+    """Parse the staged lines of a row event. With `update`, a `D` and the `I` after it are one change.
 
     Raises:
-        StagedDataError: lines that are not of the table.
+        StagedDataError: a line is not valid, or has another number of columns.
     """
     before: Row | None = None
     for line in lines_of(staged):
@@ -113,7 +125,7 @@ def changes_of(staged: bytes, schema: TableSchema, *, update: bool) -> Iterator[
 def _checked(line: str, schema: TableSchema) -> list[str | None]:
     fields = fields_of(line)
     if len(fields) != HEAD_FIELDS + len(schema.columns):
-        raise StagedDataError("a staged line has not the table's columns", table=schema.name)
+        raise StagedDataError("a staged line does not have the columns of the table", table=schema.name)
     return fields
 
 

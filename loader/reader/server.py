@@ -1,4 +1,4 @@
-"""The log files of a running server, read as a replica reads them."""
+"""The log files of a running server, read in the way of a replica."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FRESH_SECONDS = 0.2
 
 
 class ServerFiles:
-    """What SHOW BINARY LOGS lists, each file dumped into a spool on local disk when it is opened."""
+    """The files that SHOW BINARY LOGS lists. An opened file is copied into a spool on local disk."""
 
     at_hand = False
 
@@ -30,12 +30,12 @@ class ServerFiles:
         self._asked = -_FRESH_SECONDS
 
     def listed(self) -> list[Named]:
-        """See LogFiles. The newest file's size is the end of its last whole transaction."""
+        """See LogFiles. The size of the newest file is the end of its last whole transaction."""
         if time.monotonic() - self._asked >= _FRESH_SECONDS:
             with connected(self._address) as connection:
                 end = log_end(connection)
                 sizes = log_sizes(connection)
-            # A file that was started between the two statements is left for the next time.
+            # A file that was started between the two statements is listed by the next call.
             found = [Named(name, lognum_of(name), size) for name, size in sizes.items() if lognum_of(name) < end.lognum]
             self._known = continuous([*found, Named(end.file, end.lognum, end.logpos)], str(self._address))
             self._asked = time.monotonic()

@@ -1,4 +1,4 @@
-"""Events and bytes of a log by type, and its largest transactions, with no Python object per event."""
+"""Counts events and bytes by type and finds the largest transactions, without a Python object per event."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = 10
 
 @dataclass(frozen=True)
 class Large:
-    """A transaction and its bytes of log."""
+    """A transaction and its size in bytes."""
 
     seqno: int
     start: Position
@@ -32,13 +32,13 @@ class Large:
 
 @dataclass
 class Tally:
-    """What a stretch of log holds.
+    """Counts of a range of log.
 
     Attributes:
-        events: by type, how many and their bytes; what is in compressed events is not looked into, and fragments are
-            counted as they are.
-        transactions: how many.
-        largest: the ten largest, the largest first.
+        events: number and bytes of events by type name. Events inside compressed events are not counted; each fragment
+            counts.
+        transactions: number of transactions.
+        largest: the ten largest transactions, in descending order of size.
     """
 
     events: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Tally:
         """Count the bytes of a file from one boundary to another.
 
         Raises:
-            LoaderError: what the walk refuses.
+            LoaderError: from the walk.
         """
         counts = np.zeros((256, 2), np.int64)
         with opened(files, file, begin) as log:

@@ -1,9 +1,9 @@
-"""From an address to the log files behind it.
+"""Resolves the address of a log to its log files.
 
 `file:///path/binlog.000054`, `file:///folder` (with or without an index file), `file:///folder/binlog.index`,
 `file:///etc/mysql/my.cnf`, a plain path of any of these, `s3://bucket/folder` or `s3://bucket/folder/binlog.000054`
 with the credentials of the machine, or `mysql://user[:password]@host[:port]/`. Behind all but the last,
-`?keyring=/path` or `?keys=/path` names the key file of a log that MySQL or MariaDB encrypted.
+`?keyring=/path` or `?keys=/path` is the key file of a log that MySQL or MariaDB encrypted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HINT = (
 
 
 class UriAddress(ServerAddress):
-    """A server by its URI; a password that stands in it is kept in memory only and is never shown."""
+    """A server by its URI. A password in the URI is kept in memory only and is never shown."""
 
     _plain: str = PrivateAttr("")
 
@@ -39,11 +39,11 @@ class UriAddress(ServerAddress):
 
 
 def resolve(uri: str) -> LogFiles:
-    """The log files of an address.
+    """Return the log files of an address.
 
     Raises:
-        UsageError: an address of a kind that is not known, or with nothing behind it.
-        SourceUnavailable: its folder cannot be read.
+        UsageError: the address is not valid, or nothing exists there.
+        SourceUnavailable: the folder cannot be read.
     """
     if not isinstance(uri, str) or not uri:
         raise UsageError(f"{uri!r} is not an address of a log", hint=_HINT)
@@ -61,10 +61,10 @@ def resolve(uri: str) -> LogFiles:
 
 
 def log_at(path: Path, keys: KeyFiles) -> LogFiles:
-    """The log of a folder, of a server's index file, or of its option file.
+    """Return the log of a folder, an index file, or an option file.
 
     Raises:
-        UsageError: there is nothing of that path, or one log file alone.
+        UsageError: the path does not exist, or is a single log file.
     """
     if path.is_dir():
         return in_folder(path, keys)
@@ -72,7 +72,7 @@ def log_at(path: Path, keys: KeyFiles) -> LogFiles:
         raise UsageError("there is no such file or folder", hint=_HINT, path=path)
     if _is_one(path):
         raise UsageError(
-            "this is one log file, and no log",
+            "the path is a single log file, not a log",
             hint="name its folder, its index file, or the server's my.cnf",
             path=path,
         )
@@ -80,25 +80,25 @@ def log_at(path: Path, keys: KeyFiles) -> LogFiles:
 
 
 def _is_one(path: Path) -> bool:
-    """Whether a file is taken for a log file: it is neither named as an index file nor as an option file."""
+    """Return whether a file is treated as a log file: its name is not that of an index file or option file."""
     return path.suffix not in {".index", ".cnf", ".ini"}
 
 
 def server_of(uri: str) -> ServerAddress | None:
-    """The server of an address; None where it is one of files.
+    """Return the server of an address; None for an address of files.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the address is not valid.
     """
     parts = _split(uri)
     return _address(parts) if parts.scheme in _SERVERS else None
 
 
 def names(uri: str, server: ServerAddress, path: str) -> bool:
-    """Whether an address means this server, or the log files of this path; user and options may be left out.
+    """Return whether an address is that of this server, or of log files at this path. User and options are optional.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the address is not valid.
     """
     parts = _split(uri)
     if parts.scheme in _SERVERS:
@@ -117,7 +117,7 @@ def _port(parts: SplitResult) -> int:
 
 
 def _path_of(parts: SplitResult) -> Path:
-    """The path of an address of files; a plain path may hold any character."""
+    """Return the path of an address of files; a plain path may contain any character."""
     return Path(unquote(parts.path) if parts.scheme else parts.path)
 
 
@@ -125,11 +125,11 @@ def _split(uri: str) -> SplitResult:
     try:
         return urlsplit(uri) if "://" in uri else _plain_path(uri)
     except ValueError as error:
-        raise UsageError("the address cannot be read", why=str(error), hint=_HINT) from error
+        raise UsageError("the address of the log is not valid", why=str(error), hint=_HINT) from error
 
 
 def _archived(parts: SplitResult) -> ArchivedFiles:
-    """A folder on S3, or a file in it where the address ends with the name of one."""
+    """Return a folder on S3, or one file if the address ends with the name of a log file."""
     folder, _, name = f"s3://{parts.netloc}{unquote(parts.path)}".rstrip("/").rpartition("/")
     if not is_log(name):
         folder, name = f"{folder}/{name}", ""
@@ -137,7 +137,7 @@ def _archived(parts: SplitResult) -> ArchivedFiles:
 
 
 def _plain_path(text: str) -> SplitResult:
-    """A path with or without key files behind it; a path itself may hold any character."""
+    """Split a plain path, which may contain any character, and key files after it."""
     path, mark, query = text.rpartition("?")
     if mark and query.partition("=")[0] in KeyFiles.model_fields:
         return SplitResult("", "", path, query, "")
@@ -148,9 +148,9 @@ def _keys(parts: SplitResult) -> KeyFiles:
     options = dict(parse_qsl(parts.query))
     if unknown := set(options) - set(KeyFiles.model_fields):
         raise UsageError(
-            "the address of the log cannot be read",
-            why=f"unknown: {', '.join(sorted(unknown))}",
-            hint="behind a path stands ?keyring=/path or ?keys=/path, or nothing",
+            "the address of the log is not valid",
+            why=f"unknown options: {', '.join(sorted(unknown))}",
+            hint="after a path, write ?keyring=/path, ?keys=/path or nothing",
         )
     return KeyFiles.model_validate(options)
 
@@ -160,12 +160,12 @@ def _address(parts: SplitResult) -> ServerAddress:
     unknown = set(options) - {"password", *_TLS_OPTIONS}
     port = _port(parts)
     if unknown or not parts.hostname or not parts.username:
-        why = f"unknown: {', '.join(sorted(unknown))}" if unknown else "it must name user and host"
-        raise UsageError("the server's address cannot be read", why=why, hint=_HINT)
+        why = f"unknown options: {', '.join(sorted(unknown))}" if unknown else "it needs a user and a host"
+        raise UsageError("the address of the server is not valid", why=why, hint=_HINT)
     password = unquote(parts.password or "") or options.get("password", "")
     reference = password.startswith(_REFERENCES)
     if "password" in options and not reference:
-        raise UsageError("a password behind ?password= must be a reference", hint=_HINT)
+        raise UsageError("the password option of the address must be a reference", hint=_HINT)
     try:
         address = UriAddress(
             host=parts.hostname,
@@ -176,6 +176,6 @@ def _address(parts: SplitResult) -> ServerAddress:
         )
     except ValidationError as error:
         why = "; ".join(str(found["msg"]) for found in error.errors())
-        raise UsageError("the server's address cannot be read", why=why, hint=_HINT) from error
+        raise UsageError("the address of the server is not valid", why=why, hint=_HINT) from error
     address._plain = "" if reference else password
     return address

@@ -1,7 +1,7 @@
-"""One value of a row, read from its staged text, and its conversions.
+"""One value of a row, parsed from its staged text, and its conversions.
 
-NULL, a column that the row image leaves out, and an empty text are three things: every conversion gives None for NULL,
-refuses an absent value, and gives the empty text or bytes for an empty one.
+NULL, an absent column and an empty text are different. A conversion returns None for NULL, raises ConversionError for
+an absent column, and returns empty text or bytes for an empty text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"}
 
 
 class ConversionError(DataError):
-    """A value that has no form of the wanted kind."""
+    """A value cannot be converted to the wanted type."""
 
 
 @dataclass(frozen=True)
 class PartialDate:
-    """A date or time of the server that Python has none for: zero, or with a zero month or day (`2024-00-00`)."""
+    """A date or datetime that Python cannot represent: with a zero month or day, such as `2024-00-00`."""
 
     text: str
 
@@ -39,14 +39,14 @@ Native = None | int | float | Decimal | str | bytes | date | datetime | timedelt
 
 @dataclass(frozen=True)
 class Value:
-    """A value: its column, and its text as staged, without quotes and escapes (None: NULL)."""
+    """A value. `text`: its staged text without quotes and escapes; None for NULL."""
 
     column: Column
     text: str | None
     is_absent: bool = False
-    """The row image does not have the column (binlog_row_image MINIMAL or NOBLOB)."""
+    """The row image lacks the column (binlog_row_image MINIMAL or NOBLOB)."""
     is_unreadable: bool = False
-    """The bytes are no value of the column's type; `text` is `\\x` and their hex digits."""
+    """The bytes are not valid for the column's type. `text` is `\\x` and their hex digits."""
 
     @property
     def raw(self) -> bytes:
@@ -66,21 +66,21 @@ class Value:
 
     @property
     def is_null(self) -> bool:
-        """Whether the value is NULL, which is not the same as absent or empty."""
+        """Whether the value is NULL; an absent value is not."""
         return self.text is None and not self.is_absent
 
     def as_text(self) -> str | None:
-        """The value as text, for any type: what is staged for it.
+        """Return the staged text, for any type.
 
         Raises:
-            ConversionError: the value is absent; so for every conversion.
+            ConversionError: the value is absent. All conversions raise it.
         """
         if self.is_absent:
             raise self._not("a value", "the row image leaves the column out")
         return self.text
 
     def as_int(self) -> int | None:
-        """A whole number: of integer types, BIT and YEAR, and of a DECIMAL without a fraction."""
+        """Return an integer: of integer types, BIT, YEAR, and DECIMAL without a fraction."""
         text = self.as_text()
         if text is None:
             return None
@@ -90,17 +90,17 @@ class Value:
         return int(number)
 
     def as_decimal(self) -> Decimal | None:
-        """An exact number. FLOAT and DOUBLE give their shortest decimal form."""
+        """Return an exact number. FLOAT and DOUBLE have their shortest decimal form."""
         text = self.as_text()
         return None if text is None else self._decimal(text)
 
     def as_float(self) -> float | None:
-        """A number in binary floating point; a DECIMAL is rounded."""
+        """Return a binary floating-point number; a DECIMAL is rounded."""
         text = self.as_text()
         return None if text is None else float(self._decimal(text))
 
     def as_bytes(self) -> bytes | None:
-        """The bytes of a binary type or of an unreadable value; the UTF-8 of anything else."""
+        """Return the bytes of a binary type or an unreadable value; for other types the UTF-8 of the text."""
         text = self.as_text()
         if text is None:
             return None
@@ -109,29 +109,29 @@ class Value:
         return bytes.fromhex(text) if self.column.type.endswith(_HEX_TYPES) else text.encode("utf-8")
 
     def as_datetime(self) -> datetime | None:
-        """DATE, DATETIME (without zone) or TIMESTAMP (in UTC). Raises ConversionError for a PartialDate too."""
+        """Return a DATE, DATETIME (without zone) or TIMESTAMP (UTC). Raises ConversionError also for a PartialDate."""
         text = self.as_text()
         if text is None:
             return None
         try:
             moment = datetime.fromisoformat(text)
         except ValueError as error:
-            raise self._not("a moment", str(error)) from error
+            raise self._not("a date or time", str(error)) from error
         return moment.replace(tzinfo=UTC) if self.column.type == "timestamp" else moment
 
     def as_date(self) -> date | None:
-        """The day of a DATE, DATETIME or TIMESTAMP."""
+        """Return the day of a DATE, DATETIME or TIMESTAMP."""
         moment = self.as_datetime()
         return moment.date() if moment else None
 
     def as_timedelta(self) -> timedelta | None:
-        """A TIME: up to 838 hours, of either sign, in microseconds."""
+        """Return a TIME: up to 838 hours, positive or negative, in microseconds."""
         text = self.as_text()
         if text is None:
             return None
         found = _TIME.fullmatch(text)
         if not found:
-            raise self._not("a span of time")
+            raise self._not("a duration")
         hours, minutes, seconds = int(found[2]), int(found[3]), int(found[4])
         span = timedelta(
             hours=hours, minutes=minutes, seconds=seconds, microseconds=int((found[5] or "0").ljust(6, "0"))
@@ -139,14 +139,14 @@ class Value:
         return -span if found[1] else span
 
     def as_labels(self) -> frozenset[str] | None:
-        """The labels of a SET, or the one of an ENUM."""
+        """Return the labels of a SET, or the single label of an ENUM."""
         text = self.as_text()
         if text is None:
             return None
         return frozenset(text.split(",") if text and self.column.type == "set" else [text] if text else [])
 
     def native(self) -> Native:
-        """The value as the Python type that holds every value of its column, PartialDate for a date Python lacks.
+        """Return the value as the Python type of its column; PartialDate for a date that Python cannot represent.
 
         int, Decimal, float, str (texts, ENUM, JSON, VECTOR), bytes (also GEOMETRY and unreadable values), date,
         datetime, timedelta or a set of labels.

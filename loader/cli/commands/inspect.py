@@ -1,4 +1,4 @@
-"""The `inspect` command: what a log holds, for people, for programs, or as staged files. It needs no configuration."""
+"""The `inspect` command: lists a log as text or JSON, stages it as CSV, or counts it. It needs no configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Format(Enum):
-    """How events are printed."""
+    """The format of the output."""
 
     text = "text"
     json = "json"
@@ -46,22 +46,25 @@ def inspect(
     start: Annotated[
         str, typer.Option("--from", help="begin, end, binlog.000054:123, 54:123, a seqno, a GTID set, or a time.")
     ] = "begin",
-    stop: Annotated[str, typer.Option("--to", help="Stop before this place, of the same forms.")] = "end",
-    limit: Annotated[int, typer.Option(help="At most so many transactions.", min=0, show_default=False)] = 0,
+    stop: Annotated[str, typer.Option("--to", help="Stop before this place; it has the same forms.")] = "end",
+    limit: Annotated[
+        int, typer.Option(help="List at most this number of transactions.", min=0, show_default=False)
+    ] = 0,
     form: Annotated[Format, typer.Option("--format", "-f", help="How to print events.")] = Format.text,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the files of --format csv.")] = None,
     threads: Annotated[
-        int, typer.Option(help="Of --format csv and --stats; all cores by default.", min=0, show_default=False)
+        int,
+        typer.Option(help="Threads for --format csv and --stats; by default one per core.", min=0, show_default=False),
     ] = 0,
-    part_mib: Annotated[int, typer.Option(help="MiB of log to a file of --format csv.", min=1)] = 64,
+    part_mib: Annotated[int, typer.Option(help="MiB of log per file of --format csv.", min=1)] = 64,
     headers: Annotated[bool, typer.Option("--headers", help="Show the header of every event.")] = False,
     table: Annotated[
         list[str],
-        typer.Option("--table", "-t", metavar="PATTERN", help="Only rows of tables like shop.*; may repeat."),
+        typer.Option("--table", "-t", metavar="PATTERN", help="Only rows of tables like shop.*; repeatable."),
     ] = [],  # noqa: B006
-    op: Annotated[str, typer.Option("--op", help="Only rows of these operations: I, U, D with commas between.")] = "",
+    op: Annotated[str, typer.Option("--op", help="Only rows of these operations: I, U, D, separated by commas.")] = "",
     stats: Annotated[
-        bool, typer.Option("--stats", help="Count instead: events, rows, the largest transactions.")
+        bool, typer.Option("--stats", help="Count events and rows, and show the largest transactions.")
     ] = False,
     schema: Annotated[
         str,
@@ -73,9 +76,11 @@ def inspect(
     bigint: Annotated[
         Bigint, typer.Option("--json-bigint", help="How --format json writes integers of 64 bits.")
     ] = Bigint.number,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for a time of --from or --to in the future.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="If --from or --to is a time in the future, wait for it.")
+    ] = False,
 ) -> None:
-    """List the events of a binary log, stage its rows as CSV, or count what is in it."""
+    """List the events of a binary log, stage its rows as CSV, or count them."""
     out: Output = context.obj.output
     if out.as_json and form is Format.text:
         form = Format.json
@@ -96,7 +101,7 @@ def inspect(
             stage_rows(out, files, segments, output, wanted)
         return
     if output:
-        raise UsageError("--output is of --format csv", key="--output")
+        raise UsageError("--output needs --format csv", key="--output")
     lines = _printer(form, headers, bigint_as_text=bigint is Bigint.string)
     _list(out, uri, (start, stop), limit, (tuple(table), operations), lines, wait, known)
 
@@ -104,16 +109,20 @@ def inspect(
 def _operations(text: str) -> str:
     letters = [letter.strip().upper() for letter in text.split(",") if letter.strip()]
     if not set(letters) <= set("IUD"):
-        raise UsageError(f"{text!r} are not operations", hint="write some of I,U,D", key="--op")
+        raise UsageError(
+            f"{text!r} is not a list of operations",
+            hint="write I, U, D or several of them, separated by commas",
+            key="--op",
+        )
     return "".join(letters) or "IUD"
 
 
 def _check_patterns(patterns: list[str]) -> None:
-    """Refuse what no table can be like: a name without its schema."""
+    """Refuse a pattern that no table can match: a name without a schema."""
     if wrong := [pattern for pattern in patterns if not set(".*?[") & set(pattern)]:
         raise UsageError(
-            f"{wrong[0]!r} is not like any table",
-            why="tables are called schema.table",
+            f"{wrong[0]!r} matches no table",
+            why="the name of a table is schema.table",
             hint=f"write --table '*.{wrong[0]}'",
             key="--table",
         )
@@ -180,11 +189,11 @@ def _list(
 
 @contextmanager
 def _piped() -> Iterator[None]:
-    """Names that are no UTF-8 are shown escaped; a reader that has enough, as `head` has, ends the command quietly."""
+    """Escape names that are not UTF-8, and end quietly if the reader of a pipe, such as `head`, closes it."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter flushes once more at its end, into nothing.
+        # The interpreter flushes stdout again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

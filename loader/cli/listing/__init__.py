@@ -1,1 +1,1 @@
-"""Events and staged records as text and JSON lines."""
+"""Listings of events and staged records, as text and as JSON lines."""

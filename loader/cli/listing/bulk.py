@@ -1,4 +1,4 @@
-"""Staging and counting of stretches of a log with the kernels of the extraction."""
+"""Stages and counts ranges of a log with the kernels of the extraction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ Segment = tuple[Named, int, int]
 
 
 def segments_between(uri: str, start: str, stop: str, limit: int) -> tuple[LogFiles, list[Segment]]:
-    """The stretches of log files between two places; of a file that is in use, up to its last whole transaction."""
+    """Return the ranges of log files between two places. A file in use ends with its last whole transaction.
+
+    Raises:
+        UsageError: a place is not in the log, or the range ends before it begins.
+        LoaderError: the log cannot be read.
+    """
     files = resolve(uri)
     locator = Locator(files)
     begin, until = locator.find(parse_place(start)), parse_place(stop)
@@ -60,7 +65,7 @@ def stage_rows(
     else:
         _print_tables(out, found)
         if found["statements"]:
-            out.line(f"{found['statements']:,} statements are in the log; the files hold changes of rows only")
+            out.line(f"the log also has {found['statements']:,} statements; the files only have changes of rows")
     note_assumed(out, results.assumed)
     refuse_unreadable(found["unreadable_values"], found["unreadable_row_events"])
 

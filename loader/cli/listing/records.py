@@ -1,4 +1,4 @@
-"""Staged records as lines for people, or as lines of JSON."""
+"""Lists staged records as text or as lines of JSON."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from loader.visible_text import visible as hidden
 
 
 def lines(settings: SourceSettings, interval: int, table: str, *, as_json: bool) -> Iterator[str]:
-    """The records of a table (`schema.table`) that are staged in an interval, in the order of the log.
+    """Yield the staged records of a table (`schema.table`) in an interval, in log order.
 
     Raises:
-        DataError: there are none. StagedDataError: a file is not what the manifest says.
+        DataError: the interval has none.
+        StagedDataError: a file does not match the manifest.
     """
     manifest, files = pipeline.staged_files(settings, interval, TableName.parse(table))
     store = open_store(settings.staging_root)
@@ -36,7 +37,7 @@ def _records(store: Store, manifest: Manifest, file: StagedFile) -> Iterator[Rec
     if found := find_fault(store, file):
         raise found
     schema = manifest.schema_of(file.schema_id)
-    # Of all that ends a line for Python, only the line feed ends a record.
+    # Only a line feed ends a staged record; Python would also split at other characters.
     with store.reading(file.key) as stream, io.TextIOWrapper(stream, "utf-8", newline="\n") as lines:
         for line in lines:
             yield record_of(line.removesuffix("\n"), schema)

@@ -1,4 +1,4 @@
-"""What a listing could not read: counted while it goes on, and an error at its end."""
+"""Counts what a listing cannot read, and raises an error at its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UnreadableCount:
         self._first: Event | None = None
 
     def add(self, event: Event) -> None:
-        """Count what of an event is unreadable."""
+        """Count the unreadable values of an event, or the event."""
         if isinstance(event, RowsEvent) and (event.error or event.unreadable):
             self._values += event.unreadable
             self._events += event.error is not None
@@ -33,10 +33,10 @@ class UnreadableCount:
 
 
 def refuse_unreadable(values: int, events: int, **first: object) -> None:
-    """Raise the error of a listing that is not whole, unless both counts are 0.
+    """Raise the error of a listing with unreadable parts, unless both counts are 0. `first`: place of the first one.
 
     Raises:
-        DataError: `values` values and `events` row events could not be read; `first` tells where the first one is.
+        DataError: values or row events could not be read.
     """
     counts = [
         f"{number:,} {thing if number == 1 else thing + 's'}"

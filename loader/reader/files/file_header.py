@@ -1,4 +1,4 @@
-"""The first events of a log file: when it was begun, and which GTIDs stand in the files before it."""
+"""The first events of a log file: when the server started the file, and the GTIDs of all files before it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,22 @@ _READERS = {35: read_previous_gtids, 163: read_gtid_list}
 
 @dataclass(frozen=True)
 class Head:
-    """`begun`: seconds since 1970; `before`: None where the server logs no GTIDs."""
+    """What the first events of a file say.
+
+    Attributes:
+        begun: when the server started the file, in seconds since 1970.
+        before: the GTIDs of all files before this one; None if the server logs no GTIDs.
+    """
 
     begun: int
     before: GtidSet | None
 
 
 def read_head(files: Opens, file: Named) -> Head:
-    """The head of a file; of a server's, no more than its first mebibyte is asked for, or what its set needs.
+    """Return the head of a file. Reads one mebibyte, or more if the GTID set needs it.
 
     Raises:
-        BinlogFormatError: a file that is shorter than its events say.
+        BinlogFormatError: the file ends inside its first events.
     """
     most = _HEAD_BYTES
     while True:
@@ -46,10 +51,10 @@ def read_head(files: Opens, file: Named) -> Head:
 
 
 def head_of(log: LogBytes, size: int) -> Head:
-    """The head of an open file of which so many bytes can be read.
+    """Return the head of an open file, of which `size` bytes can be read.
 
     Raises:
-        BinlogFormatError: they are fewer than its events say.
+        BinlogFormatError: these bytes end inside the first events.
     """
     most = _HEAD_BYTES
     while not (found := _head(log, min(most, size))):
@@ -68,7 +73,7 @@ def _cut(file: str) -> BinlogFormatError:
 
 
 def _find(data: bytes, checksum: int) -> Head | None:
-    """The head; None when the bytes end before it is known."""
+    """Return the head; None if the bytes end before it is complete."""
     begun, at = 0, FIRST
     while at + HEADER <= len(data):
         kind, size = data[at + 4], _SIZE.unpack_from(data, at + 9)[0]

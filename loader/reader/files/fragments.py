@@ -1,6 +1,6 @@
-"""The fragments of a row event in an open log file, put together; for their format see loader.binlog.events.fragments.
+"""Joins the fragments of a row event in an open log file. Format: see loader.binlog.events.fragments.
 
-The row event is held whole, as any row event is.
+The joined row event is held in memory, like any row event.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _ENDLESS = 1 << 62
 
 
 def are_whole(log: LogFile, offset: int, stop: int, form: LogFormat, file: str) -> bool:
-    """Whether all fragments of the row event whose first one stands at `offset` end by the byte `stop`.
+    """Return whether the row event whose first fragment is at `offset` ends at the byte `stop` or before.
 
     Raises:
-        BinlogFormatError, UnsupportedError: see Group.add; by the place of the fragment.
+        BinlogFormatError, UnsupportedError: see Group.add; with the position of the fragment.
     """
     group = Group()
     for _ in _fragments(log, group, offset, stop, form, file):
@@ -31,11 +31,11 @@ def are_whole(log: LogFile, offset: int, stop: int, form: LogFormat, file: str) 
 
 
 def gathered(log: LogFile, offset: int, form: LogFormat, file: str) -> ExpandedEvent:
-    """The row event whose first fragment stands at `offset`.
+    """Return the row event whose first fragment is at `offset`.
 
     Raises:
-        BinlogFormatError: a wrong checksum or length, or less than a row event.
-        BinlogFormatError, UnsupportedError: see Group.add; by the place of the fragment.
+        BinlogFormatError: a checksum or length is wrong, or the fragments are not a whole row event.
+        BinlogFormatError, UnsupportedError: see Group.add; with the position of the fragment.
     """
     group, event, end = Group(), bytearray(), offset
     for at, size, start in _fragments(log, group, offset, _ENDLESS, form, file):
@@ -52,9 +52,9 @@ def gathered(log: LogFile, offset: int, form: LogFormat, file: str) -> ExpandedE
 def _fragments(
     log: LogFile, group: Group, offset: int, stop: int, form: LogFormat, file: str
 ) -> Iterator[tuple[int, int, int]]:
-    """Each fragment that ends by the byte `stop`, once it was added to the group.
+    """Add each fragment that ends at the byte `stop` or before to the group; then yield it.
 
-    Its place, its size, and from which of its bytes on those of the row event stand.
+    Yields its offset, its size, and the offset in it of the bytes of the row event.
     """
     at = offset
     while not group.whole and at + HEADER <= stop:

@@ -1,4 +1,4 @@
-"""Log files by a list of them, such as a server's index file, as a transport."""
+"""A transport over listed log files, for example those of a server's index file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from loader.transport.segments import segments
 
 
 class ListedTransport:
-    """Reads the files that are listed, wherever they lie."""
+    """Reads listed files, in any folders."""
 
     def __init__(self, files: LogFiles) -> None:
         self._files = files

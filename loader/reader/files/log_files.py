@@ -1,4 +1,4 @@
-"""Which log files there are: in a folder, by an index file, one alone, or on a server."""
+"""The log files of a folder, an index file, a single path, or an archive on S3."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"(?P<base>.+)\.(?P<num>\d{6,})(\.\w+)?")
 
 @dataclass(frozen=True)
 class Named:
-    """A log file: its name, the number in it, and its size in bytes now."""
+    """A log file: its name, the number in its name, and its current size in bytes."""
 
     name: str
     lognum: int
@@ -31,18 +31,19 @@ class Named:
 class LogFiles(Protocol):
     """The log files of one server or archive.
 
-    `at_hand`: opening a file, or a piece of it, costs nothing.
+    Attributes:
+        at_hand: whether opening a file, or a part of it, is cheap: the files are on local disk.
     """
 
     at_hand: bool
 
     def listed(self) -> list[Named]:
-        """All of them now, in the order of the log.
+        """Return the current files, in the order of the log.
 
         Raises:
-            GapError: a number between two files is missing, or a listed file is not there.
+            GapError: a file between two others is missing, or a listed file does not exist.
             SourceUnavailable, AccessDenied: folder or server do not answer.
-            UsageError: no log files are there, or those of several logs.
+            UsageError: there are no log files, or files of several logs.
         """
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
@@ -50,7 +51,7 @@ class LogFiles(Protocol):
 
 
 class OneFile:
-    """A single log file, whatever its name."""
+    """A single log file with any name."""
 
     at_hand = True
 
@@ -65,7 +66,7 @@ class OneFile:
             size = size_of(self._path)
         if size == 0:
             raise UsageError(
-                "the file is empty, so it is no binary log",
+                "the file is empty, so it is not a binary log",
                 hint="copy it again, or give the folder of a server's log files",
                 file=self._path,
             )
@@ -79,8 +80,8 @@ class OneFile:
 class IndexedFiles:
     """The files that a server's index file lists, in its order.
 
-    A path in it is the server's: relative ones are of the server's data folder. A file is taken from there, or from
-    beside the index file when it is not there, as in a copy.
+    The index file has paths on the server; relative ones start at its data folder. If a path does not exist here, as in
+    a copy of the log, the file next to the index file is read.
     """
 
     at_hand = True
@@ -112,7 +113,7 @@ class IndexedFiles:
 
 
 class FolderFiles:
-    """The files `<basename>.<number>` of a folder without an index file, as an archive keeps them."""
+    """The files `<basename>.<number>` of a folder without an index file, such as an archive."""
 
     at_hand = True
 
@@ -134,7 +135,7 @@ class FolderFiles:
 
 
 class ArchivedFiles:
-    """Those of a folder on S3, or one of them alone."""
+    """The log files of a folder on S3, or a single one of them."""
 
     at_hand = False
 
@@ -155,16 +156,17 @@ class ArchivedFiles:
 
 
 def is_log(file: str) -> bool:
-    """Whether a file is named like a log, also like one inside InnoDB."""
+    """Return whether a file has the name of a log file, also of a log inside InnoDB."""
     name = _NAME.fullmatch(file)
     return bool(name and not name[3]) or file.endswith(PAGES)
 
 
 def one_log(files: Iterable[tuple[str, int]], folder: str, basename: str = "") -> list[Named]:
-    """The files of a folder, by name and size, in the order of their log.
+    """Return the log files among files (name, size) of a folder, in the order of the log.
 
     Raises:
-        UsageError: there are none, or those of several logs. GapError: one is missing.
+        UsageError: there are no log files, or files of several logs.
+        GapError: a file is missing.
         UnsupportedError: a log inside InnoDB.
     """
     found: dict[str, list[Named]] = {}
@@ -175,40 +177,46 @@ def one_log(files: Iterable[tuple[str, int]], folder: str, basename: str = "") -
             found.setdefault(name["base"], []).append(Named(file, int(name["num"]), size))
     if len(found) != 1:
         raise UsageError(
-            f"the folder holds {'several logs' if found else 'no binary log'}",
+            f"the folder contains {'several logs' if found else 'no binary log'}",
             why=f"found {', '.join(sorted(found)) or 'no file named like binlog.000001'}",
-            hint="name one file, or an index file, in the address",
+            hint="give the path of one file or of an index file",
             folder=folder,
         )
     return continuous(sorted(*found.values(), key=lambda one: one.lognum), folder)
 
 
 def in_folder(folder: Path, keys: KeyFiles = NO_KEYS) -> LogFiles:
-    """The log in a folder: by its index file where there is one, else by the names of its files.
+    """Return the log in a folder: by its index file if there is one, else by the names of the files.
 
     Raises:
-        UsageError: several index files.
+        UsageError: the folder has several index files.
     """
     with _disk(folder):
         indexes = sorted(path for path in folder.glob("*.index") if not path.name.endswith("-relay-bin.index"))
     if len(indexes) > 1:
         names = ", ".join(path.name for path in indexes)
-        raise UsageError("the folder has several index files", why=names, hint="name one of them", folder=folder)
+        raise UsageError(
+            "the folder has several index files", why=names, hint="give the path of one of them", folder=folder
+        )
     return IndexedFiles(indexes[0], keys=keys) if indexes else FolderFiles(folder, keys=keys)
 
 
 def lognum_of(file: str) -> int:
-    """The number in a log file's name; 1 for a file that was named otherwise."""
+    """Return the number in a log file's name; 1 if the name has no number."""
     found = _NAME.fullmatch(file)
     return int(found["num"]) if found else 1
 
 
 def continuous(files: list[Named], where: str) -> list[Named]:
-    """The files themselves, once none is missing between two of them."""
+    """Return the files.
+
+    Raises:
+        GapError: a file between two others is missing.
+    """
     for one, following in pairwise(files):
         if following.lognum != one.lognum + 1:
             base, _, digits = one.name.rpartition(".")
-            raise _missing(f"{base}.{one.lognum + 1:0{len(digits)}d}", f"{where} goes on with {following.name}")
+            raise _missing(f"{base}.{one.lognum + 1:0{len(digits)}d}", f"the next file in {where} is {following.name}")
     return files
 
 
@@ -216,7 +224,7 @@ def _missing(file: str, why: str) -> GapError:
     return GapError(
         "a log file between two others is missing",
         why=why,
-        hint="restore it from an archive, or read what is before and behind it one by one",
+        hint="restore it from an archive, or read the files before it and after it one by one",
         file=file,
     )
 

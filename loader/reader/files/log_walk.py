@@ -1,4 +1,4 @@
-"""Walking a log file a block at a time: what the extraction and the view of events have in common."""
+"""Walks a log file block by block; the extraction and the library share it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from loader.transport.pieces import outer_event, read_exactly
 Block = NDArray[np.uint8]
 
 BLOCK = 8 * 1024 * 1024
-"""Bytes of log that are looked at together, but for a longer event."""
+"""Bytes of log in a block; a longer event makes its block longer."""
 
 FIRST = 4
-"""Where the first event of a file stands."""
+"""Offset of the first event in a file."""
 
 
 class LogBytes:
@@ -33,7 +33,7 @@ class LogBytes:
         self._log = log
 
     def fill(self, block: Block, offset: int) -> int:
-        """Read into the block; the number of bytes, less than its length only at the end of the file."""
+        """Read into the block; return the number of bytes. Only the end of the file makes it less than the block."""
         view, at = block.data, 0
         self._log.seek(offset)
         while at < len(view):
@@ -44,25 +44,29 @@ class LogBytes:
         return at
 
     def block(self, offset: int, size: int) -> Block:
-        """These bytes. Raises BinlogFormatError when the file became shorter."""
+        """Return these bytes.
+
+        Raises:
+            BinlogFormatError: the file became shorter.
+        """
         return read_exactly(self._log, offset, size, self.name)
 
     def is_whole(self, outer: OuterEvent, stop: int) -> bool:
-        """Whether an event that holds others ends by the byte `stop`, and every fragment if it is the first of some.
+        """Return whether an outer event, or all fragments of a row event, end at the byte `stop` or before.
 
         Raises:
-            BinlogFormatError, UnsupportedError: fragments that are not one row event's.
+            BinlogFormatError, UnsupportedError: the fragments are not those of one row event.
         """
         if outer.kind == PARTIAL_ROW_DATA:
             return are_whole(self._log, outer.offset, stop, self.form, self.name)
         return outer.end <= stop
 
     def expanded(self, offset: int) -> ExpandedEvent:
-        """What is in the event there, or in the fragments that begin there.
+        """Return the contents of the outer event, or of the fragments, at that offset.
 
         Raises:
-            BinlogFormatError, UnsupportedError: see `expand` and `reader.files.fragments`. Also for a wrong checksum.
-                That of a compressed event is checked when all its pieces were read.
+            BinlogFormatError, UnsupportedError: see `expand` and `reader.files.fragments`; also for a wrong checksum.
+                The checksum of a compressed event is checked after all its pieces are read.
         """
         header, pieces = outer_event(self._log, offset, self.form, self.name)
         if header[4] == PARTIAL_ROW_DATA:
@@ -72,7 +76,7 @@ class LogBytes:
 
 
 def log_bytes(log: LogFile, name: str) -> LogBytes:
-    """An open file, its format read.
+    """Read the format of an open file.
 
     Raises:
         BinlogFormatError, UnsupportedError: see read_format.
@@ -82,9 +86,9 @@ def log_bytes(log: LogFile, name: str) -> LogBytes:
 
 
 def walked(log: LogBytes, walk: Walk, stop: int) -> Iterator[tuple[Block, int]]:
-    """Walk on up to the byte `stop`, or to an event that is cut before; each block and its base, once it is walked.
+    """Walk up to the byte `stop`, or to an event that does not end before it; yield each walked block and its offset.
 
-    The next block overwrites it.
+    The next block overwrites the bytes of the one before.
     """
     ahead = _Ahead(log, stop)
     while walk.position < stop:
@@ -104,7 +108,7 @@ def walked(log: LogBytes, walk: Walk, stop: int) -> Iterator[tuple[Block, int]]:
 
 
 def steps(log: LogBytes, walk: Walk, stop: int) -> Iterator[tuple[Block, int, bool]]:
-    """The same, with each piece of an expanded event (the flag) in its turn, its base being in the expanded bytes."""
+    """Walk as `walked` does; also yield pieces of expanded events: bytes, offset in the expanded bytes, and True."""
     ahead = _Ahead(log, stop)
     while walk.position < stop:
         base = walk.position
@@ -122,10 +126,10 @@ def steps(log: LogBytes, walk: Walk, stop: int) -> Iterator[tuple[Block, int, bo
 
 
 class _Ahead:
-    """The bytes from a walk's position on. What the walk could not use is kept for the next time.
+    """The bytes from a walk's position on. Bytes that the walk could not use are kept for the next block.
 
     Attributes:
-        ended: the last look at the file brought nothing new.
+        ended: the last read returned nothing.
     """
 
     def __init__(self, log: LogBytes, stop: int) -> None:
@@ -136,9 +140,9 @@ class _Ahead:
         self.ended = False
 
     def block(self, position: int) -> Block:
-        """What is kept, which stands at `position`, and as much more as there is room for."""
+        """Return the kept bytes, whose offset is `position`, and as many more as fit."""
         if self._kept == len(self._buffer):
-            # The buffer is full of a single event, whose header says how long it is.
+            # A single event fills the buffer; its header has its size.
             size = int.from_bytes(self._buffer[9:13].tobytes(), "little")
             more = np.empty(min(max(size, 2 * self._kept), self._stop - position) - self._kept, np.uint8)
             self._buffer = np.concatenate([self._buffer, more])
@@ -149,7 +153,7 @@ class _Ahead:
         return self._buffer[: self._kept]
 
     def drop(self, used: int) -> None:
-        """Keep what is behind the first `used` bytes."""
+        """Drop the first `used` bytes and keep the rest."""
         rest = self._buffer[used : self._kept].copy()
         self._kept = len(rest)
         self._buffer[: self._kept] = rest

@@ -1,4 +1,4 @@
-"""The events of a window as bytes, in their order, those of compressed events and of fragments among them."""
+"""The events of a window as bytes, in log order, with the contents of compressed events and of fragments."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Piece:
     """One event in a block of bytes.
 
     Attributes:
-        kind: its type once it is expanded; that of the header unless a MariaDB server compressed it or wrote fragments.
-        block: bytes that hold it, the first of them being byte `base` of the file, or of what was expanded.
-        first: where in the block it starts.
-        size: its bytes with header and without checksum.
+        kind: its type after expansion. It differs from the header's if a MariaDB server compressed or split the event.
+        block: bytes that contain it. block[0] is byte `base` of the file, or of the expanded bytes.
+        first: its offset in the block.
+        size: bytes with header, without checksum.
     """
 
     header: EventHeader
@@ -38,7 +38,7 @@ class Piece:
     size: int
 
     def body(self, most: int | None = None) -> bytes:
-        """What stands behind the header, or its first `most` bytes."""
+        """Return the bytes after the header, or the first `most` of them."""
         end = self.first + self.size
         return bytes(
             self.block.data[self.first + HEADER : end if most is None else min(end, self.first + HEADER + most)]
@@ -46,10 +46,10 @@ class Piece:
 
 
 def pieces(log: LogBytes, window: Window) -> Iterator[Piece]:
-    """Every event of the window.
+    """Return every event of the window.
 
     Raises:
-        BinlogFormatError: the log became shorter.
+        BinlogFormatError: the file became shorter.
     """
     at, size = window.start, BLOCK
     while at < window.end:
@@ -77,13 +77,13 @@ def pieces(log: LogBytes, window: Window) -> Iterator[Piece]:
 
 
 def header_at(file: str, block: Block, offset: int, position: int, inner: int = -1) -> EventHeader:
-    """The header of the event at `offset` of a block, which stands at `position` of the file."""
+    """Return the header of the event at `offset` of a block; its offset in the file is `position`."""
     timestamp, kind, server, size, end, flags = _HEADER.unpack_from(block.data, offset)
     return EventHeader(file, position, timestamp, kind, server, size, end, flags, inner)
 
 
 def _gathered(log: LogBytes, first: EventHeader) -> Piece:
-    """The row event of which the first fragment has that header."""
+    """Return the row event whose first fragment has that header."""
     expanded = log.expanded(first.position)
     event = np.frombuffer(bytearray(b"".join(expanded.pieces)), np.uint8)
     header = replace(first, size=expanded.end - first.position, end=expanded.end & 0xFFFFFFFF)
@@ -91,14 +91,14 @@ def _gathered(log: LogBytes, first: EventHeader) -> Piece:
 
 
 def _checksum(header: EventHeader, usual: int) -> int:
-    """Bytes behind the body; a format description has them whatever its algorithm."""
+    """Return the bytes of checksum; a format description has 4 also if its algorithm is none."""
     if header.type == FORMAT_DESCRIPTION:
         return 4 if header.size > HEADER + OLD_FORMAT else 0
     return usual
 
 
 def _expanded(outer: Piece) -> Iterator[Piece]:
-    """A compressed transaction's own event and then its inner ones, or the plain form of a compressed event."""
+    """Yield the event of a compressed transaction and its inner events, or the plain form of a compressed event."""
     header = outer.header
     raw = bytes(outer.block.data[outer.first : outer.first + HEADER])
     payload = header.type == _PAYLOAD

@@ -1,7 +1,7 @@
-"""Reading a log file in windows: runs of whole transactions, walked and indexed, in bounded memory.
+"""Reads a log file in windows: runs of whole transactions with their index, in bounded memory.
 
-A window is what a block of log brings to an end. A transaction longer than a block makes its window as long, of which
-only the index is in memory: 64 bytes a row event. A log that is damaged is read up to the last transaction before.
+A window has the transactions that end in one block of log. A transaction longer than a block makes its window longer;
+only the index of it is in memory: 64 bytes per row event. A damaged log is read up to the damage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENDLESS = 1 << 62
 
 @contextmanager
 def opened(files: Opens, file: Named, start: int = FIRST) -> Iterator[LogBytes]:
-    """The file, whose format and bytes from `start` on can be read.
+    """Open a file; its format and its bytes from `start` on can be read.
 
     Raises:
         BinlogFormatError, UnsupportedError: see read_format.
@@ -43,7 +43,7 @@ class Window:
 
     @property
     def is_cut(self) -> bool:
-        """Whether it has the beginning of a transaction only, before damage."""
+        """Whether it only has the start of a transaction, which is damaged further on."""
         outcomes = self.index.transactions[:, w.T_OUTCOME]
         return len(outcomes) == 1 and int(outcomes[0]) == w.CUT_OFF
 
@@ -55,14 +55,15 @@ def windows(
 
     Args:
         log: the file.
-        registry: of its table maps.
-        start: a boundary.
-        stop: the byte behind the last one.
-        closed: the bytes must end where a transaction does. Otherwise the rest is not there yet, and is left.
-        cut: give the whole events of a damaged transaction too, as a window with the outcome walk.CUT_OFF.
+        registry: its table maps.
+        start: offset of a boundary.
+        stop: end offset.
+        closed: the bytes must end at the end of a transaction. Otherwise the server still writes the rest of it, which
+            is left for later.
+        cut: also return the whole events of a damaged transaction, in a window with the outcome walk.CUT_OFF.
 
     Raises:
-        BinlogFormatError, UnsupportedError: what the walk refuses, after windows of everything before it.
+        BinlogFormatError, UnsupportedError: from the walk, after the windows of all bytes before the error.
     """
     walk = Walk(registry, log.name, start, log.form.checksum, (0, _ENDLESS), keep=True)
     try:
@@ -78,7 +79,7 @@ def windows(
 
 
 def _taken(walk: Walk, start: int) -> Window | None:
-    """What is whole from `start` on."""
+    """Return the whole transactions and other events from `start` on; None if there are none."""
     index = walk.take()
     ends = index.transactions[:, w.T_END]
     end = walk.position
@@ -88,7 +89,7 @@ def _taken(walk: Walk, start: int) -> Window | None:
 
 
 def _before(error: LoaderError, log: LogBytes, registry: TableRegistry, start: int, *, cut: bool) -> Iterator[Window]:
-    """The whole transactions before the place of an error, and with `cut` the events of the one that it is in."""
+    """Yield the whole transactions before an error, and with `cut` the whole events of the damaged one."""
     walk = Walk(registry, log.name, start, log.form.checksum, (0, _ENDLESS), keep=True)
     for _ in walked(log, walk, int(error.where.get("position", start))):
         pass
@@ -99,12 +100,16 @@ def _before(error: LoaderError, log: LogBytes, registry: TableRegistry, start: i
 
 
 def refuse_rest(walk: Walk, log: LogBytes, stop: int) -> None:
-    """Raise BinlogFormatError unless what was walked ends at the byte `stop` and where a transaction does."""
+    """Check that the walked bytes end at `stop` and at the end of a transaction.
+
+    Raises:
+        BinlogFormatError: they do not.
+    """
     if walk.position < stop:
         raise BinlogFormatError(
             "the log ends inside an event",
-            why=f"{stop - walk.position} bytes are left that are no whole event",
-            hint="the file is damaged or was copied while it was written; copy it again, or read it as a live one",
+            why=f"the last {stop - walk.position} bytes are not a whole event",
+            hint="the file is damaged, or was copied while the server wrote it; copy it again",
             file=log.name,
             position=walk.position,
         )

@@ -1,7 +1,7 @@
-"""Places in a log as people name them, before they are looked for in it.
+"""Places in a log as people write them, before the log is searched.
 
 `begin`; `end`; `binlog.000054:123`; lognum and logpos, `54:123`; a seqno, `54000000000123`; a GTID set; a time,
-`2026-01-31T12:00:00Z` (UTC where no zone is given). `gtid:` and `time:` in front tell which of two is meant.
+`2026-01-31T12:00:00Z` (UTC if it has no zone). The prefixes `gtid:` and `time:` say which form a text has.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _GTIDS = re.compile(r"\s*(\d+-\d+-\d+|[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F
 
 @dataclass(frozen=True)
 class Begin:
-    """The first byte that the log still has."""
+    """The first byte of the oldest file."""
 
 
 @dataclass(frozen=True)
 class End:
-    """The end of the log now."""
+    """The current end of the log."""
 
 
 @dataclass(frozen=True)
 class At:
-    """A byte of a file, by its name or, with no name, its number."""
+    """An offset in a file, by the file's name; if it is empty, by its number."""
 
     file: str
     lognum: int
@@ -41,14 +41,14 @@ class At:
 
 @dataclass(frozen=True)
 class After:
-    """The first transaction that is not in a GTID set."""
+    """The first transaction outside a GTID set."""
 
     gtids: GtidSet
 
 
 @dataclass(frozen=True)
 class Since:
-    """The first transaction that was committed at that time or later, in microseconds since 1970."""
+    """The first transaction committed at a time or later, in microseconds since 1970."""
 
     micros: int
 
@@ -57,10 +57,10 @@ Place = Begin | End | At | After | Since
 
 
 def parse_place(text: str) -> Place:
-    """Read the text of a place.
+    """Parse the text of a place.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not a place.
     """
     words: dict[str, Place] = {"begin": Begin(), "end": End()}
     if text in words:
@@ -84,7 +84,7 @@ def parse_place(text: str) -> Place:
 
 
 def place_of(place: Place | Position | datetime | str) -> Place:
-    """The same from the objects that stand for places; a time without zone is in UTC."""
+    """Return the place of a text, a position or a time; a time without a zone is in UTC."""
     if isinstance(place, str):
         return parse_place(place)
     if isinstance(place, Position):

@@ -1,4 +1,4 @@
-"""Looking for places in a log. Everything found is a boundary: no place inside an event or a transaction is given."""
+"""Finds places in a log. The result is always a boundary, never inside an event or a transaction."""
 
 from __future__ import annotations
 
@@ -29,25 +29,30 @@ _LONGEST_GTID = 1024
 
 @runtime_checkable
 class AsksServer(Protocol):
-    """Log files of a server that can be asked."""
+    """Log files of a server that can be queried."""
 
     def first_outside(self, gtids: GtidSet) -> Position:
-        """Where the first transaction outside the set begins, else the end of the log. Raises ServerCannotTell."""
+        """Return the start of the first transaction outside the set, or the end of the log.
+
+        Raises:
+            ServerCannotTell: the server does not know it.
+        """
 
 
 class Locator:
-    """Finds places in the log as it is now."""
+    """Finds places in the current log."""
 
     def __init__(self, files: LogFiles) -> None:
         self._files = files
 
     def find(self, place: Place) -> Position | None:
-        """The position of a place; None for a time that nothing in the log has reached.
+        """Return the position of a place; None for a time in the future.
 
         Raises:
-            UsageError: a position that is no boundary, naming those before and after it, or of no file of the log.
-            GapError: a GTID set that lacks transactions of files that are gone.
-            BinlogFormatError, UnsupportedError: the log cannot be read up to there.
+            UsageError: a position is not a boundary (the error has the boundaries before and after it), or not in the
+                log.
+            GapError: a GTID set lacks transactions of files that are missing.
+            BinlogFormatError, UnsupportedError: the log cannot be read up to the place.
         """
         listed = self._files.listed()
         if isinstance(place, At):
@@ -63,9 +68,12 @@ class Locator:
     def segments(
         self, start: Position, stop: Position | None = None, transactions: int = 0
     ) -> list[tuple[Named, int, int]]:
-        """The log from a boundary to another, or to its end, as (file, first byte, end byte) of each file.
+        """Return the log between two boundaries, or to its end, as (file, first byte, end byte) of each file.
 
-        With `transactions` it ends after so many of them, if it has as many.
+        Args:
+            start: a boundary.
+            stop: a boundary; None for the end of the log.
+            transactions: if above 0, stop after this number of transactions.
         """
         found = []
         for file in self._files.listed():
@@ -81,7 +89,7 @@ class Locator:
         return [segment for segment in found if segment[1] < segment[2]]
 
     def _counted(self, file: Named, begin: int, end: int, count: int) -> tuple[int, int]:
-        """The end of the `count`th transaction and -1, or the end and what is left to count."""
+        """Return the end of transaction number `count` and -1; or `end` and the number that is left."""
         with opened(self._files, file, begin) as log:
             for window in windows(log, TableRegistry(lambda _: False), begin, end, closed=False):
                 ends = window.index.transactions[:, w.T_END]
@@ -91,7 +99,7 @@ class Locator:
         return end, count
 
     def _end(self, listed: list[Named]) -> Position:
-        """The end of the last whole transaction."""
+        """Return the end of the last whole transaction."""
         end = FIRST
         for _, window in self._walked(listed[-1]):
             end = window.end
@@ -106,9 +114,8 @@ class Locator:
         named = [one for one in listed if (one.name == place.file if place.file else one.lognum == place.lognum)]
         if not named:
             wanted = place.file or f"a file with number {place.lognum}"
-            raise UsageError(
-                f"the log has not {wanted}", why=f"it has {listed[0].name} to {listed[-1].name}", position=place.logpos
-            )
+            why = f"it has {listed[0].name} to {listed[-1].name}"
+            raise UsageError(f"the log does not have {wanted}", why=why, position=place.logpos)
         file = named[0]
         if place.logpos == FIRST:
             return position_in(file, FIRST)
@@ -120,10 +127,13 @@ class Locator:
             if place.logpos <= end:
                 _check(log, window, file, place.logpos)
                 return position_in(file, place.logpos)
-        raise _refused(file, place.logpos, end, None, "behind the last whole transaction")
+        raise _refused(file, place.logpos, end, None, "after the last whole transaction")
 
     def _since(self, micros: int, listed: list[Named]) -> Position | None:
-        """By commit times, skipping files whose successor was begun before: clocks that went back are not seen."""
+        """Find a commit time. A file is skipped if the next file was started before that time.
+
+        Clocks that were set back are not considered.
+        """
 
         def hits(_: LogBytes, window: Window) -> int | None:
             late = np.flatnonzero(window.index.transactions[:, w.T_COMMITTED] >= micros)
@@ -152,15 +162,15 @@ class Locator:
         missing = _missing(before, gtids) if before is not None else ""
         if missing:
             raise GapError(
-                "transactions that are not in the GTID set stand in log files that are gone",
-                why=f"missing: {missing}",
+                "transactions outside the GTID set are in log files that are missing",
+                why=f"the set lacks {missing}",
                 hint="restore the older files from an archive, or load the tables again",
                 file=listed[0].name,
             )
         return self._asked(gtids) or self._first(listed, passed, hits) or self._end(listed)
 
     def _asked(self, gtids: GtidSet) -> Position | None:
-        """The answer of the server itself, where there is one, which spares a walk through its log."""
+        """Return the answer of a server, which makes walking its log unnecessary; None if it has none."""
         try:
             return self._files.first_outside(gtids) if isinstance(self._files, AsksServer) else None
         except ServerCannotTell:
@@ -172,7 +182,7 @@ class Locator:
         passed: Callable[[Named], bool],
         hits: Callable[[LogBytes, Window], int | None],
     ) -> Position | None:
-        """The first hit, leaving out files before one that is `passed`: nothing before its start is looked for."""
+        """Return the first hit. A file is skipped if the next file is `passed`: no hit is before its start."""
         for number, file in enumerate(listed):
             if number + 1 < len(listed) and passed(listed[number + 1]):
                 continue
@@ -183,7 +193,7 @@ class Locator:
 
 
 def position_in(file: Named, logpos: int) -> Position:
-    """A position in a file, also in one that is not named like a log file."""
+    """Return a position in a file with any name."""
     suffix = f".{file.lognum:06d}"
     return Position(file.name.removesuffix(suffix), file.lognum, logpos)
 
@@ -195,14 +205,15 @@ def _gtid_at(log: LogBytes, start: int, end: int) -> Gtid | None:
 
 
 def _missing(before: GtidSet, gtids: GtidSet) -> str:
-    """What is in `before` and not in `gtids`, as text."""
+    """Return the GTIDs of `before` that `gtids` lacks, as text."""
     if isinstance(before, MysqlGtidSet) and isinstance(gtids, MysqlGtidSet):
         return str(before.without(gtids))
     if isinstance(before, MariadbGtidSet) and isinstance(gtids, MariadbGtidSet):
         return str(before.without(gtids))
     if not str(gtids):
         return str(before)
-    raise UsageError("the GTID set is of the other kind of server", why=f"the log has sets like {before}", key=gtids)
+    why = f"the log has sets like {before}"
+    raise UsageError("the GTID set has the format of another kind of server", why=why, key=gtids)
 
 
 def _check(log: LogBytes, window: Window, file: Named, wanted: int) -> None:
@@ -220,7 +231,7 @@ def _check(log: LogBytes, window: Window, file: Named, wanted: int) -> None:
 
 
 def check_range(begin: Position, end: Position | None) -> None:
-    """Refuse a range that ends before it begins.
+    """Check that a range does not end before its start.
 
     Raises:
         UsageError: it does.
@@ -228,8 +239,8 @@ def check_range(begin: Position, end: Position | None) -> None:
     if end is not None and (end.lognum, end.logpos) < (begin.lognum, begin.logpos):
         raise UsageError(
             "the range of the log ends before it begins",
-            why=f"it would begin at {begin} and end at {end}",
-            hint="exchange the two places",
+            why=f"it begins at {begin} and ends at {end}",
+            hint="exchange --from and --to",
         )
 
 
@@ -238,7 +249,7 @@ def _refused(file: Named, wanted: int, before: int, after: int | None, why: str)
     return UsageError(
         f"a log cannot be read from or to {file.name}:{wanted}",
         why=f"it is {why}",
-        hint=f"the boundaries next to it are {' and '.join(nearest)}",
+        hint=f"the nearest boundaries are {' and '.join(nearest)}",
         file=file.name,
         position=wanted,
         before=before,

@@ -106,7 +106,7 @@ def test_filters_leave_only_rows_of_a_table_and_an_operation(log: Path) -> None:
         " - TABLE = orders",
     }
     assert [line[:4] for line in lines if not line.startswith((" ", "-"))] == ["SEQ#"] * 3
-    with pytest.raises(UsageError, match="'x' are not operations"):
+    with pytest.raises(UsageError, match="'x' is not a list of operations"):
         run(str(log), "--op", "x")
 
 
@@ -252,7 +252,7 @@ def test_what_can_show_nothing_is_refused(log: Path, tmp_path: Path) -> None:
     first, last = "1:127", f"1:{log.stat().st_size}"
     for argv, says in (
         ((f"file://{empty}",), "the file is empty"),
-        ((f"file://{log}", "-t", "orders"), "'orders' is not like any table"),
+        ((f"file://{log}", "-t", "orders"), "'orders' matches no table"),
         ((f"file://{log}", "--from", last, "--to", first), "ends before it begins"),
         ((f"file://{log}", "--stats", "--from", last, "--to", first), "ends before it begins"),
         ((f"file://{log}", "-f", "csv", "-o", str(file)), "the output folder cannot be created"),

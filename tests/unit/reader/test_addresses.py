@@ -188,5 +188,5 @@ def test_the_log_of_an_option_file(tmp_path: Path, options: str, folder: str, ba
 
 def test_an_option_file_of_a_server_without_a_log(tmp_path: Path) -> None:
     (tmp_path / "my.cnf").write_text("[mysqld]\nskip-log-bin\n")
-    with pytest.raises(LoaderError, match="keeps no binary log"):
+    with pytest.raises(LoaderError, match="writes no binary log"):
         resolve(str(tmp_path / "my.cnf"))

@@ -50,7 +50,7 @@ def test_a_file_that_is_purged_while_it_is_waited_for_is_a_gap(tmp_path: Path) -
         assert list(log)
         written(tmp_path, [bytes(busy(1).data)] * 2, first=2)
         paths[0].unlink()
-        with pytest.raises(GapError, match="position is gone"):
+        with pytest.raises(GapError, match="position is missing"):
             list(log)
 
 

@@ -252,5 +252,5 @@ def test_the_schemas_in_a_plan_are_checked_too() -> None:
         source="s", generation="0001", identity=IDENTITY, start="binlog.000054:123", stop="binlog.000055:4", shift=2,
         tables=TableFilter(include=("*.*",)), untold=(INJECTED,),
     )  # fmt: skip
-    with pytest.raises(StagedDataError, match="not one that the loader writes"):
+    with pytest.raises(StagedDataError, match="the schema of a table in a document is invalid"):
         Plan.read(plan.canonical(), "plan.json")
