@@ -19,6 +19,7 @@ r"""How the field of an unreadable value begins, with the comma before it. No ot
 
 _FIELD = re.compile(r'"((?:[^"]|"")*)"|([^,"]*)')
 _ESCAPED = re.compile(r'\\.|""')
+_BACKSLASHED = re.compile(r"\\.")
 _PLAIN = {"\\n": "\n", "\\r": "\r", "\\0": "\0", "\\\\": "\\", '""': '"'}
 
 
@@ -56,6 +57,11 @@ def lines_of(staged: bytes) -> list[str]:
     text = staged.decode("utf-8").split("\n")
     text.pop()
     return text
+
+
+def resolve_escapes(text: str) -> str:
+    """Return quoted text in which `""` is a quote already, with its backslash escapes resolved."""
+    return _BACKSLASHED.sub(_plain, text) if "\\" in text else text
 
 
 def _text(quoted: str) -> str:

@@ -7,13 +7,16 @@ NULL is null. A column that the row image leaves out is left out. An unreadable 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from loader.cli.listing.plain_rows import Change, PlainColumns, plain_changes
 from loader.cli.listing.text import reason
 from loader.model.gtid import MariadbGtid, MariadbGtidSet, MysqlGtid, MysqlGtidSet
 from loader.model.position import Position
 from loader.model.table import Column, TableName, TableSchema
+from loader.reader.dialect import resolve_escapes
 from loader.reader.events import Event, IntvarEvent, RandEvent, RowsEvent, Transaction, UserVarEvent, XidEvent
 from loader.reader.rows import Row
 from loader.reader.values import Value
@@ -37,6 +40,7 @@ class JsonLines:
     def __init__(self, headers: bool, *, bigint_as_text: bool = False) -> None:
         self._headers = headers
         self._bigint_as_text = bigint_as_text
+        self._columns: dict[int, PlainColumns] = {}
 
     def line(self, event: Event) -> str:
         """Return the line of an event.
@@ -62,16 +66,47 @@ class JsonLines:
             found |= _described(event.schema)
         if event.error:
             found["unreadable"] = reason(event.error)
-        found["rows"] = [
-            {
-                "op": change.op,
-                "row_offset": change.row_offset,
-                "before": self._row(change.before),
-                "after": self._row(change.after),
-            }
-            for change in event
-        ]
+        plain = plain_changes(event)
+        found["rows"] = (
+            [
+                {
+                    "op": change.op,
+                    "row_offset": change.row_offset,
+                    "before": self._row(change.before),
+                    "after": self._row(change.after),
+                }
+                for change in event
+            ]
+            if plain is None
+            else list(self._plain_rows(event, plain))
+        )
         return found
+
+    def _plain_rows(self, event: RowsEvent, rows: list[Change]) -> Iterator[dict[str, Any]]:
+        if event.schema is None:
+            return
+        columns = self._columns.get(id(event.schema))
+        if columns is None:
+            columns = self._columns[id(event.schema)] = PlainColumns(event.schema, self._plain_value)
+        for offset, before, after in rows:
+            yield {
+                "op": "I" if before is None else "D" if after is None else "U",
+                "row_offset": offset,
+                "before": dict(zip(columns.names, columns.values(before, None), strict=True)) if before else None,
+                "after": dict(zip(columns.names, columns.values(after, None), strict=True)) if after else None,
+            }
+
+    def _plain_value(self, column: Column) -> Callable[[str], Any]:
+        """How `typed` reads the staged fields of a column."""
+        if self._bigint_as_text and _is_wide(column):
+            return str
+        if column.type in _NUMBERS:
+            return int
+        if column.type in {"float", "double"}:
+            return float
+        if column.type == "set":
+            return lambda field: resolve_escapes(field).split(",") if field else []
+        return resolve_escapes
 
     def _row(self, row: Row | None) -> dict[str, Any] | None:
         if row is None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import add
 from typing import Any
 
+from loader.cli.listing.plain_rows import Change, PlainColumns, plain_changes
 from loader.errors import DataError, UnsupportedError
+from loader.model.table import Column, TableSchema
+from loader.reader.dialect import resolve_escapes
 from loader.reader.events import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
@@ -31,6 +35,7 @@ from loader.reader.values import Value
 from loader.types.column_type import Form
 from loader.types.warehouse import form
 from loader.visible_text import visible as hidden
+from loader.visible_text import visible_lines
 
 _BEGIN = "BEGIN"
 _ENDS = {"COMMIT", "ROLLBACK"}
@@ -44,6 +49,7 @@ class Listing:
         self._seqno = -1
         self._statements = 0
         self._server = ""
+        self._columns: dict[int, _PlainText] = {}
 
     def lines(self, event: Event) -> Iterator[str]:
         """Return the lines of an event.
@@ -51,9 +57,25 @@ class Listing:
         Raises:
             StagedDataError: see RowsEvent.
         """
-        yield from map(hidden, self._lines(event))
+        rows = plain_changes(event) if isinstance(event, RowsEvent) else None
+        yield from map(hidden, self._lines(event, with_rows=rows is None))
+        if rows and isinstance(event, RowsEvent):
+            yield visible_lines("\n".join(self._plain_rows(event, rows)))
 
-    def _lines(self, event: Event) -> Iterator[str]:
+    def _plain_rows(self, event: RowsEvent, rows: list[Change]) -> Iterator[str]:
+        if event.schema is None:
+            return
+        columns = self._columns.get(id(event.schema))
+        if columns is None:
+            columns = self._columns[id(event.schema)] = _PlainText(event.schema)
+        for number, (_, before, after) in enumerate(rows):
+            yield f" - ROW# = {number}"
+            if after is not None:
+                yield from map(add, columns.after, columns.values(after, "NULL"))
+            if before is not None:
+                yield from map(add, columns.before, columns.values(before, "NULL"))
+
+    def _lines(self, event: Event, *, with_rows: bool) -> Iterator[str]:
         if isinstance(event, FormatDescriptionEvent):
             self._server = event.server_version
         transaction = event.transaction
@@ -69,7 +91,8 @@ class Listing:
         if self._headers:
             yield _header(event)
         if isinstance(event, RowsEvent):
-            yield from _rows(event)
+            yield from _heading(event)
+            yield from _rows(event) if with_rows else ()
         elif isinstance(event, QueryEvent):
             yield from self._query(event)
         else:
@@ -131,13 +154,17 @@ def literal(value: Value) -> str:
         return "NULL"
     if value.is_unreadable:
         return f"0x{value.raw.hex()} (unreadable)"
-    try:
-        kind = form(value.column)
-    except UnsupportedError:
-        kind = Form.TEXT
+    kind = _form(value.column)
     if kind is Form.HEX:
         return f"0x{value.text}"
     return _quoted(value.text) if kind is Form.TEXT else value.text
+
+
+def _form(column: Column) -> Form:
+    try:
+        return form(column)
+    except UnsupportedError:
+        return Form.TEXT
 
 
 def _quoted(text: str) -> str:
@@ -189,7 +216,31 @@ def _variable(event: UserVarEvent) -> str:
     return _quoted(value) if isinstance(value, str) else str(value)
 
 
-def _rows(event: RowsEvent) -> Iterator[str]:
+class _PlainText(PlainColumns):
+    """The columns of a table in text. `after`, `before`: what stands before each value of an image."""
+
+    def __init__(self, schema: TableSchema) -> None:
+        super().__init__(schema, _plain_literal)
+        named = list(enumerate(map(visible, self.names), 1))
+        words = ["KEY" if name in schema.key else "OLD" for name in self.names]
+        self.after = [f"  - COL({number}: {name}) = " for number, name in named]
+        self.before = [f"  - {word}({number}: {name}) = " for word, (number, name) in zip(words, named, strict=True)]
+
+
+def _plain_literal(column: Column) -> Callable[[str], str]:
+    """How `literal` shows the staged fields of a column."""
+    kind = _form(column)
+    if kind is Form.HEX:
+        return lambda field: f"0x{field}"
+    return _plain_quoted if kind is Form.TEXT else str
+
+
+def _plain_quoted(field: str) -> str:
+    # Of the escapes of staged text a listing only shows that of NUL in another way.
+    return _quoted(resolve_escapes(field)) if "\\0" in field else f"'{field}'"
+
+
+def _heading(event: RowsEvent) -> Iterator[str]:
     if event.schema is None and event.error is None:
         return
     yield "- SQL ="
@@ -198,6 +249,9 @@ def _rows(event: RowsEvent) -> Iterator[str]:
     yield f" - TABLE = {visible(event.table.table)}"
     if event.error:
         yield f" - UNREADABLE = {visible(reason(event.error))}"
+
+
+def _rows(event: RowsEvent) -> Iterator[str]:
     key = set(event.schema.key) if event.schema else set[str]()
     for number, change in enumerate(event):
         yield f" - ROW# = {number}"
