@@ -24,7 +24,7 @@ _AT_ONCE = 8000
 
 
 def characters(cursor: Any, charset: str, wanted: list[bytes]) -> Iterator[str]:
-    """The one character that the server takes each sequence for; empty for what is none."""
+    """Return the character of each byte sequence on the server; empty for an invalid sequence."""
     cursor.execute("CREATE TEMPORARY TABLE sequences (n INT PRIMARY KEY, b VARBINARY(4))")
     for first in range(0, len(wanted), _AT_ONCE):
         rows = [f"({first + n}, X'{raw.hex()}')" for n, raw in enumerate(wanted[first : first + _AT_ONCE])]
@@ -51,7 +51,7 @@ def main() -> None:
             for charset in (*SINGLE, *WITH_PAIRS):
                 codes += [ord(text) if text else 0 for text in characters(cursor, charset, sequences(charset))]
         server.kill()
-    # Neighbours have neighbouring characters, so their differences pack well.
+    # Neighbouring sequences have neighbouring characters, so their differences compress well.
     DATA.write_bytes(zlib.compress(np.diff(np.array(codes, "<u2"), prepend=np.uint16(0)).astype("<u2").tobytes(), 9))
 
 

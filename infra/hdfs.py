@@ -36,7 +36,7 @@ log4j.appender.stderr.layout.ConversionPattern=%d %p %c: %m%n
 
 @dataclass(frozen=True)
 class HdfsServer:
-    """A running file system; whoever asks is who they say they are."""
+    """A running file system, which trusts the user name of every client."""
 
     port: int
     web_port: int
@@ -44,12 +44,12 @@ class HdfsServer:
 
     @property
     def address(self) -> str:
-        """As Spark and Hadoop name it."""
+        """Return the address for Spark and Hadoop."""
         return f"hdfs://{HOST}:{self.port}"
 
     @property
     def web(self) -> str:
-        """The address of its WebHDFS."""
+        """Return the address of WebHDFS."""
         return f"http://{HOST}:{self.web_port}"
 
 
@@ -63,7 +63,7 @@ class HdfsNodes:
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
 
     def format(self) -> None:
-        """Make an empty file system.
+        """Create an empty file system.
 
         Raises:
             ServerError: it could not be made.
@@ -132,7 +132,7 @@ def run_hdfs(folder: Path) -> Iterator[HdfsNodes]:
 
 @contextmanager
 def start_hdfs(folder: Path) -> Iterator[HdfsServer]:
-    """A file system that nobody stops; see `run_hdfs`."""
+    """Start a file system that stays running; see `run_hdfs`."""
     with run_hdfs(folder) as nodes:
         yield nodes.server
 
@@ -146,7 +146,7 @@ def _ready(server: HdfsServer) -> bool:
 
 
 def _configured(folder: Path, server: HdfsServer) -> Path:
-    """Write what both nodes read from the class path. They refuse to start without folders for their web pages."""
+    """Write the files that both nodes read from the class path. They need folders for their web pages to start."""
     conf = folder / "conf"
     for name in ("hdfs", "datanode", "static"):
         (conf / "webapps" / name).mkdir(parents=True)

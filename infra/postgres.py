@@ -55,9 +55,9 @@ class PostgresServer:
             raise ServerError(f"PostgreSQL did not come up:\n{tail(log.read_text())}")
 
     def stop(self) -> None:
-        """End it at once: connections break, and nobody listens on its port."""
+        """Stop the server immediately: connections break, and nothing listens on its port."""
         if self._server:
-            self._server.send_signal(signal.SIGQUIT)  # SIGKILL would leave its children at work
+            self._server.send_signal(signal.SIGQUIT)  # SIGKILL would leave its children running
             self._server.wait()
 
 
@@ -87,7 +87,7 @@ def run_postgres() -> Iterator[PostgresServer]:
 
 @contextmanager
 def start_postgres() -> Iterator[str]:
-    """The JDBC address of a server that nobody stops; see `run_postgres`."""
+    """Start a server that stays running, and return its JDBC address; see `run_postgres`."""
     with run_postgres() as server:
         yield server.uri
 
@@ -97,7 +97,7 @@ def _is_ready(server: subprocess.Popen[bytes], ready: list[str]) -> bool:
 
 
 def _programs() -> Path:
-    """The folder of the newest version that is installed; Debian keeps it off the PATH."""
+    """Return the folder of the newest installed version, which Debian does not put on the PATH."""
     versions = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     found = max(versions, key=lambda path: int(path.parents[1].name), default=None)
     on_path = shutil.which("initdb")
@@ -107,7 +107,7 @@ def _programs() -> Path:
 
 
 def _hand_over(folder: Path) -> str | None:
-    """Whose server it will be: PostgreSQL refuses to run as root."""
+    """Return the user of the server: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
     owner = next(one for one in ("postgres", "nobody") if any(one == user.pw_name for user in pwd.getpwall()))

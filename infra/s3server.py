@@ -30,7 +30,7 @@ _START_SECONDS = 30
 
 @dataclass(frozen=True)
 class S3Server:
-    """A running server and its first user, who may do everything."""
+    """A running server and its first user, who has all permissions."""
 
     port: int
     access_key: str
@@ -42,7 +42,7 @@ class S3Server:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes every client of S3 on this machine use this server."""
+        """Return the variables that make every S3 client on this machine use this server."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": self.access_key,
@@ -52,7 +52,7 @@ class S3Server:
 
 
 def add_user(server: S3Server, name: str) -> dict[str, str]:
-    """Add a user who may do nothing yet; the environment by which a client is that user.
+    """Add a user without permissions, and return the environment of a client with that user.
 
     Raises:
         ServerError: there is one of that name.
@@ -117,7 +117,7 @@ def run_s3(folder: Path) -> Iterator[S3Process]:
 
 @contextmanager
 def start_s3(folder: Path) -> Iterator[S3Server]:
-    """A server that nobody stops; see `run_s3`."""
+    """Start a server that stays running; see `run_s3`."""
     with run_s3(folder) as process:
         yield process.server
 
@@ -145,7 +145,7 @@ def _build(folder: Path) -> None:
 
 
 def _go(work: Path) -> str:
-    """The Go compiler of the machine, or else one that is unpacked for this alone."""
+    """Return the Go compiler of the machine, or one that is unpacked only for this build."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/go/bin"])
     if found := shutil.which("go", path=path):
         return found
@@ -163,5 +163,5 @@ def _answers(server: S3Server) -> bool:
         try:
             urlopen(server.endpoint, timeout=1).close()  # noqa: S310 - on loopback
         except HTTPError:
-            return True  # it wants a signature, so it is there
+            return True  # it requires a signature, so it is running
     return False

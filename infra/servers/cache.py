@@ -1,4 +1,4 @@
-"""A cache folder outside the checkout, where things are built once and appear whole."""
+"""A cache folder outside the checkout. Its entries are built once, and appear complete."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """`$LOADER_CACHE`, else `~/.cache/binlog-loader`."""
+    """Return `$LOADER_CACHE`, else `~/.cache/binlog-loader`."""
     named = os.environ.get("LOADER_CACHE")
     return Path(named).expanduser().absolute() if named else Path.home() / ".cache" / "binlog-loader"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which may not exist yet, against every other process; waits for it."""
+    """Wait for the exclusive lock of a folder, which may not exist yet, and hold it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -26,7 +26,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def build_once(folder: Path, build: Callable[[Path], None]) -> Path:
-    """Return the folder, after filling it by `build` if it is not there.
+    """Return the folder. Fill it with `build` if it does not exist.
 
     The folder appears by a rename, so it is either whole or absent, also when a process dies while it builds. Of
     several processes one builds and the others wait for it.
@@ -41,7 +41,7 @@ def build_once(folder: Path, build: Callable[[Path], None]) -> Path:
 
 def _build(folder: Path, build: Callable[[Path], None]) -> None:
     partial = folder.with_name(f".{folder.name}.partial")
-    # What a killed process left; nobody else can be at work on it, since this process holds the lock.
+    # Left by a killed process. No other process can work on it, because this process holds the lock.
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:

@@ -34,15 +34,15 @@ _OF_KIND: dict[Kind, Options] = {
 
 
 def merged(*layers: Options) -> dict[str, str | None]:
-    """All options together, the later layer wins; `a-b` and `a_b` are one option, as for the server."""
+    """Return all options; later layers override earlier ones. `a-b` and `a_b` are one option, as for the server."""
     return {name.replace("-", "_"): value for layer in layers for name, value in layer.items()}
 
 
 def defaults(kind: Kind) -> Options:
-    """What every server of a kind starts with unless it is told otherwise."""
+    """Return the default options of a kind of server."""
     return merged(_BOTH, _OF_KIND[kind])
 
 
 def arguments(options: Options) -> list[str]:
-    """The options as command-line arguments."""
+    """Return the options as command-line arguments."""
     return [f"--{name}" if value is None else f"--{name}={value}" for name, value in options.items()]

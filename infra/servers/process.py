@@ -1,4 +1,4 @@
-"""Processes and ports, as the kernel tells of them (/proc, so Linux only)."""
+"""Processes and ports, read from /proc, so only on Linux."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from .errors import ServerError
 
 HOST = "127.0.0.1"
-# Below the range from which Linux takes the ports of outgoing connections, so that none of those can be in the way
-# when a stopped server comes back to its port.
+# Below the range of ports that Linux uses for outgoing connections. So no connection can occupy the port of a stopped
+# server before it starts again.
 _PORTS = range(21000, 32000)
 _PROTOCOL_10 = 0x0A
 
 
 @dataclass(frozen=True)
 class Process:
-    """One process for good: a pid may be used again, a pid with its start time is not."""
+    """A unique process: a pid can be reused, but not a pid with its start time."""
 
     pid: int
     started_at: str  # in the kernel's clock ticks
@@ -47,7 +47,7 @@ def _started_at(pid: int) -> str | None:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Ask again and again until the condition holds; False when it does not within the time."""
+    """Poll until the condition holds, or return False after the time limit."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -57,7 +57,7 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def free_port() -> int:
-    """A port of loopback on which nobody listens."""
+    """Return a free port on loopback."""
     for port in random.sample(_PORTS, 200):
         if is_free(port):
             return port
@@ -65,7 +65,7 @@ def free_port() -> int:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on the port now."""
+    """Return whether a server could listen on the port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -76,7 +76,7 @@ def is_free(port: int) -> bool:
 
 
 def greets(port: int) -> bool:
-    """Whether a server answers a connection with the handshake packet of the MySQL protocol."""
+    """Return whether a server answers a connection with the handshake packet of the MySQL protocol."""
     try:
         with socket.create_connection((HOST, port), timeout=2) as connection:
             packet = connection.recv(5)

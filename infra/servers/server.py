@@ -1,4 +1,4 @@
-"""A server with a data folder of its own."""
+"""A server with its own data folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .options import Options, arguments, defaults, merged
 from .process import HOST, Process, greets, is_free, process, wait_until
 from .programs import Kind, Programs
 
-_LONGEST_SOCKET = 107  # bytes that the kernel takes for the path of a socket
+_LONGEST_SOCKET = 107  # bytes that the kernel allows for the path of a socket
 _STOP_SECONDS = 120
 
 
@@ -32,7 +32,7 @@ class Server:
     programs: Programs
     data_dir: Path
     port: int  # stays the same over restarts
-    options: dict[str, str | None]  # what was asked for, over the defaults
+    options: dict[str, str | None]  # options of the caller, which override the defaults
     process: Process | None = None
     host: str = HOST
     user: str = "root"
@@ -80,7 +80,7 @@ class Server:
         return self.programs.tool(name)
 
     def start(self, options: Options | None = None, wait_seconds: float = 60) -> None:
-        """Start the server, with these options on top, and wait until it takes connections.
+        """Start the server with additional options, and wait until it accepts connections.
 
         Nothing happens when it runs. Options with which it does not come up are not kept.
 
@@ -102,20 +102,20 @@ class Server:
         self._save()
 
     def stop(self) -> None:
-        """Shut the server down cleanly and wait until it is gone; nothing happens when it does not run."""
+        """Shut the server down cleanly, if it runs, and wait until it has ended."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the server as a crash would, without a chance to write anything."""
+        """Kill the server, as in a crash, so that it cannot write anything."""
         self._end(signal.SIGKILL)
 
     def restart(self, options: Options | None = None, wait_seconds: float = 60) -> None:
-        """Stop the server if it runs, and start it on the same port and data, with these options on top."""
+        """Stop the server if it runs, and start it on the same port and data with additional options."""
         self.stop()
         self.start(options, wait_seconds)
 
     def as_dict(self) -> dict[str, Any]:
-        """What a person or a script needs to know to use it."""
+        """Return what a person or a script needs to use the server."""
         facts = (
             "kind",
             "version",
@@ -159,7 +159,7 @@ class Server:
         (self.data_dir / "tmp").mkdir(exist_ok=True)
         self._remove_socket()
         with self.error_log.open("ab") as log:
-            # A session of its own: Ctrl-C in the terminal reaches the owner, who then stops the server in order.
+            # A new session: Ctrl-C in the terminal only reaches the owner, which then stops the server cleanly.
             self._child = subprocess.Popen(
                 self._command(asked),
                 stdin=subprocess.DEVNULL,
@@ -192,7 +192,7 @@ class Server:
         self._save()
 
     def _remove_socket(self) -> None:
-        # A killed server leaves them, and the lock names a pid that may be somebody else's by now.
+        # A killed server leaves these files, and its lock has a pid that another process may use now.
         for path in (self.socket, self.socket.with_name(self.socket.name + ".lock")):
             path.unlink(missing_ok=True)
 

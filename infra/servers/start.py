@@ -19,7 +19,7 @@ Folder = str | os.PathLike[str]
 
 
 def default_data_dir() -> Path:
-    """The data folder for whoever names none."""
+    """Return the default data folder."""
     return cache_folder() / "server"
 
 
@@ -30,7 +30,7 @@ def start_server(
     wait_seconds: float = 60,
     way: str | None = None,
 ) -> Server:
-    """Start a server on a data folder, which is made if it is not there, and wait until it takes connections.
+    """Start a server on a data folder, which is created if needed, and wait until it accepts connections.
 
     A folder that was used before keeps its data, port and options; the options given here are put on top. `way`: see
     fetch.
@@ -49,7 +49,7 @@ def start_server(
 
 
 def attach(data_dir: Folder | None = None) -> Server:
-    """The server that runs on a data folder, whoever started it.
+    """Return the server that runs on a data folder, independent of who started it.
 
     Raises:
         ServerError: none runs there.
@@ -64,7 +64,7 @@ def attach(data_dir: Folder | None = None) -> Server:
 
 
 def find(data_dir: Folder | None = None) -> Server | None:
-    """The server of a data folder, running or not; None when there never was one."""
+    """Return the server of a data folder, running or not; None if there never was one."""
     folder = _absolute(data_dir)
     known = state.read(folder)
     return Server(known.programs, folder, known.port, known.options, known.process) if known else None

@@ -1,4 +1,4 @@
-"""`state.json`: what a data folder remembers of its server, for restarts and for other processes."""
+"""`state.json` in a data folder: the state of its server, for restarts and for other processes."""
 
 from __future__ import annotations
 

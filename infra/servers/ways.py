@@ -1,4 +1,4 @@
-"""The ways to come by a server, tried in order until one works."""
+"""Ways to get a server, tried in order until one works."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _MARIADB = (r"mariadb-server-core(-\d+\.\d+)?", r"mariadb-client(-\d+\.\d+)?")
 NEW_MARIADB = "debian-unstable-mariadb"
 """The way to a MariaDB that is years newer than the distribution's."""
 
-_MARIADB_PLUGINS = "mariadb-server"  # the plugins of the server are in it, such as that of encryption keys
+_MARIADB_PLUGINS = "mariadb-server"  # it has the plugins of the server, such as the one for encryption keys
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to come by a server of a kind; `build` leaves its programs in the folder it is given."""
+    """A way to get a server of a kind; `build` puts its programs into a given folder."""
 
     kind: Kind
     name: str  # of the cache folder, and in messages
@@ -44,7 +44,7 @@ def servers_folder() -> Path:
 
 
 def fetch(kind: Kind | None = None, way: str | None = None) -> Programs:
-    """The programs of the most preferred server that can be had, fetched if they are not in the cache.
+    """Return the programs of the most preferred available server; download them if they are not in the cache.
 
     Safe in several processes at once. A preferred way that failed before is tried again.
 
@@ -69,7 +69,7 @@ def fetch(kind: Kind | None = None, way: str | None = None) -> Programs:
 
 
 def fetched(kind: Kind | None = None, way: str | None = None) -> Programs | None:
-    """The programs of the most preferred server in the cache; nothing is fetched, nothing is tried."""
+    """Return the programs of the most preferred server in the cache, without downloading anything."""
     homes = [recorded(one.home) for one in _allowed(kind, way)]
     return next((programs for programs in homes if programs), None)
 
@@ -79,7 +79,7 @@ def _allowed(kind: Kind | None, way: str | None) -> list[Way]:
 
 
 def ways() -> list[Way]:
-    """All ways of this machine, the preferred first."""
+    """Return all ways on this machine, the preferred first."""
     return [
         Way("mysql", "debian-unstable-mysql", lambda home: _debian_unstable("mysql", home, _MYSQL)),
         Way("mysql", "distribution-mysql", lambda home: _from_distribution("mysql", home, _MYSQL)),

@@ -1,3 +1,3 @@
--- All rows that another table had in a snapshot, in place of those that are there.
+-- Replaces all rows of a table with the rows that another table had in a snapshot.
 INSERT OVERWRITE {branch} ({columns})
 SELECT {values} FROM {table} VERSION AS OF {snapshot}

@@ -1,4 +1,4 @@
--- A table of the warehouse: the source's columns in their order, then the loader's own.
+-- Creates a warehouse table: the columns of the source in their order, then the columns of the loader.
 CREATE TABLE IF NOT EXISTS {table} (
   {columns}
 )

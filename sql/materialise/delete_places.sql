@@ -1,4 +1,4 @@
--- Marks rows as deleted by where they are. Only files whose values are within the range are read, and of them no column.
+-- Marks rows as deleted by file and position. Only files with values inside the range are read, and none of their columns.
 DELETE FROM {branch}
 WHERE {within}
   AND (_file, _pos) IN (SELECT file, pos FROM loader_places)

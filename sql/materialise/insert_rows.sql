@@ -1,4 +1,4 @@
--- The last version of each changed key that is still there; or, as the mode of the table says, of all.
+-- Inserts the last version of each changed row that still exists; in some table modes, of every changed row.
 INSERT INTO {branch} {options} ({columns})
 SELECT {values} FROM loader_changes
 WHERE {kept}

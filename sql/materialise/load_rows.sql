@@ -1,3 +1,3 @@
--- All rows of a table, in place of those it has or, in a history, beside them: one commit.
+-- Loads all rows of a table in one commit. They replace its rows or, in a history, are added to them.
 {insert} {branch} ({columns})
 SELECT {values} FROM loader_rows

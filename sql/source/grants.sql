@@ -1,4 +1,4 @@
--- What the loader's user needs on the source. REPLICATION SLAVE lets it read the changes of all tables; SELECT is for
+-- Privileges that the loader's user needs on the source. REPLICATION SLAVE lets it read the changes of all tables; SELECT is for
 -- the initial load and may be limited to the captured schemas. MariaDB 10.5 and later: BINLOG MONITOR instead of
 -- REPLICATION CLIENT.
 -- Optional: SELECT and TRIGGER on *.* let the loader see which tables have triggers. Without them, a statement that a

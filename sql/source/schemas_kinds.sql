@@ -1,4 +1,4 @@
--- All tables that the user may see, with what decides whether they are covered and the character set of new columns.
+-- All tables that the user can see, with engine and kind, which decide whether they are supported, and their character set.
 SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, ''), COALESCE(TABLE_COLLATION, '')
 FROM information_schema.TABLES
 WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')

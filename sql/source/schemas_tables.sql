@@ -1,4 +1,4 @@
--- Tables of one schema; views and sequences are none.
+-- Tables of one schema, without views and sequences.
 SELECT TABLE_NAME, TABLE_TYPE, ENGINE
 FROM information_schema.TABLES
 WHERE TABLE_SCHEMA = %s AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')

@@ -1,4 +1,4 @@
--- Tables of one schema with a column of which MariaDB's log does not tell all.
+-- Tables of one schema with a column that MariaDB's log does not describe completely.
 SELECT DISTINCT TABLE_NAME
 FROM information_schema.COLUMNS
 WHERE TABLE_SCHEMA = %s

@@ -1,4 +1,4 @@
--- What changes other tables when it is changed: views, MERGE tables, tables with triggers, parents of cascading keys.
+-- Objects whose changes also change other tables: views, MERGE tables, tables with triggers, parents of cascading keys.
 SELECT TABLE_NAME FROM information_schema.TABLES
 WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')
   AND (TABLE_TYPE LIKE '%VIEW' OR ENGINE IN ('MRG_MyISAM', 'FEDERATED', 'CONNECT', 'SPIDER'))

@@ -1,4 +1,4 @@
--- Sessions whose binlog_format is not ROW (MySQL; MariaDB does not tell it of other sessions).
+-- Sessions whose binlog_format is not ROW (MySQL; MariaDB does not show it for other sessions).
 SELECT threads.PROCESSLIST_ID, threads.PROCESSLIST_USER, variables.VARIABLE_VALUE
 FROM performance_schema.variables_by_thread AS variables JOIN performance_schema.threads AS threads USING (THREAD_ID)
 WHERE variables.VARIABLE_NAME = 'binlog_format' AND variables.VARIABLE_VALUE <> 'ROW'
