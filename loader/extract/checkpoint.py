@@ -7,7 +7,7 @@ from loader.errors import BinlogFormatError
 from loader.extract.gtids.marks import GtidTally, gtid_set, mark_of
 from loader.extract.log_ranges import whole_segment
 from loader.extract.windows import read_windows
-from loader.model.gtid import joined
+from loader.model.gtid import union_gtids
 from loader.model.position import Position
 from loader.reader.files.file_header import head_of
 from loader.reader.files.log_walk import FIRST, log_bytes
@@ -40,7 +40,7 @@ def read_checkpoint(transport: Transport, position: Position, size: int) -> Chec
                     tally.add(log, window, FIRST, stop)
         mark, before = tally.mark(log), head_of(log, known).before
     seen = gtid_set(tally.parts(), mariadb=log.form.mariadb)
-    return Checkpoint(position, str(joined(str(before or ""), seen)), mark)
+    return Checkpoint(position, str(union_gtids(str(before or ""), seen)), mark)
 
 
 def find_log_difference(transport: Transport, checkpoint: Checkpoint) -> str:

@@ -36,7 +36,7 @@ from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.reader.dialect import UNREADABLE as UNREADABLE_FIELD
 from loader.reader.files.index_transport import ListedTransport
-from loader.reader.files.log_files import LogFiles, Named
+from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.window import opened
 from loader.reader.known_schemas import Known, knows_nothing
 from loader.staging.documents import Plan, TableFilter
@@ -86,7 +86,7 @@ class LocalResult:
 
 def stage(
     files: LogFiles,
-    segments: Sequence[tuple[Named, int, int]],
+    segments: Sequence[tuple[ListedFile, int, int]],
     folder: Path,
     wanted: StagingOptions,
     progress: Progress,
@@ -118,7 +118,7 @@ def stage(
 
 
 def count(
-    files: LogFiles, segments: Sequence[tuple[Named, int, int]], wanted: StagingOptions, progress: Progress
+    files: LogFiles, segments: Sequence[tuple[ListedFile, int, int]], wanted: StagingOptions, progress: Progress
 ) -> LocalResult:
     """Count what `stage` would stage, without writing anything.
 
@@ -157,7 +157,7 @@ def _left_out(result: RangeResult) -> int:
 
 def _extracted(
     files: LogFiles,
-    segments: Sequence[tuple[Named, int, int]],
+    segments: Sequence[tuple[ListedFile, int, int]],
     store: LocalStore,
     wanted: StagingOptions,
     progress: Progress,
@@ -194,7 +194,7 @@ def _extracted(
     return LocalResult(results, sum(writer.unreadable for writer in extractor.writers), assumed)
 
 
-def _plan(segments: Sequence[tuple[Named, int, int]], wanted: StagingOptions) -> Plan:
+def _plan(segments: Sequence[tuple[ListedFile, int, int]], wanted: StagingOptions) -> Plan:
     """Return a plan whose only relevant fields are those that shape the bytes."""
     (first, begin, _), (last, _, end) = segments[0], segments[-1]
     base = first.name.removesuffix(f".{first.lognum:06d}")
@@ -210,7 +210,7 @@ def _plan(segments: Sequence[tuple[Named, int, int]], wanted: StagingOptions) ->
     )
 
 
-def _ranges(files: LogFiles, file: Named, begin: int, end: int, wanted: StagingOptions) -> Iterator[LogRange]:
+def _ranges(files: LogFiles, file: ListedFile, begin: int, end: int, wanted: StagingOptions) -> Iterator[LogRange]:
     """Return the segment as one range, or as ranges of one part each for several threads."""
     whole = whole_segment(file.name, file.lognum, begin, end, wanted.part_bytes)
     if wanted.threads == 1 or not files.at_hand or whole.end_part - whole.first_part == 1:

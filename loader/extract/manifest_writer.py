@@ -13,7 +13,7 @@ from loader.extract.interval_schemas import NO_SCHEMAS, SchemasAfter
 from loader.extract.range_result import RangeResult
 from loader.extract.repair.incomplete_tables import first_per_table
 from loader.extract.xa.prepared_groups import NO_GROUPS, Settled, as_statement
-from loader.model.gtid import GtidSet, MysqlGtidSet, joined, lacking, parse_gtid_set
+from loader.model.gtid import GtidSet, MysqlGtidSet, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.moment import moment
 from loader.staging.chain import Checkpoint
 from loader.staging.documents import Manifest, Mark, Plan
@@ -83,7 +83,7 @@ def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> st
     """
     known = before.gtids
     for result in results:
-        if lost := lacking(result.before, known):
+        if lost := missing_gtids(result.before, known):
             raise GapError(
                 "the server's log files lack some of its transactions",
                 why=f"{result.file} starts after {lost}: the server logged them in files of another name or folder",
@@ -92,7 +92,7 @@ def _gtids(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> st
             )
         seen = gtid_set(result.gtids, mariadb=plan.identity.kind == "mariadb")
         _check_new(plan, seen, known)
-        known = str(joined(known, seen))
+        known = str(union_gtids(known, seen))
     return known
 
 

@@ -121,7 +121,7 @@ class MariadbGtidSet:
 GtidSet = MysqlGtidSet | MariadbGtidSet
 
 
-def joined(text: str, more: GtidSet) -> GtidSet:
+def union_gtids(text: str, more: GtidSet) -> GtidSet:
     """Return the union of a set's text and another set. An empty text fits both formats.
 
     Raises:
@@ -135,7 +135,7 @@ def joined(text: str, more: GtidSet) -> GtidSet:
     raise DataError("GTIDs of MySQL and of MariaDB cannot be in one set", first=known, second=more)
 
 
-def lacking(wanted: str, known: str) -> str:
+def missing_gtids(wanted: str, known: str) -> str:
     """Return the GTIDs in `wanted` that `known` lacks, as text; empty if it has all of them.
 
     Raises:
@@ -144,12 +144,12 @@ def lacking(wanted: str, known: str) -> str:
     if not wanted:
         return ""
     whole = parse_gtid_set(wanted)
-    other = joined(known, type(whole)())
+    other = union_gtids(known, type(whole)())
     if isinstance(whole, MariadbGtidSet) and isinstance(other, MariadbGtidSet):
         return str(whole.without(other))
     if isinstance(whole, MysqlGtidSet) and isinstance(other, MysqlGtidSet):
         return str(whole.without(other))
-    raise AssertionError("joined gives a set of its second argument's form")
+    raise AssertionError("union_gtids gives a set of its second argument's form")
 
 
 def mysql_set(parts: Iterable[tuple[str, int, int]]) -> MysqlGtidSet:

@@ -37,7 +37,7 @@ def check_ranges(schema: TableSchema) -> None:
     Raises:
         DataError: a size, a label count or a key is invalid for its type.
     """
-    if why := fault_of(schema):
+    if why := explain_invalid_schema(schema):
         raise DataError(
             "the definition of a table is invalid",
             why=why,
@@ -46,7 +46,7 @@ def check_ranges(schema: TableSchema) -> None:
         )
 
 
-def fault_of(schema: TableSchema) -> str:
+def explain_invalid_schema(schema: TableSchema) -> str:
     """Return which column or key of the schema is invalid, and why; empty if all are valid."""
     for column in schema.columns:
         if why := _fault(column):

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from loader.errors import StagedDataError
-from loader.model.ranges import fault_of
+from loader.model.ranges import explain_invalid_schema
 
 ADDRESS_BYTES = {"uuid": 16, "inet4": 4, "inet6": 16}
 """MariaDB types that its log has as BINARY, by their bytes."""
@@ -152,7 +152,7 @@ class TableSchema:
         """
         try:
             found = _read_schema(data)
-            why = fault_of(found)
+            why = explain_invalid_schema(found)
         except (TypeError, ValueError) as error:
             why = str(error)
         if why:

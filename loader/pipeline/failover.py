@@ -15,7 +15,7 @@ from loader.errors import LOAD_ALL_AGAIN, UsageError
 from loader.extract.checkpoint import find_log_difference, read_checkpoint
 from loader.extract.gtids.interleaving import find_interleaving
 from loader.extract.spec import TransportSettings
-from loader.model.gtid import MysqlGtidSet, joined, lacking, parse_gtid_set
+from loader.model.gtid import MysqlGtidSet, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.settings import SourceSettings
 from loader.source import continuity, server_facts
@@ -86,7 +86,7 @@ def follow_server(settings: SourceSettings, chain: PlanChain, old: Generation, a
         if not known.gtids or not executed:
             why = "the log that was read or the log of this server has no GTIDs"
             raise continuity.unfollowed_error(settings.name, known.position, why)
-        known = replace(known, gtids=str(joined(known.gtids, parse_gtid_set(accepted)))) if accepted else known
+        known = replace(known, gtids=str(union_gtids(known.gtids, parse_gtid_set(accepted)))) if accepted else known
         continuity.check_executed(connection, known.position, known.gtids)
         continuity.check_not_purged(connection, known.gtids)
         end = server_facts.log_end(connection)
@@ -113,7 +113,7 @@ def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
     with connected(settings.server) as connection:
         if server_facts.read_identity(connection).same_server(old.identity):
             raise UsageError("the source is already read from this server", hint="loader run", source=settings.name)
-        if absent := lacking(accepted, continuity.executed_gtids(connection)):
+        if absent := missing_gtids(accepted, continuity.executed_gtids(connection)):
             raise UsageError(f"transactions {absent} are not on this server", source=settings.name)
     return follow_server(settings, chain, old, accepted)
 
@@ -153,7 +153,7 @@ def _begin_at(
         size, end = log_sizes(connection)[position.file], server_facts.log_end(connection)
         executed = continuity.executed_gtids(connection)
     here = read_checkpoint(settings.transport.open(), position, size)
-    if unread := lacking(here.gtids, known.gtids) if known.gtids else "":
+    if unread := missing_gtids(here.gtids, known.gtids) if known.gtids else "":
         raise UsageError(
             "the position is after transactions that were not read yet",
             why=f"unread transactions: {unread}",
@@ -161,7 +161,7 @@ def _begin_at(
             position=position,
         )
     # A server that lacks the set cannot be checked against it later, so only the position counts.
-    read = known.gtids if known.gtids and not lacking(known.gtids, executed) else here.gtids
+    read = known.gtids if known.gtids and not missing_gtids(known.gtids, executed) else here.gtids
     generation = Generation(
         source=old.source,
         name=chain.name_after(old),
@@ -184,7 +184,7 @@ def _known_until(settings: SourceSettings, log: Interval, before: str, known: st
     Raises:
         Errant: before that position are transactions that only this server has.
     """
-    if not lacking(known, before):
+    if not missing_gtids(known, before):
         return ""
     found = find_interleaving(settings.transport.open(), log, before, known)
     read, others = parse_gtid_set(known), parse_gtid_set(found.others)

@@ -13,7 +13,7 @@ from loader.model.position import Position
 from loader.model.table import TableName
 from loader.reader.decode import Decoder
 from loader.reader.events import Event
-from loader.reader.files.log_files import LogFiles, Named
+from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.log_walk import FIRST, LogBytes
 from loader.reader.files.window import opened, windows
 from loader.reader.handlers import Chain, Handler
@@ -195,7 +195,7 @@ class BinaryLog:
                 self._at = position_in(listed[listed.index(file) + 1], FIRST)
             self._final.add(file.lognum)
 
-    def _current(self, listed: list[Named]) -> Named:
+    def _current(self, listed: list[ListedFile]) -> ListedFile:
         for file in listed:
             if file.lognum == self._at.lognum:
                 return file
@@ -206,8 +206,8 @@ class BinaryLog:
             position=self._at,
         )
 
-    def _read_file(self, file: Named, stop: int, last: bool) -> Iterator[Event]:
-        with opened(self._files, Named(file.name, file.lognum, stop), self._at.logpos) as log:
+    def _read_file(self, file: ListedFile, stop: int, last: bool) -> Iterator[Event]:
+        with opened(self._files, ListedFile(file.name, file.lognum, stop), self._at.logpos) as log:
             self._registry.mariadb = log.form.mariadb
             decoder = Decoder(log, self._at, self._registry, lenient=self._lenient)
             closed = file.lognum in self._final or (last and not self._is_live(log))

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from loader.model.gtid import GtidSet
 from loader.model.position import Position
-from loader.reader.files.log_files import Named, continuous, lognum_of
+from loader.reader.files.log_files import ListedFile, continuous, lognum_of
 from loader.source.server_facts import log_end
 from loader.transport.base import LogFile
 from loader.transport.gtid_search import first_outside
@@ -26,18 +26,20 @@ class ServerFiles:
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
         self._transport = NetworkTransport(address)
-        self._known: list[Named] = []
+        self._known: list[ListedFile] = []
         self._asked = -_FRESH_SECONDS
 
-    def listed(self) -> list[Named]:
+    def listed(self) -> list[ListedFile]:
         """See LogFiles. The size of the newest file is the end of its last whole transaction."""
         if time.monotonic() - self._asked >= _FRESH_SECONDS:
             with connected(self._address) as connection:
                 end = log_end(connection)
                 sizes = log_sizes(connection)
             # A file that was started between the two statements is listed by the next call.
-            found = [Named(name, lognum_of(name), size) for name, size in sizes.items() if lognum_of(name) < end.lognum]
-            self._known = continuous([*found, Named(end.file, end.lognum, end.logpos)], str(self._address))
+            found = [
+                ListedFile(name, lognum_of(name), size) for name, size in sizes.items() if lognum_of(name) < end.lognum
+            ]
+            self._known = continuous([*found, ListedFile(end.file, end.lognum, end.logpos)], str(self._address))
             self._asked = time.monotonic()
         return self._known
 

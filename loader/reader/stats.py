@@ -11,7 +11,7 @@ from loader.binlog import walk as w
 from loader.binlog.constants import event_name
 from loader.binlog.table_registry import TableRegistry
 from loader.model.position import Position
-from loader.reader.files.log_files import LogFiles, Named
+from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.log_walk import BLOCK
 from loader.reader.files.window import opened, windows
 from loader.reader.kernel import tally
@@ -45,7 +45,7 @@ class Tally:
     transactions: int = 0
     largest: list[Large] = field(default_factory=list)
 
-    def add(self, files: LogFiles, file: Named, begin: int, end: int) -> None:
+    def add(self, files: LogFiles, file: ListedFile, begin: int, end: int) -> None:
         """Count the bytes of a file from one boundary to another.
 
         Raises:
@@ -66,7 +66,7 @@ class Tally:
             number, size = self.events.get(name, (0, 0))
             self.events[name] = (number + int(counts[kind, 0]), size + int(counts[kind, 1]))
 
-    def _take(self, transactions: NDArray[np.int64], file: Named) -> None:
+    def _take(self, transactions: NDArray[np.int64], file: ListedFile) -> None:
         self.transactions += len(transactions)
         sizes = transactions[:, w.T_END] - transactions[:, w.T_START]
         for row in np.argsort(-sizes, kind="stable")[:_LARGEST]:

@@ -94,7 +94,7 @@ def server_of(uri: str) -> ServerAddress | None:
     return _address(parts) if parts.scheme in _SERVERS else None
 
 
-def names(uri: str, server: ServerAddress, path: str) -> bool:
+def is_address_of(uri: str, server: ServerAddress, path: str) -> bool:
     """Return whether an address is that of this server, or of log files at this path. User and options are optional.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.errors import LOAD_ALL_AGAIN, GapError
-from loader.model.gtid import MariadbGtidSet, lacking, mariadb_set, parse_gtid_set
+from loader.model.gtid import MariadbGtidSet, mariadb_set, missing_gtids, parse_gtid_set
 from loader.model.identity import Identity
 from loader.model.position import Position
 from loader.source.server_facts import query, read_identity
@@ -117,7 +117,7 @@ def check_executed(connection: Connection[Any], position: Position, gtids: str, 
         ServerRestored: the server lacks some of them.
     """
     executed = executed_gtids(connection) if gtids else ""
-    lost = lacking(gtids, executed) if gtids else ""
+    lost = missing_gtids(gtids, executed) if gtids else ""
     missing, known = parse_gtid_set(lost), parse_gtid_set(executed)
     if same_server and isinstance(missing, MariadbGtidSet) and isinstance(known, MariadbGtidSet):
         lost = str(mariadb_set(gtid for domain, gtid in missing.newest.items() if domain in known.newest))
@@ -145,7 +145,7 @@ def check_not_purged(connection: Connection[Any], gtids: str) -> None:
     if not gtids or read_identity(connection).kind == "mariadb":
         return  # MariaDB reports it itself when asked for what follows the set
     purged = str(query(connection, "SELECT @@global.gtid_purged")[0][0])
-    if unread := lacking(purged, gtids):
+    if unread := missing_gtids(purged, gtids):
         raise purged_unread_error(f"transactions {unread}")
 
 

@@ -13,7 +13,7 @@ from loader.cli.output import Output
 from loader.errors import UsageError
 from loader.extract.local_staging import StagingOptions, count, count_records, stage
 from loader.model.table import TableName
-from loader.reader.files.log_files import LogFiles, Named
+from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.window import opened
 from loader.reader.seek.position_spec import End, parse_place
 from loader.reader.seek.seek import Locator, check_range
@@ -21,7 +21,7 @@ from loader.reader.stats import Tally
 from loader.reader.uri import resolve
 from loader.visible_text import exact_json
 
-Segment = tuple[Named, int, int]
+Segment = tuple[ListedFile, int, int]
 
 
 def segments_between(uri: str, start: str, stop: str, limit: int) -> tuple[LogFiles, list[Segment]]:

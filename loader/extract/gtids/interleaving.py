@@ -14,7 +14,7 @@ from loader.binlog.table_registry import TableRegistry
 from loader.extract.gtids.marks import GtidTally, gtid_at, gtid_set
 from loader.extract.log_ranges import whole_segment
 from loader.extract.windows import read_windows
-from loader.model.gtid import Gtid, GtidSet, MysqlGtid, MysqlGtidSet, joined, lacking, mariadb_set, mysql_set
+from loader.model.gtid import Gtid, GtidSet, MysqlGtid, MysqlGtidSet, mariadb_set, missing_gtids, mysql_set, union_gtids
 from loader.model.position import Interval, Position
 from loader.reader.files.log_walk import log_bytes
 from loader.transport.base import Transport
@@ -47,14 +47,14 @@ def find_interleaving(transport: Transport, log: Interval, before: str, known: s
     """
     seen, others = before, ""
     for found, closer in _steps(transport, log):
-        after = str(joined(seen, found))
-        if not lacking(known, after):
+        after = str(union_gtids(seen, found))
+        if not missing_gtids(known, after):
             for gtid, end in closer:
                 one = _alone(gtid)
-                if lacking(str(one), known):
-                    others = str(joined(others, one))
-                seen = str(joined(seen, one))
-                if not lacking(known, seen):
+                if missing_gtids(str(one), known):
+                    others = str(union_gtids(others, one))
+                seen = str(union_gtids(seen, one))
+                if not missing_gtids(known, seen):
                     return Interleaving(end, others)
         seen, others = after, _with(others, found, known)
     return Interleaving(log.stop, others)
@@ -87,7 +87,7 @@ def _alone(gtid: Gtid) -> GtidSet:
 
 def _with(others: str, found: GtidSet, known: str) -> str:
     """Return the set `others` with the part of `found` that is not in `known`."""
-    whole = joined(known, type(found)())
+    whole = union_gtids(known, type(found)())
     if isinstance(found, MysqlGtidSet) and isinstance(whole, MysqlGtidSet):
-        return str(joined(others, found.without(whole)))
-    return str(joined(others, found)) if lacking(str(found), known) else others
+        return str(union_gtids(others, found.without(whole)))
+    return str(union_gtids(others, found)) if missing_gtids(str(found), known) else others

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from loader.binlog.constants import FORMAT_DESCRIPTION, HEADER
 from loader.errors import BinlogFormatError
 from loader.model.gtid import GtidSet
-from loader.reader.files.log_files import Named
+from loader.reader.files.log_files import ListedFile
 from loader.reader.files.log_walk import FIRST, LogBytes
 from loader.reader.files.window import opened
 from loader.reader.gtids import read_gtid_list, read_previous_gtids
@@ -32,7 +32,7 @@ class Head:
     before: GtidSet | None
 
 
-def read_head(files: Opens, file: Named) -> Head:
+def read_head(files: Opens, file: ListedFile) -> Head:
     """Return the head of a file. Reads one mebibyte, or more if the GTID set needs it.
 
     Raises:
@@ -41,7 +41,7 @@ def read_head(files: Opens, file: Named) -> Head:
     most = _HEAD_BYTES
     while True:
         size = min(most, file.size)
-        with opened(files, Named(file.name, file.lognum, size)) as log:
+        with opened(files, ListedFile(file.name, file.lognum, size)) as log:
             found = _head(log, size)
         if found:
             return found

@@ -20,7 +20,7 @@ _NAME = re.compile(r"(?P<base>.+)\.(?P<num>\d{6,})(\.\w+)?")
 
 
 @dataclass(frozen=True)
-class Named:
+class ListedFile:
     """A log file: its name, the number in its name, and its current size in bytes."""
 
     name: str
@@ -37,7 +37,7 @@ class LogFiles(Protocol):
 
     at_hand: bool
 
-    def listed(self) -> list[Named]:
+    def listed(self) -> list[ListedFile]:
         """Return the current files, in the order of the log.
 
         Raises:
@@ -59,7 +59,7 @@ class OneFile:
         self._path = path
         self._keys = keys
 
-    def listed(self) -> list[Named]:
+    def listed(self) -> list[ListedFile]:
         """See LogFiles."""
         refuse_pages(self._path.name)
         with _disk(self._path):
@@ -70,7 +70,7 @@ class OneFile:
                 hint="copy it again, or give the folder of a server's log files",
                 file=self._path,
             )
-        return [Named(self._path.name, lognum_of(self._path.name), size)]
+        return [ListedFile(self._path.name, lognum_of(self._path.name), size)]
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
         """See LogFiles."""
@@ -91,13 +91,13 @@ class IndexedFiles:
         self._datadir = datadir or index.parent
         self._keys = keys
 
-    def listed(self) -> list[Named]:
+    def listed(self) -> list[ListedFile]:
         """See LogFiles."""
         found = []
         for path in self._paths():
             if not path.is_file():
                 raise _missing(path.name, f"{self._index} lists it")
-            found.append(Named(path.name, lognum_of(path.name), size_of(path)))
+            found.append(ListedFile(path.name, lognum_of(path.name), size_of(path)))
         return continuous(found, str(self._index))
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
@@ -122,7 +122,7 @@ class FolderFiles:
         self._basename = basename
         self._keys = keys
 
-    def listed(self) -> list[Named]:
+    def listed(self) -> list[ListedFile]:
         """See LogFiles."""
         with _disk(self._folder):
             paths = (path for path in self._folder.iterdir() if is_log(path.name) and path.is_file())
@@ -144,10 +144,10 @@ class ArchivedFiles:
         self._file = file
         self._transport = S3Transport(folder, keys)
 
-    def listed(self) -> list[Named]:
+    def listed(self) -> list[ListedFile]:
         """See LogFiles."""
         if self._file:
-            return [Named(self._file, lognum_of(self._file), self._transport.size(self._file))]
+            return [ListedFile(self._file, lognum_of(self._file), self._transport.size(self._file))]
         return one_log(self._transport.listed(is_log), self._folder)
 
     def open(self, file: str, start: int, stop: int) -> AbstractContextManager[LogFile]:
@@ -161,7 +161,7 @@ def is_log(file: str) -> bool:
     return bool(name and not name[3]) or file.endswith(PAGES)
 
 
-def one_log(files: Iterable[tuple[str, int]], folder: str, basename: str = "") -> list[Named]:
+def one_log(files: Iterable[tuple[str, int]], folder: str, basename: str = "") -> list[ListedFile]:
     """Return the log files among files (name, size) of a folder, in the order of the log.
 
     Raises:
@@ -169,12 +169,12 @@ def one_log(files: Iterable[tuple[str, int]], folder: str, basename: str = "") -
         GapError: a file is missing.
         UnsupportedError: a log inside InnoDB.
     """
-    found: dict[str, list[Named]] = {}
+    found: dict[str, list[ListedFile]] = {}
     for file, size in files:
         refuse_pages(file)
         name = _NAME.fullmatch(file)
         if name and basename in {"", name["base"]}:
-            found.setdefault(name["base"], []).append(Named(file, int(name["num"]), size))
+            found.setdefault(name["base"], []).append(ListedFile(file, int(name["num"]), size))
     if len(found) != 1:
         raise UsageError(
             f"the folder contains {'several logs' if found else 'no binary log'}",
@@ -207,7 +207,7 @@ def lognum_of(file: str) -> int:
     return int(found["num"]) if found else 1
 
 
-def continuous(files: list[Named], where: str) -> list[Named]:
+def continuous(files: list[ListedFile], where: str) -> list[ListedFile]:
     """Return the files.
 
     Raises:

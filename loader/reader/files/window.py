@@ -14,7 +14,7 @@ from loader.binlog import walk as w
 from loader.binlog.index import LogIndex, Walk
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import BinlogFormatError, LoaderError
-from loader.reader.files.log_files import Named
+from loader.reader.files.log_files import ListedFile
 from loader.reader.files.log_walk import FIRST, LogBytes, log_bytes, walked
 from loader.transport.base import Opens
 
@@ -22,7 +22,7 @@ _ENDLESS = 1 << 62
 
 
 @contextmanager
-def opened(files: Opens, file: Named, start: int = FIRST) -> Iterator[LogBytes]:
+def opened(files: Opens, file: ListedFile, start: int = FIRST) -> Iterator[LogBytes]:
     """Open a file; its format and its bytes from `start` on can be read.
 
     Raises:

@@ -16,7 +16,7 @@ from loader.model.gtid import Gtid, GtidSet, MariadbGtidSet, MysqlGtidSet
 from loader.model.position import Position
 from loader.reader.decode import gtid_of
 from loader.reader.files.file_header import read_head
-from loader.reader.files.log_files import LogFiles, Named
+from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.log_walk import FIRST, LogBytes
 from loader.reader.files.raw_events import header_at
 from loader.reader.files.window import Window, opened, windows
@@ -67,7 +67,7 @@ class Locator:
 
     def segments(
         self, start: Position, stop: Position | None = None, transactions: int = 0
-    ) -> list[tuple[Named, int, int]]:
+    ) -> list[tuple[ListedFile, int, int]]:
         """Return the log between two boundaries, or to its end, as (file, first byte, end byte) of each file.
 
         Args:
@@ -88,7 +88,7 @@ class Locator:
                 break
         return [segment for segment in found if segment[1] < segment[2]]
 
-    def _counted(self, file: Named, begin: int, end: int, count: int) -> tuple[int, int]:
+    def _counted(self, file: ListedFile, begin: int, end: int, count: int) -> tuple[int, int]:
         """Return the end of transaction number `count` and -1; or `end` and the number that is left."""
         with opened(self._files, file, begin) as log:
             for window in windows(log, TableRegistry(lambda _: False), begin, end, closed=False):
@@ -98,19 +98,19 @@ class Locator:
                 count -= len(ends)
         return end, count
 
-    def _end(self, listed: list[Named]) -> Position:
+    def _end(self, listed: list[ListedFile]) -> Position:
         """Return the end of the last whole transaction."""
         end = FIRST
         for _, window in self._walked(listed[-1]):
             end = window.end
         return position_in(listed[-1], end)
 
-    def _walked(self, file: Named) -> Iterator[tuple[LogBytes, Window]]:
+    def _walked(self, file: ListedFile) -> Iterator[tuple[LogBytes, Window]]:
         with opened(self._files, file) as log:
             for window in windows(log, TableRegistry(lambda _: False), FIRST, file.size, closed=False):
                 yield log, window
 
-    def _checked(self, place: At, listed: list[Named]) -> Position:
+    def _checked(self, place: At, listed: list[ListedFile]) -> Position:
         named = [one for one in listed if (one.name == place.file if place.file else one.lognum == place.lognum)]
         if not named:
             wanted = place.file or f"a file with number {place.lognum}"
@@ -129,7 +129,7 @@ class Locator:
                 return position_in(file, place.logpos)
         raise _refused(file, place.logpos, end, None, "after the last whole transaction")
 
-    def _since(self, micros: int, listed: list[Named]) -> Position | None:
+    def _since(self, micros: int, listed: list[ListedFile]) -> Position | None:
         """Find a commit time. A file is skipped if the next file was started before that time.
 
         Clocks that were set back are not considered.
@@ -139,7 +139,7 @@ class Locator:
             late = np.flatnonzero(window.index.transactions[:, w.T_COMMITTED] >= micros)
             return int(window.index.transactions[late[0], w.T_START]) if len(late) else None
 
-        def passed(file: Named) -> bool:
+        def passed(file: ListedFile) -> bool:
             return (read_head(self._files, file).begun + 1) * _SECOND <= micros
 
         found = self._first(listed, passed, hits)
@@ -147,14 +147,14 @@ class Locator:
             return self._end(listed)
         return found
 
-    def _outside(self, gtids: GtidSet, listed: list[Named]) -> Position:
+    def _outside(self, gtids: GtidSet, listed: list[ListedFile]) -> Position:
         def hits(log: LogBytes, window: Window) -> int | None:
             for start in window.index.transactions[:, w.T_START]:
                 if _gtid_at(log, int(start), window.end) not in gtids:
                     return int(start)
             return None
 
-        def passed(file: Named) -> bool:
+        def passed(file: ListedFile) -> bool:
             before = read_head(self._files, file).before
             return before is not None and not _missing(before, gtids)
 
@@ -178,8 +178,8 @@ class Locator:
 
     def _first(
         self,
-        listed: list[Named],
-        passed: Callable[[Named], bool],
+        listed: list[ListedFile],
+        passed: Callable[[ListedFile], bool],
         hits: Callable[[LogBytes, Window], int | None],
     ) -> Position | None:
         """Return the first hit. A file is skipped if the next file is `passed`: no hit is before its start."""
@@ -192,7 +192,7 @@ class Locator:
         return None
 
 
-def position_in(file: Named, logpos: int) -> Position:
+def position_in(file: ListedFile, logpos: int) -> Position:
     """Return a position in a file with any name."""
     suffix = f".{file.lognum:06d}"
     return Position(file.name.removesuffix(suffix), file.lognum, logpos)
@@ -216,7 +216,7 @@ def _missing(before: GtidSet, gtids: GtidSet) -> str:
     raise UsageError("the GTID set has the format of another kind of server", why=why, key=gtids)
 
 
-def _check(log: LogBytes, window: Window, file: Named, wanted: int) -> None:
+def _check(log: LogBytes, window: Window, file: ListedFile, wanted: int) -> None:
     starts, ends = window.index.transactions[:, w.T_START], window.index.transactions[:, w.T_END]
     inside = np.flatnonzero((starts < wanted) & (wanted < ends))
     if len(inside):
@@ -244,7 +244,7 @@ def check_range(begin: Position, end: Position | None) -> None:
         )
 
 
-def _refused(file: Named, wanted: int, before: int, after: int | None, why: str) -> UsageError:
+def _refused(file: ListedFile, wanted: int, before: int, after: int | None, why: str) -> UsageError:
     nearest = [str(before)] if after is None else [str(before), str(after)]
     return UsageError(
         f"a log cannot be read from or to {file.name}:{wanted}",

@@ -11,7 +11,7 @@ from pymysql.protocol import FieldDescriptorPacket
 from loader.binlog.program import compile_program as log_program
 from loader.errors import DataError, StagedDataError
 from loader.initial_load.result_set.program import compile_program as load_program
-from loader.model.ranges import fault_of
+from loader.model.ranges import explain_invalid_schema
 from loader.model.table import Column, TableName, TableSchema
 from loader.source.schemas import ColumnDescription, build_schema
 
@@ -51,7 +51,7 @@ def table(*columns: Column, key: tuple[str, ...] = ()) -> TableSchema:
 @pytest.mark.parametrize(("kind", "size", "scale"), SIZES["good"])
 def test_every_size_of_a_type_is_taken(kind: str, size: int, scale: int) -> None:
     schema = table(Column("a", kind, size=size, scale=scale))
-    assert fault_of(schema) == ""
+    assert explain_invalid_schema(schema) == ""
     assert TableSchema.from_dict(schema.as_dict()) == schema
 
 
@@ -89,7 +89,7 @@ def test_a_catalog_with_too_many_digits_is_refused(kind: str, size: int) -> None
     ],
 )
 def test_labels_names_and_keys_that_cannot_be(schema: TableSchema) -> None:
-    assert fault_of(schema)
+    assert explain_invalid_schema(schema)
     with pytest.raises(DataError):
         log_program(schema, (0,) * len(schema.columns))
 
