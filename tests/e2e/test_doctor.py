@@ -88,7 +88,7 @@ def test_a_hadoop_catalog_on_s3_and_a_file_in_the_place_of_a_folder(source: Load
     assert (found["name"], "loses commits" in found["what"]) == ("catalog", True)
     configure(source, "s3a://lake/warehouse", f"{source.config}/warehouse")
     (found,) = page(source, code=1)
-    assert (found["name"], "is no folder" in found["what"]) == ("catalog", True)
+    assert (found["name"], "is not a folder" in found["what"]) == ("catalog", True)
 
 
 def test_no_java_no_jars_no_place_to_stage(source: Loaded, tmp_path: Path) -> None:

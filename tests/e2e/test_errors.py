@@ -90,7 +90,7 @@ def test_a_log_that_is_purged_soon_is_told_in_time(source: Loaded) -> None:
     finally:
         source.execute("SET GLOBAL binlog_expire_logs_seconds = DEFAULT")
     assert (runway["rule"], 1.9 < runway["hours"] <= 2) == ("age", True)
-    assert f"{runway['file']} is kept for 7" in source.loader("status").stdout  # thirty days
+    assert f"{runway['file']} is kept for another 7" in source.loader("status").stdout  # thirty days
 
 
 def test_statement_format(source: Loaded) -> None:

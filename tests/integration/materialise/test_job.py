@@ -34,7 +34,7 @@ def test_an_error_of_the_job_arrives_as_what_it_was(lake: Lake, settings: SparkS
 
 
 def test_a_spec_of_another_job_is_refused(settings: SparkSettings) -> None:
-    with pytest.raises(UsageError, match="no MaterialiseSpec"):
+    with pytest.raises(UsageError, match="not a valid MaterialiseSpec"):
         run(Path(materialise_job.__file__), Spec(), settings)
 
 

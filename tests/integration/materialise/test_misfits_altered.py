@@ -113,7 +113,7 @@ def test_texts_stay_beside_their_columns(lake: Lake) -> None:
     lake.staging.interval(P0, P1, records, sorted(barriers, key=lambda one: one.seqno))
     result = {one.table.removeprefix("shop."): one for one in lake.merged().tables}
     assert {name: str(one.error) for name, one in result.items() if one.error and name != "strict"} == {}
-    assert "on_misfit = 'null', and this one's has not" in str(result["strict"].error)
+    assert "on_misfit = 'null', not 'error'" in str(result["strict"].error)
     found = {name: rows(lake, name) for name in EXPECTED}
     assert found == EXPECTED
 
