@@ -104,7 +104,7 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
 
 
 def _check_release(server: str, file: str) -> None:
-    """Refuse releases that write version 4 with a different meaning."""
+    """Refuse server releases whose log says format version 4, but has another layout."""
     if _PERMUTED.match(server):
         why = "this preview release numbered its event types differently"
     elif (early := _EARLY.match(server)) and int(early[1]) < _FIRST_WITH_METADATA:

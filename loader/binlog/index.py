@@ -18,7 +18,7 @@ Ints = NDArray[np.int64]
 
 _DAMAGE = {
     w.BAD_CHECKSUM: "the checksum of an event is wrong: the log is damaged here",
-    w.BAD_HEADER: "no valid event starts here: its length is impossible",
+    w.BAD_HEADER: "the bytes at this position are not an event: the length in its header is impossible",
     w.NO_TABLE_MAP: "a row event has no table map before it",
     w.NO_TRANSACTION: "a row event is outside a transaction: the range does not start at a transaction boundary",
     w.BAD_ORDER: "a transaction begins inside another one, or ends without a beginning",

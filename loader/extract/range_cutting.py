@@ -15,10 +15,11 @@ LOOK = 256 * 1024
 
 
 def cut_segment(log: LogBytes, rest: LogRange, part_bytes: int, pieces: int) -> Iterator[LogRange]:
-    """Yield the segment as ranges that start and end at GTID events, one part each where transactions allow it.
+    """Yield the segment as ranges that start and end at GTID events.
 
-    If one transaction spans several parts, these parts become at most `pieces` ranges, each of which walks all of them.
-    A log without GTID events (MySQL before 5.7, MariaDB before 10.0) counts as one such transaction. The bytes are not
+    A range is one part, unless a transaction is longer than a part. Then at most `pieces` ranges share the parts of the
+    transaction: each reads all its bytes, and stages only the rows in its own parts. A log without GTID events (MySQL
+    before 5.7, MariaDB before 10.0) counts as one such transaction. The bytes are not
     validated here: the walk of each range does that.
     """
     while rest.first_part + 1 < rest.end_part:

@@ -26,7 +26,7 @@ ROLLED_BACK = "ROLLBACK"
 
 @dataclass(frozen=True)
 class Notes:
-    """Reads the notes of the windows of one range. `unit` is added to an offset to make a seqno."""
+    """Reads what the walk noted in each window of one range: statements and XA events. A seqno is `unit` + offset."""
 
     log: LogBytes
     span: LogRange

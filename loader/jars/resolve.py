@@ -117,7 +117,7 @@ def _run_ivy(work: Path, settings: str, pattern: Path) -> None:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     except FileNotFoundError as error:
         raise UsageError(
-            "Java is missing, which downloads the jars",
+            "Java was not found; it is needed to download the jars",
             why=str(error),
             hint="install Java 17 or 21; check with: loader doctor",
         ) from error

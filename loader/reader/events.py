@@ -229,7 +229,7 @@ class ExecuteLoadQueryEvent(QueryEvent):
     """A LOAD DATA statement, logged as a statement.
 
     Attributes:
-        file_id: id in the events with the content of its file.
+        file_id: the events that carry the content of the file have the same id.
         name_start, name_end: offsets in the bytes of `statement` of the clause with the file's name, from LOCAL or
             INFILE on.
         duplicates: rows whose key exists: 0 are an error, 1 are ignored, 2 replace the existing row.

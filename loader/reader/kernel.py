@@ -25,7 +25,7 @@ def _event_at(block: Bytes, at: int, size: int, base: int) -> np.int64:
 
 @kernel("int64(uint8[::1], int64, int64[:,::1])")
 def tally(block: Bytes, size: int, counts: NDArray[np.int64]) -> int:
-    """Count the events at the start of block[:size] and their bytes by type, in counts[type]; the bytes counted."""
+    """Add the number and the bytes of the whole events in block[:size] to counts[type]. Return the bytes counted."""
     at = 0
     while at + HEADER <= size:
         length = np.int64(little(block, at + 9, 4))

@@ -89,7 +89,7 @@ def _missing(key_id: str, path: str, file: str, why: str) -> UsageError:
     return UsageError(
         f"the key file lacks key {key_id}",
         why=why,
-        hint="use the key file of that server at that time",
+        hint="use the key file that the server had when it wrote this log",
         file=file,
         key=path,
     )

@@ -284,7 +284,7 @@ def _check_catalog(catalog: CatalogSettings) -> None:
     if catalog.type == "hadoop" and scheme not in _SAFE_FOR_HADOOP:
         raise UsageError(
             f"a hadoop catalog on {scheme}:// loses commits",
-            why="it commits by a rename that fails when the name exists, which an object store does not have",
+            why="a hadoop catalog needs a rename that fails if the name exists; object stores have no such rename",
             hint="use a jdbc, rest, glue or hive catalog",
             warehouse=catalog.warehouse,
         )

@@ -196,9 +196,9 @@ class Chain:
                 )
             if applied < join.start and max(applied, self._plans.exact_seqno(join.older, table)) > join.stop:
                 raise GapError(
-                    "the table was loaded from another server, after the position where the current server continues",
+                    "the table was loaded from the previous server, later than where the current server continues",
                     why="the current server may lack transactions that the load included",
-                    hint=f"loader initial-load --table {table.argument}",
+                    hint=table.load_again,
                     table=table,
                 )
 

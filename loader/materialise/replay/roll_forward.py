@@ -113,7 +113,7 @@ def _replay_hint(chain: Chain, table: TableName, snapshot: Applied) -> str:
 
 def _no_snapshot_error(table: TableName, from_seqno: int, hint: str) -> UnsupportedError:
     return UnsupportedError(
-        "a table without a key, or a history, can only be replayed from the position of one of its snapshots",
+        "tables without a key and history tables can only be replayed from the position of one of their snapshots",
         why="an old row cannot be matched with a new one; merges make snapshots, and snapshots expire",
         hint=hint,
         table=table,

@@ -64,7 +64,9 @@ def _fragments(
             return
         with error_place(file, at):
             if size < HEADER + form.checksum:
-                raise BinlogFormatError("no valid event starts here: its length is impossible")
+                raise BinlogFormatError(
+                    "the bytes at this position are not an event: the length in its header is impossible"
+                )
             start = group.add(read_exactly(log, at, min(size, HEAD_MOST), file).tobytes(), form.checksum)
         yield at, size, start
         at += size

@@ -84,7 +84,7 @@ def test_a_table_that_was_loaded_beyond_the_place_is_refused_and_loaded_again(fo
         assert set(errors) == {"shop.behind", "shop.inexact"}
         for name, error in errors.items():
             assert (error["error"], error["where"]) == ("GapError", {"table": name})
-            assert "loaded from another server" in error["what"]
+            assert "loaded from the previous server" in error["what"]
             assert error["hint"].startswith(f"loader initial-load --table {name}")
         assert followed.rows(ORDERS) == {1: "old", 2: "1:1500", 3: "5:500"}
         assert followed.rows(BEHIND) == followed.rows(INEXACT) == {1: "old", 2: "lost"}
