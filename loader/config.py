@@ -36,7 +36,7 @@ from loader.spark.submit import SparkSettings
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
 from loader.store.address import HdfsOptions, LocalOptions, S3Options, signed_address
-from loader.store.hadoop import hadoop_user, spark_conf
+from loader.store.spark_settings import hadoop_user, spark_conf
 from loader.transport.keys import KeyFiles
 from loader.transport.server.address import ServerAddress, check_tls
 

@@ -41,6 +41,7 @@ def new_root(request: pytest.FixtureRequest, tmp_path: Path) -> NewRoot:
         if kind == "s3":
             server: S3Server = request.getfixturevalue("s3")
             return f"{new_bucket(server)}/a/staging?endpoint={server.endpoint}&path_style=true"
+        assert kind == "hdfs", kind
         hdfs: HdfsServer = request.getfixturevalue("hdfs_server")
         return f"{hdfs.address}/{name}/staging?webhdfs={hdfs.web}&user={hdfs_user()}"
 

@@ -71,6 +71,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
                 (network, "^PUT .*If-None-Match"), (network, "^PUT "), (network, "^GET "),
             )  # fmt: skip
             return
+        assert request.param == "hdfs", request.param
         hdfs: HdfsServer = request.getfixturevalue("hdfs_server")
         data = cleanup.enter_context(faulty(hdfs.data_web_port))
         names = cleanup.enter_context(faulty(hdfs.web_port, {hdfs.data_web_port: data.port}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loader.store.hadoop import hadoop_user, spark_conf
+from loader.store.spark_settings import hadoop_user, spark_conf
 
 OF_BUCKET = "spark.hadoop.fs.s3a.bucket.lake."
 CHAIN = {"aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"}
