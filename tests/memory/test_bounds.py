@@ -28,11 +28,11 @@ _STAGED = """
 import re, sys
 from pathlib import Path
 from loader.extract.local_staging import StagingOptions, count
-from loader.reader.files import OneFile
+from loader.reader.files.log_files import OneFile
 files = OneFile(Path(sys.argv[1]))
 (file,) = files.listed()
 results = count(files, [(file, 4, file.size)], StagingOptions(), lambda _: None)
-rows = sum(f.rows for r in results for f in r.files)
+rows = sum(f.rows for r in results.ranges for f in r.files)
 # Not getrusage: its peak begins with the size of the process that started this one.
 print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
 """
