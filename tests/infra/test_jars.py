@@ -112,5 +112,5 @@ def test_proxies_are_those_of_the_environment() -> None:
 
 def test_without_java_it_says_so(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(mirror))
-    with pytest.raises(LoaderError, match="Java is missing"):
+    with pytest.raises(LoaderError, match="Java was not found"):
         jars_folder(write_lock(mirror, f"org.example:thing:1.2  {'0' * 64}"))
