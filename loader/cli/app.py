@@ -28,7 +28,7 @@ from loader.cli.commands.purge import purge
 from loader.cli.commands.release import release
 from loader.cli.commands.replay import replay
 from loader.cli.commands.schema import schema
-from loader.cli.commands.staged import staged
+from loader.cli.commands.staged_files import staged
 from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables
 from loader.cli.lazy import lazily

@@ -14,8 +14,8 @@ from loader.errors import RetryableError, UnsupportedError
 from loader.initial_load.chunk_task import stage_chunk
 from loader.initial_load.consistent_snapshot import open_snapshot
 from loader.initial_load.definition_check import altered_error, lock_definition
+from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads, plan_key
-from loader.initial_load.planning import plan_single_chunk
 from loader.initial_load.result_set.reader import prepare_session
 from loader.initial_load.spec import InitialLoadSpec
 from loader.model.table import TableName

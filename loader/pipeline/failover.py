@@ -13,7 +13,7 @@ from pymysql.connections import Connection
 
 from loader.errors import LOAD_ALL_AGAIN, UsageError
 from loader.extract.checkpoint import find_log_difference, read_checkpoint
-from loader.extract.gtids.interleaving import find_interleaving
+from loader.extract.gtids.interleaved_transactions import find_interleaving
 from loader.extract.spec import TransportSettings
 from loader.model.gtid import MysqlGtidSet, missing_gtids, parse_gtid_set, union_gtids
 from loader.model.position import SEQNO_UNIT, Interval, Position

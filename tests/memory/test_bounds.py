@@ -27,7 +27,7 @@ FILES = Table("shop", "files", (integer("id"), blob("content", 4)))
 _STAGED = """
 import re, sys
 from pathlib import Path
-from loader.extract.local_staging import StagingOptions, count
+from loader.extract.local_extraction import StagingOptions, count
 from loader.reader.files.log_files import OneFile
 files = OneFile(Path(sys.argv[1]))
 (file,) = files.listed()

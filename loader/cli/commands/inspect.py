@@ -89,7 +89,7 @@ def inspect(
     known = _known(schema)
     if stats or form is Format.csv:
         from loader.cli.listing.bulk import count_rows, segments_between, stage_rows
-        from loader.extract.local_staging import StagingOptions
+        from loader.extract.local_extraction import StagingOptions
 
         wanted = StagingOptions(
             tuple(table) or ("*.*",), operations, part_mib * _MIB, threads or os.cpu_count() or 1, known
@@ -160,7 +160,7 @@ def _list(
     wait: bool,
     known: Known,
 ) -> None:
-    from loader.cli.listing.unreadable import UnreadableCount, note_assumed
+    from loader.cli.listing.unreadable_values import UnreadableCount, note_assumed
     from loader.reader.events import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
     from loader.reader.log import open_log
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from loader.cli.listing.unreadable import note_assumed, refuse_unreadable
+from loader.cli.listing.unreadable_values import note_assumed, refuse_unreadable
 from loader.cli.output import Output
 from loader.errors import UsageError
-from loader.extract.local_staging import StagingOptions, count, count_records, stage
+from loader.extract.local_extraction import StagingOptions, count, count_records, stage
 from loader.model.table import TableName
 from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.window import opened

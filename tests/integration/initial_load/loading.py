@@ -7,7 +7,7 @@ from typing import Any
 
 from loader.initial_load.chunks import chunk_query
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.planning import plan_load
+from loader.initial_load.load_planner import plan_load
 from loader.initial_load.result_set.reader import ResultReader, prepare_session
 from loader.initial_load.spec import InitialLoadSpec
 from loader.source.schemas import read_key

@@ -14,14 +14,14 @@ from pymysql.connections import Connection
 
 from infra.servers.process import wait_until
 from loader.errors import RetryableError
-from loader.initial_load import keyless_table, planning
+from loader.initial_load import keyless_table, load_planner
 from loader.initial_load.chunk_task import load_chunk
 from loader.initial_load.consistent_snapshot import open_snapshot
 from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.keyless_table import load_keyless_table
+from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.loads import Loads, plan_key
-from loader.initial_load.planning import can_resume, plan_load
 from loader.model.position import Position
 from loader.source.schemas import read_key
 from loader.source.server_facts import query
@@ -147,14 +147,14 @@ def test_a_table_that_is_altered_while_it_is_planned(
     begun(source, tmp_path, "k VARCHAR(9)")
     source.run("INSERT INTO t (k, a, b) VALUES ('g', 1, 8)")
     left = [f"ALTER TABLE t {change}"]
-    called: Any = getattr(planning, moment)
+    called: Any = getattr(load_planner, moment)
 
     def then(*given: Any) -> Any:
         while left:
             source.run(left.pop())
         return called(*given)
 
-    monkeypatch.setattr(planning, moment, then)
+    monkeypatch.setattr(load_planner, moment, then)
     with pytest.raises(RetryableError, match="the table was altered during its initial load"):
         planned(source, tmp_path, 2)
     assert len(planned(source, tmp_path, 2).bounds) == 3
@@ -168,14 +168,14 @@ def test_a_table_that_is_dropped_while_it_is_planned(
 ) -> None:
     source.run("CREATE TABLE t (k INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3)")
     left = [statement]
-    called: Any = getattr(planning, moment)
+    called: Any = getattr(load_planner, moment)
 
     def then(*given: Any) -> Any:
         while left:
             source.run(left.pop())
         return called(*given)
 
-    monkeypatch.setattr(planning, moment, then)
+    monkeypatch.setattr(load_planner, moment, then)
     with pytest.raises(
         RetryableError, match=r"was altered, dropped or locked while it was read|was dropped or renamed"
     ):

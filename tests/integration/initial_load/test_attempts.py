@@ -9,9 +9,9 @@ import pytest
 from loader.errors import GapError, LoaderError
 from loader.initial_load.chunk_task import load_chunk
 from loader.initial_load.documents import LoadPlan
+from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.load_states import LoadState, unfinished_loads
 from loader.initial_load.loads import Loads, manifest_key, plan_key
-from loader.initial_load.planning import can_resume, plan_load
 from loader.initial_load.run import _manifest as manifest_of
 from loader.model.position import Position
 from loader.source.schemas import read_key

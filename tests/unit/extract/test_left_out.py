@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE
-from loader.extract.local_staging import StagingOptions, count, count_records
+from loader.extract.local_extraction import StagingOptions, count, count_records
 from loader.extract.log_ranges import whole_segment
 from loader.reader.uri import resolve
 from tests.unit.binlog.builder import LogBuilder

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loader.errors import BinlogFormatError, UsageError
-from loader.extract.local_staging import StagingOptions, count, count_records, stage
+from loader.extract.local_extraction import StagingOptions, count, count_records, stage
 from loader.extract.log_ranges import whole_segment
 from loader.reader.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
