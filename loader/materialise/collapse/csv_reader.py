@@ -110,6 +110,13 @@ def is_absent(index: int) -> Expression:
     return sf.getbit(byte, sf.lit(index % 8)) == 1
 
 
+def hex_bitmap(bits: Sequence[Expression]) -> Expression:
+    """Return conditions as a hex bitmap, from its first bit on. This is the inverse of `is_absent`."""
+    values = [sf.shiftleft(bit.cast("int"), n % 8) for n, bit in enumerate(bits)]
+    octets = [sum(values[i : i + 8], sf.lit(0)) for i in range(0, len(values), 8)]
+    return sf.concat(*(sf.lower(sf.lpad(sf.hex(octet), 2, "0")) for octet in octets))
+
+
 def format_error(error: Exception, table: TableName) -> StagedDataError | None:
     """Return the error for a line that is not in the staging format; None if Spark failed for another reason."""
     text = str(error)

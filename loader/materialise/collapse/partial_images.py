@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from loader.errors import UnsupportedError
-from loader.materialise.collapse.csv_reader import is_absent, staged_text, typed_value
+from loader.materialise.collapse.csv_reader import hex_bitmap, is_absent, staged_text, typed_value
 from loader.materialise.collapse.staged_records import META, cast_value, columns_cast_apart
 from loader.materialise.conditions import all_of, any_of
 from loader.materialise.plan.frame_columns import key_places, places
@@ -45,8 +45,9 @@ class MergeBase:
 def complete_records(session: SparkSession, records: DataFrame, work: Work, base: MergeBase, within: str) -> DataFrame:
     """Return the records after the applied position, with all columns whose values are known.
 
-    `_absent` is empty if all columns are known. Records of a row that does not exist are dropped if the initial load
-    explains that: it read the table after the row was deleted.
+    `_absent` has the columns that are still unknown; the bit after them is set if no insert explains that. It is empty
+    if all columns are known. Records of a row that does not exist are dropped if the initial load explains that: it
+    read the table after the row was deleted.
 
     Args:
         session: the Spark session.
@@ -73,7 +74,8 @@ def complete_records(session: SparkSession, records: DataFrame, work: Work, base
         sf.when(sf.col(f"v{n}").isNotNull(), sf.col(f"v{n}.value")).otherwise(sf.col(place)).alias(place)
         for n, place in enumerate(places(work.schema))
     ]
-    absent = sf.when(_has_unknown_value(work), sf.col("_absent")).otherwise(sf.lit("")).alias("_absent")
+    unknown = hex_bitmap([*(sf.col(f"v{n}").isNull() for n in _column_numbers(work)), ~sf.col("inserted")])
+    absent = sf.when(_has_unknown_value(work), unknown).otherwise(sf.lit("")).alias("_absent")
     return kept.select(*(absent if name == "_absent" else name for name in META), *columns)
 
 
@@ -97,7 +99,7 @@ def incomplete_error(last: DataFrame, work: Work) -> UnsupportedError:
     bits = int.from_bytes(bytes.fromhex(row._absent), "little")
     names = [column.name for n, column in enumerate(work.schema.columns) if bits >> n & 1]
     key = {work.schema.columns[int(place[1:])].name: row[place] for place in key_places(work.schema)}
-    inserted = row._op == "I" and not bits >> len(work.schema.columns) & 1
+    inserted = not bits >> len(work.schema.columns) & 1
     what = "an insert leaves columns out" if inserted else "a change leaves columns out, and its row does not exist"
     why = "the row image is MINIMAL or NOBLOB and the log does not have defaults" if inserted else ""
     return UnsupportedError(
@@ -171,8 +173,9 @@ def _has_unknown_value(work: Work) -> Expression:
 def _assign_lives(records: DataFrame, work: Work) -> DataFrame:
     """Return the records with their lives.
 
-    Columns: `life` is the number of the life of a key. `origin` is the life under another key that it continues. `v0`,
-    ... are structs of the values that are known in the life, else NULL.
+    Columns: `life` is the number of the life of a key. `origin` is the life under another key that it continues.
+    `inserted` is whether it began with an insert of the source. `v0`, ... are structs of the values that are known in
+    the life, else NULL.
     """
     keys = key_places(work.schema)
     order = ("_seqno", "_row_offset")
@@ -190,6 +193,7 @@ def _assign_lives(records: DataFrame, work: Work) -> DataFrame:
         records.withColumn("_absent", sf.coalesce("_absent", sf.lit("")))
         .withColumn("life", life)
         .withColumn("origin", sf.when(follows, previous))
+        .withColumn("inserted", sf.first((sf.col("_op") == "I") & ~follows).over(within))
         .withColumn("origin", sf.first("origin").over(within))
         .withColumns(values)
     )
@@ -238,7 +242,7 @@ def _text(column: Column, work: Work) -> Expression:
 
 
 def _follow_key_changes(filled: DataFrame, work: Work) -> DataFrame:
-    """Take the values that are unknown in a life from the life that it continues.
+    """Take the values that are unknown in a life, and whether it was inserted, from the life that it continues.
 
     Lives that continue each other form a chain. Each round joins pieces of twice the length.
     """
@@ -249,15 +253,17 @@ def _follow_key_changes(filled: DataFrame, work: Work) -> DataFrame:
     lives = filled.groupBy(*keys, "life").agg(
         sf.max_by(sf.struct(*names), sf.struct("_seqno", "_row_offset")).alias("row"),
         sf.first("origin").alias("origin"),
+        sf.first("inserted").alias("inserted"),
     )
-    lives = lives.select(sf.struct(*keys, "life").alias("id"), "row.*", "origin")
+    lives = lives.select(sf.struct(*keys, "life").alias("id"), "row.*", "origin", "inserted")
     # A life with all values needs no other life.
     lives = lives.withColumn("origin", sf.when(_has_unknown_value(work), sf.col("origin"))).localCheckpoint()
+    taken = {name: sf.coalesce(name, f"o_{name}") for name in names}
+    taken["inserted"] = sf.col("inserted") | sf.coalesce("o_inserted", sf.lit(False))
     while not lives.where(sf.col("origin").isNotNull()).isEmpty():
-        older = lives.select(*(sf.col(name).alias(f"o_{name}") for name in ("id", *names, "origin")))
+        older = lives.select(*(sf.col(name).alias(f"o_{name}") for name in ("id", *taken, "origin")))
         joined = lives.join(older, lives["origin"] == older["o_id"], "left")
-        values = [sf.coalesce(name, f"o_{name}").alias(name) for name in names]
+        values = [value.alias(name) for name, value in taken.items()]
         lives = joined.select("id", *values, sf.col("o_origin").alias("origin")).localCheckpoint()
-    ends = lives.select("id", *(sf.col(name).alias(f"o_{name}") for name in names))
-    rows = filled.join(ends, filled["origin"] == ends["id"], "left")
-    return rows.withColumns({name: sf.coalesce(name, f"o_{name}") for name in names})
+    ends = lives.select("id", *(sf.col(name).alias(f"o_{name}") for name in taken))
+    return filled.join(ends, filled["origin"] == ends["id"], "left").withColumns(taken)

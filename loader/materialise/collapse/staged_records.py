@@ -13,7 +13,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from loader.materialise.collapse.csv_reader import escape, is_absent, read_staged, typed_value
+from loader.materialise.collapse.csv_reader import escape, hex_bitmap, is_absent, read_staged, typed_value
 from loader.materialise.conditions import any_of
 from loader.materialise.plan.frame_columns import places
 from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work
@@ -74,15 +74,9 @@ def _absent_bitmap(group: FileGroup, counted: RecordRange, work: Work) -> Expres
     olds = [names.index(origin.old) if isinstance(origin, ColumnOrigin) else None for origin in origins]
     if olds == list(range(len(names))):
         return sf.col("_absent")
-    bits = [sf.lit(0) if old is None else is_absent(old).cast("int") for old in olds]
-    bits.append(is_absent(len(names)).cast("int"))
-    zero = sf.lit(0)
-    octets = [
-        sum((sf.shiftleft(bit, n) for n, bit in enumerate(bits[i : i + 8])), zero) for i in range(0, len(bits), 8)
-    ]
-    bitmap = sf.concat(*(sf.lower(sf.lpad(sf.hex(octet), 2, "0")) for octet in octets))
-    rest = any_of(bit == 1 for bit in bits[:-1])
-    return sf.when(rest, bitmap).otherwise(sf.lit(""))
+    bits = [sf.lit(False) if old is None else is_absent(old) for old in olds]
+    bitmap = hex_bitmap([*bits, is_absent(len(names))])
+    return sf.when(any_of(bits), bitmap).otherwise(sf.lit(""))
 
 
 def _range_conditions(group: FileGroup, work: Work) -> tuple[Expression, Expression]:
