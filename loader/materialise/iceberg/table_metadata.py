@@ -117,9 +117,10 @@ class TableMetadata:
         return self._fetched(self._table.properties())
 
     @property
-    def is_sorted(self) -> bool:
-        """Whether the table has a write order."""
-        return bool(self._table.sortOrder().isSorted())
+    def write_order(self) -> tuple[str, ...]:
+        """The columns of the table's write order; empty without one."""
+        fields, schema = self._table.sortOrder().fields(), self._table.schema()
+        return tuple(schema.findColumnName(field.sourceId()) for field in fields)
 
     @cached_property
     def branches(self) -> dict[str, int]:

@@ -157,7 +157,7 @@ class Warehouse:
         A table with commits has the order that they set: see `loader.materialise.merge.schema_change`.
         """
         metadata = self.metadata(schema.name)
-        if metadata is None or metadata.head is not None or metadata.is_sorted:
+        if metadata is None or metadata.head is not None or metadata.write_order:
             return False
         recorded = metadata.properties.get(SOURCE), metadata.properties.get(SCHEMA_ID)
         return recorded == (source, schema.schema_id)

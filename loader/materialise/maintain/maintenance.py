@@ -126,7 +126,7 @@ class Maintenance:
             return planned
         options = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in _COMPACTION.items())
         # If rows are sorted by key, a merge skips files outside the range of its keys.
-        strategy = "sort" if metadata.is_sorted else "binpack"
+        strategy = "sort" if metadata.write_order else "binpack"
         (row,) = self._call("rewrite_data_files", f"strategy => '{strategy}', options => map({options})")
         failpoint("compact.after")
         return int(row.rewritten_data_files_count)

@@ -47,7 +47,7 @@ def prepare_columns(
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
     _add_and_widen(warehouse, table, _required_types(layouts, table))
-    if before.key != layouts[-1].key:
+    if before.key != layouts[-1].key or _drops_ordering_column(warehouse, table, before, layouts[-1]):
         _reorder(warehouse, table, layouts[-1].key)
     failpoint("columns.after")
     return partial(_finish_columns, warehouse, table, before, layouts[-1])
@@ -65,11 +65,26 @@ def _finish_columns(warehouse: Warehouse, table: TableName, before: Layout, afte
     final = Layout(after.schema, after.rule)
     names = {now.name: then.name for now, then in zip(after.columns, final.columns, strict=True)}
     present = list(_columns_of(warehouse, table))
-    kept = [column.name for column in before.image] if after.rule.on_drop == "keep" else []
-    gone = {name for name in present if name not in names and name.startswith(ALIAS_PREFIX)}
-    gone |= {column.name for column in before.columns} - {*names, *kept}
-    _change_columns(change, present, gone, names)
+    _change_columns(change, present, _dropped_columns(present, before, after), names)
     change.updateProperties().set(*schema_property(after.schema)).commit()
+
+
+def _dropped_columns(present: Iterable[str], before: Layout, after: Layout) -> set[str]:
+    """Return the columns to drop: those that the source dropped, and aliases that a failed merge left behind."""
+    names = {column.name for column in after.columns}
+    kept = {column.name for column in before.image} if after.rule.on_drop == "keep" else set()
+    unpublished = {name for name in present if name.startswith(ALIAS_PREFIX)}
+    return (unpublished - names) | ({column.name for column in before.columns} - names - kept)
+
+
+def _drops_ordering_column(warehouse: Warehouse, table: TableName, before: Layout, after: Layout) -> bool:
+    """Return whether the table's write order has a column that the merge drops: Iceberg would refuse that.
+
+    A merge that failed may have ordered the table by other columns than those of `before`. So may its owner.
+    """
+    metadata = warehouse.metadata(table)
+    order = metadata.write_order if metadata else ()
+    return not _dropped_columns(order, before, after).isdisjoint(order)
 
 
 def _add_and_widen(warehouse: Warehouse, table: TableName, needed: ColumnTypes) -> None:

@@ -2,14 +2,19 @@
 
 Iceberg's columns belong to the table, not to a branch, so readers see every new column at once. A new column therefore
 gets an alias before the merge. The commit that publishes the merge gives the column its own name.
+
+A merge that fails leaves its aliases behind. The type is part of an alias, so that the next merge or load finds no
+column of another type under it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from loader.materialise.plan.timeline import Epoch, match_columns
-from loader.model.table import TableSchema
+from loader.model.table import Column, TableSchema
 from loader.schema.evolution import ColumnOrigin
 
 ALIAS_PREFIX = "_loader_"
@@ -36,7 +41,7 @@ def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
             elif isinstance(origin, ColumnOrigin):
                 each[column.name] = found[-1][origin.old]
             else:
-                each[column.name] = f"{ALIAS_PREFIX}{number}_{column.name}"
+                each[column.name] = _alias(number, column)
         found.append(each)
     if not new or not found:
         return found
@@ -51,3 +56,9 @@ def assign_reload_aliases(old: TableSchema, new: TableSchema) -> Aliases:
     unchanged = {column.name: ColumnOrigin(column.name) for column in old.columns}
     epochs = (Epoch(old, unchanged, 0, 0), Epoch(new, match_columns(old, new), 0, 0))
     return assign_aliases(epochs, new=False)[-1]
+
+
+def _alias(number: int, column: Column) -> str:
+    """Return the alias of a column that is new in an epoch. The columns of one epoch have different aliases."""
+    declared = re.sub(r"\W+", "_", str(replace(column, name="", labels=()))).strip("_")
+    return f"{ALIAS_PREFIX}{number}_{declared}__{column.name}"

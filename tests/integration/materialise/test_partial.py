@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loader.model.table import Column
+from loader.model.table import Column, TableSchema
 from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, number, position, table
@@ -49,3 +49,30 @@ def test_columns_that_come_between_records(lake: Lake) -> None:
         ("2025-01-01 00:00:00", 5, 50, "5\\\n"),
     ]
     assert lake.one(lake.merged()).status == "already"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        table("orders", [ID, NAME], ["id"]),  # the order by the key of the failed merge names a column that goes
+        table("orders", [ID, Column("name", "date")], ["id"]),  # the failed merge made a column for another `name`
+    ],
+)
+def test_a_load_after_a_merge_that_failed_with_other_columns(lake: Lake, last: TableSchema) -> None:
+    first = table("orders", [ID, SIZE], ["id"])
+    failing = table("orders", [Column("id", "varchar", charset="utf8mb4"), NAME], ["id"])
+    lake.one(lake.loaded(lake.staging.load(first, [(1, 10)], P0)))
+    statements = ("DROP TABLE orders", "CREATE TABLE orders (id VARCHAR(9) PRIMARY KEY, name TEXT)")
+    barriers = [
+        Barrier(
+            seqno=number(1, at), position=position(1, at), statement=statement, tables=("shop.orders",),
+            database="shop", sql_mode=1 << 21, mariadb=False,
+        )
+        for at, statement in zip((1100, 1200), statements, strict=True)
+    ]  # fmt: skip
+    partial = Change("I", number(1, 1300), 1, ("one", None), "02")
+    lake.staging.interval(P0, position(1, 2000), [(failing, [partial])], barriers=barriers)
+    assert lake.one(lake.merged()).status == "quarantined"
+    lake.one(lake.loaded(lake.staging.load(last, [(2, None)], position(1, 2000))))
+    assert lake.rows(last) == {(2,): (2, None)}
+    assert lake.metadata(last).write_order == ("id",)

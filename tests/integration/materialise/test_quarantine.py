@@ -264,4 +264,4 @@ def test_one_that_gets_a_key_on_a_new_column_can_be_loaded_again(lake: Lake) -> 
     again = lake.loaded(lake.staging.load(keyed, [(1, "one"), (2, "one")], position(1, 2000)))
     assert [one.error for one in again.tables] == [None]
     assert lake.rows(keyed) == {(1,): (1, "one"), (2,): (2, "one")}
-    assert lake.metadata(keyed).is_sorted
+    assert lake.metadata(keyed).write_order == ("number",)

@@ -277,7 +277,7 @@ def test_records_around_a_new_column_are_one_work() -> None:
     one = manifest(10, 20, *files, barriers=(barrier(16),)).model_copy(update=schemas(SCHEMA, ALTERED))
     merge = planned(10, one)
     (work,) = merge.works
-    assert (work.schema, merge.schema, merge.aliases["x"]) == (ALTERED, ALTERED, "_loader_2_x")
+    assert (work.schema, merge.schema, merge.aliases["x"]) == (ALTERED, ALTERED, "_loader_2_int__x")
     early, late = work.file_groups
     assert early.ranges == (
         RecordRange(
