@@ -12,13 +12,13 @@ from loader.doctor.finding import Finding, error, of_error, ok, warning
 from loader.doctor.grants import listed
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
-from loader.source.schemas import quote_name, read_schemas
-from loader.source.server_facts import query
+from loader.source.digest import show_create
+from loader.source.schemas import read_schemas
 from loader.staging.documents import TableFilter
 
 _EXCLUDE = "or exclude them: tables.exclude"
 _CASCADES = re.compile(
-    r"^ *CONSTRAINT .* FOREIGN KEY .* ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)", re.MULTILINE
+    rb"^ *CONSTRAINT .* FOREIGN KEY .* ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)", re.MULTILINE
 )
 
 
@@ -58,18 +58,13 @@ def cascades(connection: Connection[Any], tables: Sequence[TableName], variables
     """
     if variables.get("innodb_native_foreign_keys") == "OFF":
         return []
-    changed = [name for name in tables if _CASCADES.search(_declared(connection, name))]
+    changed = [name for name in tables if _CASCADES.search(show_create(connection, name))]
     if not changed:
         return []
     what = f"foreign keys change rows of {listed(map(str, changed))} without logging it"
     return [
         error("tables", what, f"make the foreign keys RESTRICT and let the application change the rows, {_EXCLUDE}")
     ]
-
-
-def _declared(connection: Connection[Any], name: TableName) -> str:
-    """Return CREATE TABLE. Unlike information_schema, MariaDB shows it to users that can only read the table."""
-    return str(query(connection, f"SHOW CREATE TABLE {quote_name(name.schema)}.{quote_name(name.table)}")[0][1])
 
 
 def markers(wanted: Collection[TableName], seen: Collection[TableName]) -> list[Finding]:

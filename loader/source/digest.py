@@ -30,7 +30,7 @@ def definition_digest(connection: Connection[Any], name: TableName) -> str:
     Raises:
         MySQLError: from the driver; also if there is no such table.
     """
-    return hashlib.sha256(strip_definition(_show_create(connection, name))).hexdigest()
+    return hashlib.sha256(strip_definition(show_create(connection, name))).hexdigest()
 
 
 def strip_definition(definition: bytes) -> bytes:
@@ -38,8 +38,14 @@ def strip_definition(definition: bytes) -> bytes:
     return _DEFINITION.sub(lambda found: found["quoted"] or b"", definition)
 
 
-def _show_create(connection: Connection[Any], name: TableName) -> bytes:
-    """Return the bytes as they are sent: MariaDB writes the default of a VARBINARY as raw bytes, which are no text."""
+def show_create(connection: Connection[Any], name: TableName) -> bytes:
+    """Return SHOW CREATE TABLE as it is sent. MariaDB writes the default of a VARBINARY as raw bytes, not as UTF-8.
+
+    Unlike information_schema, MariaDB shows it to users that can only read the table.
+
+    Raises:
+        MySQLError: from the driver; also if there is no such table.
+    """
     unicode, connection.use_unicode = connection.use_unicode, False
     try:
         with connection.cursor() as cursor:

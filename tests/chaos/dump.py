@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.chaos.source import Session
 from tests.chaos.values import BINARIES, INTEGERS, Column, quoted
 
 _BEFORE = ("SET SESSION sql_mode = ''", "SET SESSION foreign_key_checks = 0")
 _AFTER = ("SET SESSION sql_mode = DEFAULT", "SET SESSION foreign_key_checks = 1")
+_ESCAPES = {b"\\0": b"\0", b"\\n": b"\n", b"\\r": b"\r", b"\\Z": b"\x1a", b"''": b"'"}
+_QUOTED = re.compile(rb"`(?:[^`]|``)*`|'((?:[^'\\]|\\.|'')*)'", re.DOTALL)
 
 
 def dump(session: Session) -> dict[str, list[str]]:
@@ -19,8 +23,22 @@ def _table(session: Session, name: str) -> list[str]:
     texts = ", ".join(f"coalesce({_literal(one)}, 'NULL')" for one in columns)
     names = ", ".join(one.quoted for one in columns)
     rows = session.rows(f"SELECT {texts} FROM {quoted(name)}") if columns else []
-    made: list[str] = [one[1] for one in session.rows(f"SHOW CREATE TABLE {quoted(name)}")]
+    made = [as_text(one[1]) for one in session.rows(f"SHOW CREATE TABLE {quoted(name)}", raw=True)]
     return made + [f"INSERT INTO {quoted(name)} ({names}) VALUES ({', '.join(map(str, row))})" for row in rows]
+
+
+def as_text(statement: bytes) -> str:
+    """Return a statement with its binary literals in hex: MariaDB shows the default of a VARBINARY as raw bytes."""
+    return _QUOTED.sub(_hex_if_binary, statement).decode()
+
+
+def _hex_if_binary(found: re.Match[bytes]) -> bytes:
+    try:
+        found[0].decode()
+    except UnicodeDecodeError:
+        value = re.sub(rb"\\.|''", lambda one: _ESCAPES.get(one[0], one[0][1:]), found[1], flags=re.DOTALL)
+        return b"x'%s'" % value.hex().encode()
+    return found[0]
 
 
 def _literal(column: Column) -> str:

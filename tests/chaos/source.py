@@ -80,10 +80,12 @@ class Session:
         self._history.add(self.writer, sql, error)
         return error
 
-    def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Read rows outside the history; none when the server is away."""
+    def rows(self, sql: str, arguments: Sequence[Any] = (), *, raw: bool = False) -> list[tuple[Any, ...]]:
+        """Read rows outside the history, as bytes if `raw`; none when the server is away."""
         try:
-            with self._open().cursor() as cursor:
+            connection = self._open()
+            connection.use_unicode = not raw
+            with connection.cursor() as cursor:
                 cursor.execute(sql, arguments or None)
                 return list(cursor.fetchall())
         except (pymysql.OperationalError, pymysql.InterfaceError) as problem:

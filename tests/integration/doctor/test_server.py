@@ -225,6 +225,13 @@ def test_foreign_keys_that_change_rows_unlogged(server: Server) -> None:
             assert findings(server, "shop.orders") == []
 
 
+def test_a_default_that_is_not_text(server: Server) -> None:
+    """MariaDB shows it in SHOW CREATE TABLE as raw bytes."""
+    make = "CREATE TABLE shop.flags (id INT PRIMARY KEY, bits VARBINARY(2) NOT NULL DEFAULT x'00ff')"
+    with having(server, make, after=("DROP TABLE shop.flags",)):
+        assert findings(server) == []
+
+
 def test_a_schema_that_is_not_logged(server: Server) -> None:
     make = ("CREATE DATABASE unlogged", "CREATE TABLE unlogged.t (id INT PRIMARY KEY)")
     grant = "GRANT SELECT ON unlogged.* TO loader"
