@@ -49,13 +49,11 @@ class ListingStager(Stager):
         timing: Timing,
         state: Ints,
     ) -> int:
-        """Write the row with a bad value, and go on behind it; everything else is refused."""
+        """Write a row with an invalid value as hex and continue after it. Leave out damaged events of an old format."""
         if status == k.DAMAGED and program.schema.name in self.registry.assumed:
             event = rows[int(state[k.EVENT])]
             error = old_format_error(program.schema.name, file=self.file, position=int(event[R_EVENT]))
-            self._note_unstaged(error, event, program, timing)
-            state[[k.EVENT, k.AT]] = state[k.EVENT] + 1, 0
-            return 1
+            return self._skip_event(error, event, program, timing, state)
         if status != k.BAD_VALUE:
             return super()._pass_over(status, block, base, rows, program, timing, state)
         row = rows[int(state[k.EVENT])][None].copy()

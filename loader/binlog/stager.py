@@ -210,9 +210,13 @@ class Stager:
         timing: Timing,
         state: Ints,
     ) -> int:
-        """Go on behind the event that the kernel refused; how many events are left out by that."""
+        """Continue after the event or row that the kernel refused. Return the number of events that are left out."""
         event = rows[int(state[k.EVENT])]
-        self._note_unstaged(self._error(status, event, program, state), event, program, timing)
+        return self._skip_event(self._error(status, event, program, state), event, program, timing, state)
+
+    def _skip_event(self, error: DataError, event: Ints, program: Program, timing: Timing, state: Ints) -> int:
+        """Leave out the event that the kernel refused and go to the next one. Return 1: one event is left out."""
+        self._note_unstaged(error, event, program, timing)
         state[[k.EVENT, k.AT]] = state[k.EVENT] + 1, 0
         return 1
 
