@@ -139,25 +139,26 @@ def _check_logged(known: DataFrame, work: Work, base: MergeBase) -> None:
         )
     names = [column.name for column in work.schema.columns]
     used = sf.col("_op") != "D" if work.rule.mode == "mirror" else sf.lit(True)
-    for name in base.unlogged:
-        found = known.where(used & is_absent(names.index(name))).agg(sf.min("_seqno")).first()
-        if found and found[0] is not None:
+    generated = [used & is_absent(names.index(name)) for name in base.unlogged]
+    any_column = (sf.col("_op") != "D") & any_of(is_absent(number) for number in _column_numbers(work))
+    first_seqnos = (sf.min(sf.when(absent, sf.col("_seqno"))) for absent in (*generated, any_column))
+    *first_generated, first_of_any = known.agg(*first_seqnos).collect()[0]
+    for name, seqno in zip(base.unlogged, first_generated, strict=True):
+        if seqno is not None:
             raise UnsupportedError(
                 "the log leaves a generated column out of changes, whether or not it changes",
                 hint=f"exclude the table, or make it a column that the application writes, then: {hint}",
                 table=work.name,
                 column=name,
-                position=work.position_of(found[0]),
+                position=work.position_of(seqno),
             )
-    left_out = any_of(is_absent(number) for number in _column_numbers(work))
-    found = known.where((sf.col("_op") != "D") & left_out).agg(sf.min("_seqno")).first()
-    if found and found[0] is not None:
+    if first_of_any is not None:
         raise UnsupportedError(
             "row images leave columns out, and MariaDB also leaves out columns that changed",
             why="it logs a REPLACE of an existing row without the columns that the statement sets to their defaults",
             hint=f"set binlog_row_image=FULL on the server, then: {hint}",
             table=work.name,
-            position=work.position_of(found[0]),
+            position=work.position_of(first_of_any),
         )
 
 
