@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from pyspark.sql import SparkSession
 
 from loader.materialise.merge.load_run import load
@@ -16,7 +14,8 @@ from loader.spark.job import job_main
 from loader.spark.submit import WarmSpec
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Mark, Plan, StagedFile, TableFilter
-from loader.staging.layout import interval_folder, load_folder, part_key
+from loader.staging.layout import interval_folder, load_folder
+from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore
 
 _SOURCE, _GENERATION = "warm", "0001"
@@ -78,22 +77,9 @@ def _part(store: LocalStore, folder: str, ops: str, seqno: int) -> StagedFile:
         f'{op},{seqno},{row},2026-01-01 00:00:00.000000,,{row},"na\\\\me {row}",{row}.25,2026-01-01 00:00:00,"00ff"\n'
         for row, op in enumerate(ops)
     ]
-    data = "".join(lines).encode()
-    key = part_key(folder, "warm", _SCHEMA.name, _SCHEMA.schema_id, "000001-0000")
-    store.create(key, data)
-    return StagedFile(
-        key=key,
-        schema_name=_SCHEMA.name.schema,
-        table=_SCHEMA.name.table,
-        schema_id=_SCHEMA.schema_id,
-        inserts=ops.count("I"),
-        updates=ops.count("U"),
-        deletes=ops.count("D"),
-        bytes=len(data),
-        sha256=hashlib.sha256(data).hexdigest(),
-        min_seqno=seqno,
-        max_seqno=seqno,
-    )
+    with PartWriter(store, folder, "warm", "000001-0000") as part:
+        part.write(_SCHEMA, memoryview("".join(lines).encode()))
+    return part.staged(_SCHEMA, (ops.count("I"), ops.count("U"), ops.count("D")), (seqno, seqno))
 
 
 def _publish(store: LocalStore, key: str, start: Position, stop: Position, file: StagedFile) -> None:
