@@ -24,6 +24,12 @@ def start(lake: Lake, schema=NUMBERED, rows=((1, "one"), (2, "two"), (3, "three"
     return list(rows)
 
 
+def merge_changes(lake: Lake, changes, start=1000, stop=2000):
+    """Stage the changes as one interval and merge it; return the table's result."""
+    lake.staging.interval(position(1, start), position(1, stop), [(NUMBERED, changes)])
+    return lake.one(lake.merged())
+
+
 def test_last_version_of_each_key_wins_over_several_intervals(lake: Lake) -> None:
     rows = start(lake)
     early = [
@@ -55,8 +61,7 @@ def test_last_version_of_each_key_wins_over_several_intervals(lake: Lake) -> Non
 def test_replay_changes_nothing(lake: Lake) -> None:
     start(lake)
     changes = [Change("D", number(1, 1100), 5, (1, "one")), Change("I", number(1, 1100), 6, (9, "nine"))]
-    lake.staging.interval(position(1, 1000), position(1, 2000), [(NUMBERED, changes)])
-    first = lake.one(lake.merged())
+    first = merge_changes(lake, changes)
     head = lake.metadata(NUMBERED).head
     for through in (None, number(1, 2000)):
         again = lake.one(lake.merged(through))
@@ -75,8 +80,7 @@ def test_key_change_is_a_delete_and_an_insert(lake: Lake) -> None:
         Change("D", number(1, 1100), 50, (1, "one")),
         Change("I", number(1, 1100), 60, (2, "one")),
     ]
-    lake.staging.interval(position(1, 1000), position(1, 2000), [(NUMBERED, chain)])
-    lake.one(lake.merged())
+    merge_changes(lake, chain)
     assert (
         lake.rows(NUMBERED)
         == fold(NUMBERED, rows, 0, chain)
@@ -92,25 +96,20 @@ def test_key_change_is_a_delete_and_an_insert(lake: Lake) -> None:
         Change("D", number(1, 2100), 70, (4, "three")),
         Change("I", number(1, 2100), 80, (9, "three")),
     ]
-    lake.staging.interval(position(1, 2000), position(1, 3000), [(NUMBERED, swap)])
-    lake.one(lake.merged())
+    merge_changes(lake, swap, 2000, 3000)
     assert lake.rows(NUMBERED) == {(2,): (2, "two"), (3,): (3, "one"), (9,): (9, "three")}
 
 
 def test_order_of_records_is_a_number_not_a_text(lake: Lake) -> None:
     rows = start(lake)
     changes = [Change("U", number(1, 1100), 9, (1, "nine")), Change("U", number(1, 1100), 10, (1, "ten"))]
-    lake.staging.interval(position(1, 1000), position(1, 2000), [(NUMBERED, changes)])
-    lake.one(lake.merged())
+    merge_changes(lake, changes)
     assert lake.rows(NUMBERED) == fold(NUMBERED, rows, 0, changes)
 
 
 def test_applied_position_is_in_the_commit_and_only_in_the_last_one(lake: Lake) -> None:
     start(lake)
-    lake.staging.interval(
-        position(1, 1000), position(1, 2000), [(NUMBERED, [Change("I", number(1, 1100), 5, (7, "x"))])]
-    )
-    result = lake.one(lake.merged())
+    result = merge_changes(lake, [Change("I", number(1, 1100), 5, (7, "x"))])
     newest, deletion, load, _empty = lake.metadata(NUMBERED).ancestry(result.snapshot)
     assert newest.summary["loader.applied"] == str(number(1, 2000))
     assert newest.summary["loader.position"] == position(1, 2000)
@@ -136,8 +135,7 @@ def test_no_record_for_a_table_means_no_commit(lake: Lake) -> None:
 def test_deletes_alone(lake: Lake) -> None:
     rows = start(lake)
     changes = [Change("D", number(1, 1100), 5, row) for row in rows]
-    lake.staging.interval(position(1, 1000), position(1, 2000), [(NUMBERED, changes)])
-    result = lake.one(lake.merged())
+    result = merge_changes(lake, changes)
     assert (result.rows_deleted, result.rows_inserted, lake.rows(NUMBERED)) == (3, 0, {})
     assert lake.metadata(NUMBERED).applied.seqno == number(1, 2000)
 
