@@ -118,8 +118,9 @@ def test_files_are_for_their_user_unless_the_store_is_shared(
             sink.write(b"y")
     finally:
         os.umask(before)
-    files, folders = ["a/root/b/c/one", "a/root/b/d/two"], ["a", "a/root", "a/root/b", "a/root/b/c", "a/root/b/d"]
-    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in files} == {modes[0]}
+    staged = ["a/root/b/c/one", "a/root/b/d/two"]
+    folders = ["a", "a/root", "a/root/b", "a/root/b/c", "a/root/b/d"]
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in staged} == {modes[0]}
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in folders} == {modes[1]}
     assert open_store(store.root).get("b/d/two") == b"y"
     assert store.uri("b/c/one") == f"file://{tmp_path}/a/root/b/c/one"
