@@ -47,7 +47,7 @@ class S3Address:
         """Parse an address.
 
         Raises:
-            UsageError: the text is no such address.
+            UsageError: the text is not an S3 address.
         """
         scheme, mark, rest = text.partition("://")
         bucket, _, key = rest.partition("/")

@@ -37,7 +37,7 @@ _HOURS = {"d": 24, "h": 1}
 
 
 def parse_keep(text: object) -> timedelta | None:
-    """Return the time that `30d` or `12h` stands for, or None for `forever`.
+    """Parse a duration such as `30d` or `12h`. Return None for `forever`.
 
     Raises:
         ValueError: the text is of another form.

@@ -19,9 +19,9 @@ def refuse_unknown_conf(context: Context) -> None:
     """Refuse a run whose conf has a key that is no param of the DAG.
 
     Raises:
-        UsageError: there is such a key.
-        AirflowSkipException: there is such a key, and a failed run would pause the DAG. A typing error in one run must
-            not stop scheduled runs, so the run is skipped.
+        UsageError: a key is unknown.
+        AirflowSkipException: a key is unknown, and a failed run would pause the DAG. The run is skipped, so that a
+            typing error in one run does not stop the scheduled runs.
     """
     dag = context["dag"]
     known = set(dag.params)

@@ -86,7 +86,7 @@ def compile_program(schema: TableSchema, prefixes: tuple[int, ...], *, hex_fallb
         schema: the table's schema.
         prefixes: for each column the bytes of the length before a value, 0 for a fixed size. PACKED is added for a
             compressed column, OLD_FORMAT for a time in an old format (values.legacy_temporal).
-        hex_fallback: write bytes that are invalid in their character set as hex, see HEXED. Otherwise such a value is
+        hex_fallback: write bytes that are invalid in their character set as hex, see HEXED. Otherwise they are
             an error.
 
     Raises:

@@ -99,7 +99,7 @@ class Output:
         self.console.print(table)
 
     def note(self, text: str) -> None:
-        """A sentence beside the results, on stderr."""
+        """Write a note to stderr, apart from the results."""
         self.errors.print(visible(text), markup=False)
 
     def error(self, error: LoaderError) -> None:

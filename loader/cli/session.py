@@ -1,4 +1,4 @@
-"""Options: those before the command, and those that several commands share."""
+"""The options before the command, and the options that several commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check the privileges of the loader's user: those that it lacks, and those that it does not need.
+"""Check the privileges of the loader's user: missing ones and ones that it does not need.
 
 Format: SHOW GRANTS of both servers. MariaDB prints BINLOG MONITOR for REPLICATION CLIENT. MySQL has roles, and
 wildcards in names of schemas.

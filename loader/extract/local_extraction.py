@@ -195,7 +195,7 @@ def _extracted(
 
 
 def _plan(segments: Sequence[tuple[ListedFile, int, int]], wanted: StagingOptions) -> Plan:
-    """Return a plan whose only relevant fields are those that shape the bytes."""
+    """Return a plan for the fields that determine the staged bytes. The other fields have no effect here."""
     (first, begin, _), (last, _, end) = segments[0], segments[-1]
     base = first.name.removesuffix(f".{first.lognum:06d}")
     return Plan(

@@ -19,8 +19,7 @@ def cut_segment(log: LogBytes, rest: LogRange, part_bytes: int, pieces: int) -> 
 
     A range is one part, unless a transaction is longer than a part. Then at most `pieces` ranges share the parts of the
     transaction: each reads all its bytes, and stages only the rows in its own parts. A log without GTID events (MySQL
-    before 5.7, MariaDB before 10.0) counts as one such transaction. The bytes are not
-    validated here: the walk of each range does that.
+    before 5.7, MariaDB before 10.0) counts as one long transaction. The walk of each range validates the bytes.
     """
     while rest.first_part + 1 < rest.end_part:
         before, first = _transactions_around(log, rest, (rest.first_part + 1) * part_bytes)

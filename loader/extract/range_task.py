@@ -201,7 +201,7 @@ class RangeExtractor:
     def _cut_off(self, span: LogRange, form: LogFormat, result: RangeResult) -> Callable[[int, int], None] | None:
         """Return a callback that accepts a file that ends inside a transaction, or None where that is an error.
 
-        A MariaDB server that crashed leaves such an end when it restarts, and begins the next file. The GTIDs at the
+        After a crash, MariaDB leaves the file unfinished and begins the next one. The GTIDs at the
         start of the next file prove that nothing committed is missing. MySQL truncates the file. See "Crash recovery"
         in both manuals.
         """

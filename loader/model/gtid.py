@@ -184,7 +184,7 @@ def parse_gtid_set(text: str) -> GtidSet:
 def parse_owned_gtids(text: str) -> dict[MysqlGtid, int]:
     """Parse MySQL's `@@global.gtid_owned`: the id of the thread that owns each GTID.
 
-    The text is `uuid:number#thread:number#thread`; a tag stands before its numbers. The server
+    The text is `uuid:number#thread:number#thread`; a tag precedes its numbers. The server
     (`Owned_gtids::to_string`) writes the next UUID directly after the thread, without a separator.
 
     Raises:

@@ -75,7 +75,7 @@ class FileFault(BaseModel):
 
 
 def intervals(settings: SourceSettings, limit: int = 0) -> list[IntervalState]:
-    """Return the newest intervals of the source in order, of the newest generation and those that it continues.
+    """Return the newest intervals of the source in order, of the newest generation and its predecessors.
 
     Args:
         settings: of the source.
@@ -164,7 +164,7 @@ def staged_files(settings: SourceSettings, start_seqno: int, table: TableName) -
 
 
 def verify_interval(settings: SourceSettings, start_seqno: int) -> list[FileFault]:
-    """Read every file of a staged interval, and return those that are lost, changed or foreign.
+    """Read every file of a staged interval, and return the files that are lost, changed or foreign.
 
     Raises:
         DataError: the interval is not staged.

@@ -74,7 +74,7 @@ def _transactions(transport: Transport, file: str, begin: int, end: int, *, last
         for _ in walked(log, walk, end):
             found = walk.take().transactions
             yield found[:, w.T_END], found[:, w.T_COMMITTED]
-        # A crashed MariaDB leaves such files. The extraction checks that nothing committed is missing.
+        # A crashed MariaDB leaves unfinished files. The extraction checks that nothing committed is missing.
         if last or not log.form.mariadb:
             refuse_rest(walk, log, end)
 

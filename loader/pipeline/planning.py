@@ -135,7 +135,7 @@ def _check_identity(connection: Connection[Any]) -> Identity:
 
 
 def _current(settings: SourceSettings, chain: PlanChain, generation: Generation) -> Generation:
-    """Return the generation, or the one that continues it on the server that the source has now.
+    """Return the generation, or its continuation on the current server of the source.
 
     Raises:
         GapError: the log does not continue.

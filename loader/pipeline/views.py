@@ -56,8 +56,8 @@ def view(settings: SourceSettings, as_of: str = "") -> View:
     newest generation that starts at or before it.
 
     Raises:
-        UsageError: `as_of` is none of these.
-        DataError: there is no view, or none that old.
+        UsageError: `as_of` has another form.
+        DataError: there is no view, or every view is newer than `as_of`.
     """
     chain = chain_of(settings)
     lineage = chain.lineage(chain.require_generation().name)

@@ -28,7 +28,7 @@ def to_arrow(events: Iterable[Event], table: str) -> pa.Table:
     list<string>, binary types are binary, everything else that is no number is string.
 
     Args:
-        events: of a log, in their order; other events are passed over.
+        events: of a log, in their order; other events are ignored.
         table: `schema.table`.
 
     Raises:

@@ -84,7 +84,7 @@ def _of_dump(path: Path) -> Known:
 
 
 def _followed(dump: str) -> SchemaHistory:
-    """What the statements of a dump define; those that do not concern tables are passed over."""
+    """Return the tables that the statements of a dump define. Ignore statements that do not concern tables."""
     mariadb = "MariaDB" in dump
     history, database = SchemaHistory(), ""
     for statement in split_statements(dump):

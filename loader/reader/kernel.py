@@ -39,10 +39,10 @@ def tally(block: Bytes, size: int, counts: NDArray[np.int64]) -> int:
 
 @kernel("int64(uint8[::1], int64, int64, int64)")
 def first_event(block: Bytes, size: int, base: int, checksum: int) -> int:
-    """Where in block[:size], which stands at byte `base` of a file, its first whole event starts; -1 for nowhere.
+    """Return the index of the first whole event in block[:size], or -1. `base` is the file offset of block[0].
 
-    An event knows where it ends, which no bytes of a value do by chance or as a copy from another log. `checksum`: the
-    bytes of checksum behind it, which must be right; where there are none the next header must fit too.
+    An event header has the file offset of the event's end. Bytes of a value do not have it by chance, or as a copy of
+    another log. The event's checksum of `checksum` bytes must be right. Without checksums, the next header must fit.
     """
     for at in range(size - HEADER + 1):
         length = _event_at(block, at, size, base)
@@ -59,10 +59,10 @@ def first_event(block: Bytes, size: int, base: int, checksum: int) -> int:
 
 @kernel("int64(uint8[::1], int64, int64, int64, int64[::1])")
 def begins(block: Bytes, size: int, base: int, boundary: int, found: NDArray[np.int64]) -> int:
-    """Go over the events of block[:size], which stands at byte `base` of a file, up to a GTID event beyond `boundary`.
+    """Walk the events of block[:size] up to a GTID event at or after `boundary`. Return the number of bytes walked.
 
-    found[0] becomes the place of the last GTID event before byte `boundary`, found[1] of the first one at it or after.
-    Where events carry checksums these are not looked at. The bytes gone over.
+    `base` is the file offset of block[0]. found[0] is set to the file offset of the last GTID event before `boundary`,
+    found[1] to that of the first GTID event at or after it. Checksums are not verified.
     """
     at = 0
     while at + HEADER <= size:

@@ -25,7 +25,7 @@ _BYTES = {"char": "binary", "varchar": "varbinary"} | {
 
 
 def read_definition(cursor: TokenCursor, sql_mode: int, mariadb: bool) -> tuple[ColumnDefinition, str]:
-    """Parse a column definition; return it, and PRIMARY or UNIQUE if the column alone is such a key, else "".
+    """Parse a column definition; return it, and its key: PRIMARY, UNIQUE, or "" for none.
 
     Raises:
         UnreadableError: an attribute or the type is unknown.

@@ -129,7 +129,7 @@ def _written_tables(text: str, database: str, *, folds: bool) -> tuple[TableName
         text = without_lists(text)
     if len(text) > _PARSED_MOST:
         return ()
-    # Imported here: the import takes 0.1 s, and most jobs have no such statements.
+    # Imported here: the import takes 0.1 s, and most jobs do not need sqlglot.
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -146,7 +146,7 @@ def _written_tables(text: str, database: str, *, folds: bool) -> tuple[TableName
 def without_lists(text: str) -> str:
     """Return the statement with each list of literals reduced to one value, and each list of literal rows to one row.
 
-    It names the same tables. Statements of megabytes mostly consist of such lists.
+    The result names the same tables. Lists of literals are most of the text of a statement of megabytes.
     """
     text = _LISTS.sub(lambda found: found["opaque"] or ("''" if found["first"][0] == "'" else found["first"]), text)
     return _ROWS.sub(lambda found: found["opaque"] or found["first"], text)

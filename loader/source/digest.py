@@ -25,7 +25,7 @@ def definition_digest(connection: Connection[Any], name: TableName) -> str:
 
     It covers everything that affects key comparisons: order of columns, collations, labels, indexes and their names.
     Partitions are excluded, because some servers change them daily, and the log contains what that does to rows. Both
-    servers show `?` for a four-byte character in a label, so a change of only such characters is not detected.
+    servers show `?` for a four-byte character in a label. So the digest does not change if only these characters do.
 
     Raises:
         MySQLError: from the driver; also if there is no such table.

@@ -59,7 +59,7 @@ class PurgeRules:
 
 
 class Runway(BaseModel):
-    """Hours until a log file may be purged at the earliest, and by which rule; None for never.
+    """Return the hours until a log file may be purged at the earliest, and the rule; None for never.
 
     `gone`: the server no longer has the file, so 0 hours are left.
     """

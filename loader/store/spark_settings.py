@@ -1,4 +1,4 @@
-"""The configuration by which Spark reads a staging root, with the server, region and rights of the loader's client.
+"""The configuration with which Spark reads a staging root: with the server, region and rights of the loader's client.
 
 S3A: https://hadoop.apache.org/docs/r3.4.2/hadoop-aws/tools/hadoop-aws/index.html
 """
@@ -31,7 +31,7 @@ def spark_conf(root: str) -> dict[str, str]:
     machine = open_client(endpoint=options.endpoint, region=options.region).meta
     found = {"aws.credentials.provider": _CREDENTIALS, "endpoint.region": machine.region_name}
     if not (urlsplit(machine.endpoint_url).hostname or "").endswith(_AMAZON):
-        # As boto3 does: such servers rarely have a DNS name for each bucket.
+        # As boto3 does: servers other than AWS rarely have a DNS name for each bucket.
         found |= {"endpoint": machine.endpoint_url, "path.style.access": "true"}
     if options.path_style:
         found["path.style.access"] = "true"

@@ -2,7 +2,7 @@
 
 Copies are verified, because a copy can be truncated, or belong to another server. A copy must end with a ROTATE or STOP
 event, as on the server (MySQL manual, "Binary Log Event Types"), and the same server must have started it. Checksums
-are verified while the file is walked. The GTIDs before each file must be those that were read.
+are verified while the file is walked. The GTIDs before each file must equal the GTIDs that were read.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ PAGES = ".ibb"
 def refuse_pages(file: str) -> None:
     """Refuse a file of InnoDB pages, in which MariaDB can store its log from 12.3 on (MDEV-34705).
 
-    Byte offsets are no positions there. Only GTIDs can follow such a log.
+    Byte offsets are no positions there. Only GTIDs can follow that log.
 
     Raises:
         UnsupportedError: the file has InnoDB pages.

@@ -51,7 +51,7 @@ _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
 }
 """Checks of the metadata by column type. Other metadata would make kernels read or write out of bounds."""
 
-# The integer type of an ENUM or SET of so many bytes whose labels are not known.
+# Bytes of an ENUM or SET whose labels are not known -> the integer type of its column.
 _OF_BYTES = {1: "tinyint", 2: "smallint", 3: "mediumint", 4: "int", 8: "bigint"}
 
 
@@ -65,7 +65,7 @@ def _any_metadata(_: bytes) -> bool:
 
 @dataclass
 class _Optional:
-    """The optional metadata. Lists have one entry per column of their class of types, not per column."""
+    """The optional metadata. Each list belongs to a class of types and has one entry per column of that class."""
 
     unsigned: list[bool] = field(default_factory=list)
     charsets: dict[int, int] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class _Optional:
 class TableMap:
     """A parsed table map.
 
-    Everything behind the name is parsed on demand. So tables that are not captured may have unsupported columns.
+    The columns are parsed on demand. So tables that are not captured may have unsupported columns.
 
     Attributes:
         name: the table.
@@ -109,7 +109,7 @@ class TableMap:
 
     @property
     def named(self) -> bool:
-        """Return whether it has column names, and so everything that FULL metadata adds."""
+        """Return whether the table map has column names, and therefore all FULL metadata."""
         return len(self._parsed_optional.names) == len(self.kinds)
 
     @property
@@ -121,7 +121,7 @@ class TableMap:
 
     @property
     def has_old_times(self) -> bool:
-        """Whether a column is a time in the format before MySQL 5.6, whose fractions the log does not describe."""
+        """Return whether a column has the temporal format before MySQL 5.6. The log does not describe its fractions."""
         return any(kind in _OLD_TEMPORALS for kind, _ in self.types)
 
     @cached_property
@@ -129,7 +129,7 @@ class TableMap:
         return _read_optional(self.optional)
 
     def _whole_times(self, names: list[str]) -> Iterator[tuple[str, Column]]:
-        """The columns of times in an old format, taken to have no fractions."""
+        """Yield the columns of times in an old format, as columns without fractions."""
         for (kind, _), name in zip(self.types, names, strict=True):
             if kind in _OLD_TEMPORALS:
                 yield name, Column(name, _OLD_TEMPORALS[kind])
@@ -149,10 +149,10 @@ class TableMap:
         Args:
             mariadb: a MariaDB server wrote the log. Its log has UUID and INET4/6 as BINARY and VECTOR as VARBINARY. It
                 does not say how many fractional digits a time in an old format has.
-            known: the table's schema from the server or from DDL. If the log has column names, it only adds what the
-                log lacks about a column of that name. If the log has none (binlog_row_metadata=MINIMAL), it is the
-                result; its types, signs and character sets must agree with the log as far as the log has them. A text
-                column of it without a character set gets that of the log, and a TEXT type may be longer in the log.
+            known: the table's schema from the server or from DDL. If the log has column names, `known` only adds
+                what the log lacks about a column of that name. If the log has none (binlog_row_metadata=MINIMAL),
+                `known` is the result. Its types, signs and character sets must agree with the log as far as the log has
+                them. A text column without a character set gets that of the log. A TEXT type may be longer in the log.
             nameless: if the log has no column names and `known` is None, name the columns `@1`, `@2`, ... as
                 mysqlbinlog does. ENUM and SET are then integers, and text without a character set is bytes.
             whole_times: assume that times in an old format of MariaDB have no fractions where `known` does not say.

@@ -26,10 +26,10 @@ from loader.binlog.values.floats import put_double
 from loader.binlog.values.quoted_text import BACKSLASH, QUOTE, put_escaped, put_utf8
 
 NO_ROOM = -2
-"""Returned instead of a position: the text does not fit; discard what was written of it."""
+"""Returned instead of a position if the text does not fit. The caller discards the part that is already written."""
 
 SLACK = 512
-"""Bytes that the output must have behind the limit, for the closing brackets of the deepest document and one scalar."""
+"""Bytes of output that must follow the limit: room for the closing brackets of the deepest document and one scalar."""
 
 _BASE, _LEFT, _ENTRY, _KEY, _WIDE = range(5)
 """Fields of an open container: position from which its offsets count; members left; next value entry; next key entry (0
@@ -66,7 +66,7 @@ def _put_backslash(out: Bytes, at: int) -> int:
 
 @part
 def _put_string(out: Bytes, at: int, limit: int, buf: Bytes, pos: int, end: int) -> int:
-    """Write a JSON string: first with JSON's escapes, and these with the escapes of the CSV dialect."""
+    """Write a JSON string with JSON's escapes, and escape the result for the CSV dialect."""
     at = _put_quote(out, at)
     while pos < end:
         if at + 16 > limit:

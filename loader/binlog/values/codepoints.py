@@ -18,7 +18,7 @@ from loader.binlog.values.quoted_text import QUOTE, put_escaped
 Codes = NDArray[np.uint16]
 
 TWO, SHIFTED_THREE, FOUR = range(3)
-"""The longest byte sequences of a character set: pairs; three bytes that start with 0x8f; four bytes (gb18030)."""
+"""The longest byte sequence of a character set: two bytes, three bytes that start with 0x8f, or four (gb18030)."""
 
 UCS2, UTF16, UTF16LE, UTF32 = (list(UNICODE).index(name) for name in ("ucs2", "utf16", "utf16le", "utf32"))
 
@@ -64,7 +64,7 @@ def put_single(out: Bytes, at: int, buf: Bytes, pos: int, end: int, tables: Code
 
 @part
 def _four(buf: Bytes, pos: int, end: int, tables: Codes, first: int) -> np.int64:
-    """Return the character of four bytes of gb18030; 0 if there is none."""
+    """Return the character of a four-byte sequence of gb18030, or 0 for an invalid sequence."""
     if pos + 4 > end:
         return np.int64(0)
     a, b = np.int64(buf[pos]) - 0x81, np.int64(buf[pos + 1]) - 0x30

@@ -36,7 +36,7 @@ def status(context: typer.Context, source: SourceOption = "") -> None:
     if unreachable:
         output.line("the server does not answer, so the end of its log is not known")
     elif state.behind is None:
-        output.line("this server is not the one that was read so far, or its log was reset")
+        output.line("the source has another server now, or the log of its server was reset")
         output.line("the next run continues on it, or says why it cannot")
     else:
         output.line(f"{state.behind:,} bytes of log are not applied yet; {state.runway}")

@@ -52,8 +52,8 @@ def stage_rows(
     """Stage the rows into a folder, and print how many there are by table.
 
     Raises:
-        UsageError: no folder, or one that cannot be used.
-        DataError: rows that could not be read, after everything else is staged; and what the walk refuses.
+        UsageError: no folder is given, or it cannot be used.
+        DataError: some rows could not be read; all others are staged. Or the walk refuses the log.
     """
     if folder is None:
         raise UsageError("--format csv needs a folder", hint="give --output DIR", key="--output")

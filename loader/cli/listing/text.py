@@ -217,7 +217,7 @@ def _variable(event: UserVarEvent) -> str:
 
 
 class _PlainText(PlainColumns):
-    """The columns of a table in text. `after`, `before`: what stands before each value of an image."""
+    """The columns of a table in text. `after`, `before`: the text before each value of an image."""
 
     def __init__(self, schema: TableSchema) -> None:
         super().__init__(schema, _plain_literal)

@@ -47,7 +47,7 @@ _NATIVE = frozenset({
 def may_write_indirectly(
     statement: LogStatement, written: Iterable[TableName], plan: Plan, interval: Sequence[LogStatement]
 ) -> bool:
-    """Return whether the statement may change other tables than those that it names as its targets.
+    """Return whether the statement may change tables other than its targets.
 
     Args:
         statement: a statement that changes rows.

@@ -290,7 +290,7 @@ def replay_branch_name(from_seqno: int) -> str:
 
 
 def is_replay_branch(branch: str) -> bool:
-    """Return whether a branch holds the result of a replay. Such a branch stays until main moves."""
+    """Return whether a branch holds the result of a replay. The branch of a replay stays until main moves."""
     return branch.startswith(PREFIX + _REPLAY)
 
 

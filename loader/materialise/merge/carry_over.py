@@ -46,7 +46,7 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
 
 
 def _still_quarantined(quarantines: Quarantines, record: Published) -> dict[TableName, Quarantine]:
-    """Return the quarantined tables, without those that have another applied position in the record."""
+    """Return the quarantined tables, except tables with another applied position in the record."""
     applied = {TableName.parse(name): table.applied for name, table in record.tables.items()}
     return {
         table: quarantine

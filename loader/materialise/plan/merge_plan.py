@@ -306,7 +306,7 @@ def plan_stages(
 
 
 def _group_epochs(epochs: Sequence[Epoch], aliases: Sequence[Aliases], starts: tuple[int, int]) -> list[range]:
-    """Return the epochs that count, in groups of which the records can be collapsed together.
+    """Group the epochs that count, so that the records of each group can be collapsed together.
 
     Inside a group, keys are comparable and no row of the table has to be checked. Epochs before the first of `starts`
     do not count. A group begins at the second of `starts`.

@@ -51,7 +51,7 @@ def read_head(files: Opens, file: ListedFile) -> Head:
 
 
 def head_of(log: LogBytes, size: int) -> Head:
-    """Return the head of an open file, of which `size` bytes can be read.
+    """Return the head of an open file whose first `size` bytes can be read.
 
     Raises:
         BinlogFormatError: these bytes end inside the first events.
