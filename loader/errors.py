@@ -10,6 +10,9 @@ from loader.visible_text import continued, visible
 LOAD_ALL_AGAIN = "load all tables again: loader initial-load --again"
 """The part of a hint that gets past a log that cannot be continued."""
 
+NEWER_LOADER = f"nothing was applied; use a loader version that supports it, or {LOAD_ALL_AGAIN}"
+"""The hint for something in a log that this version of the loader does not read."""
+
 
 class LoaderError(Exception):
     """A failure that a person can act on.
@@ -17,18 +20,20 @@ class LoaderError(Exception):
     Args:
         what: one sentence, no trailing full stop.
         why: the cause, in the words of the server or library.
-        hint: what to do.
+        hint: what to do; by default the `default_hint` of the class.
         where: any of source, file, position, table, column, interval, key, ... in reading order.
     """
 
     exit_code = 1
     retryable = False
+    default_hint = ""
+    """The hint of errors that are raised without one."""
 
     def __init__(self, what: str, *, why: str = "", hint: str = "", **where: object) -> None:
         super().__init__(what)
         self.what = what
         self.why = why
-        self.hint = hint
+        self.hint = hint or self.default_hint
         self.where = {name: str(value) for name, value in where.items() if value is not None}
 
     def __str__(self) -> str:
@@ -92,6 +97,8 @@ class DataError(LoaderError):
 
 class BinlogFormatError(DataError):
     """The bytes of the log are damaged, or are no binary log."""
+
+    default_hint = f"compare with mysqlbinlog --verify-binlog-checksum; restore the file or {LOAD_ALL_AGAIN}"
 
 
 class UnsupportedError(DataError):

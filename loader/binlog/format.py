@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from loader.binlog.byte_cursor import Cursor
 from loader.binlog.constants import FLAG_IN_USE, FORMAT_DESCRIPTION, HEADER, MAGIC, MAGIC_ENCRYPTED, event_name
-from loader.errors import BinlogFormatError, UnsupportedError
+from loader.errors import LOAD_ALL_AGAIN, NEWER_LOADER, BinlogFormatError, UnsupportedError
 
 HEAD_BYTES = 4096
 """The magic and the FORMAT_DESCRIPTION event lie within this many bytes from the start of a file."""
 
+_UPGRADE = f"upgrade the server; then {LOAD_ALL_AGAIN}"
 _SERVER_VERSION = slice(HEADER + 2, HEADER + 52)
 _VERSION = re.compile(r"([5-9]|\d\d)\.\d+\.\d+")
 _PERMUTED = re.compile(r"5\.[12].*-(wl2325|a_drop)")
@@ -60,10 +61,16 @@ def read_format(head: bytes, file: str) -> LogFormat:
     """
     if head.startswith(MAGIC_ENCRYPTED):
         raise UnsupportedError(
-            "the log file is encrypted", hint="read it over the network: the server sends its log decrypted", file=file
+            "the log file is encrypted",
+            hint='set transport = "network" for the source: the server sends its log decrypted',
+            file=file,
         )
     if not head.startswith(MAGIC):
-        raise BinlogFormatError("this is not a binary log: it does not start with fe 62 69 6e", file=file)
+        raise BinlogFormatError(
+            "this is not a binary log: it does not start with fe 62 69 6e",
+            hint="SHOW BINARY LOGS on the server names its log files; give one of them, or their folder",
+            file=file,
+        )
     return read_format_event(head[4:], file)
 
 
@@ -83,7 +90,9 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
     kind, size = data[4], int.from_bytes(data[9:13], "little")
     if kind != FORMAT_DESCRIPTION:
         raise UnsupportedError(
-            f"the log starts with {event_name(kind)}, not FORMAT_DESCRIPTION: it is older than MySQL 5.0", file=file
+            f"the log starts with {event_name(kind)}, not FORMAT_DESCRIPTION: it is older than MySQL 5.0",
+            hint=_UPGRADE,
+            file=file,
         )
     event = data[:size]
     cursor = Cursor(event[HEADER:])
@@ -94,9 +103,9 @@ def read_format_event(data: bytes, file: str) -> LogFormat:
     if not _VERSION.match(server):
         raise BinlogFormatError(f"the first event of the log has an invalid server version: {server!r}", file=file)
     if version != 4:
-        raise UnsupportedError(f"binary log version {version} is not supported", file=file)
+        raise UnsupportedError(f"binary log version {version} is not supported", hint=_UPGRADE, file=file)
     if header != HEADER:
-        raise UnsupportedError(f"event headers of {header} bytes are not supported", file=file)
+        raise UnsupportedError(f"event headers of {header} bytes are not supported", hint=NEWER_LOADER, file=file)
     checksum = _checksum(event, file)
     _check_lengths(event, file)
     in_use = bool(int.from_bytes(event[17:19], "little") & FLAG_IN_USE)
@@ -111,7 +120,7 @@ def _check_release(server: str, file: str) -> None:
         why = "its table maps do not describe how column values are encoded (row events of version 0)"
     else:
         return
-    raise UnsupportedError(f"binary logs of MySQL {server} are not supported", why=why, file=file)
+    raise UnsupportedError(f"binary logs of MySQL {server} are not supported", why=why, hint=_UPGRADE, file=file)
 
 
 def _check_lengths(event: bytes, file: str) -> None:
@@ -122,6 +131,7 @@ def _check_lengths(event: bytes, file: str) -> None:
             raise UnsupportedError(
                 f"{event_name(kind)} events have {lengths[kind - 1]} bytes of fixed fields instead of {expected}",
                 why="the server is older than MySQL 5.1.18, or the log is damaged",
+                hint=_UPGRADE,
                 file=file,
             )
 
@@ -137,5 +147,5 @@ def _checksum(event: bytes, file: str) -> int:
     if not dumped and zlib.crc32(plain) != int.from_bytes(event[-4:], "little"):
         raise BinlogFormatError("the checksum of the first event of the log is wrong", file=file)
     if algorithm not in (0, 1):
-        raise UnsupportedError(f"checksum algorithm {algorithm} is not supported", file=file)
+        raise UnsupportedError(f"checksum algorithm {algorithm} is not supported", hint=NEWER_LOADER, file=file)
     return 4 if algorithm else 0

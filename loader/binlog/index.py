@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from loader.binlog import walk as w
 from loader.binlog.constants import CLASSES, HEADER, XID, event_name
 from loader.binlog.table_registry import TableRegistry
-from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, LoaderError, UnsupportedError
+from loader.errors import NEWER_LOADER, BinlogFormatError, LoaderError, UnsupportedError
 
 Ints = NDArray[np.int64]
 
@@ -362,7 +362,7 @@ class Walk:
             what = "an unknown XA statement" if status == w.XA else event_name(int(event[4]))
             raise UnsupportedError(
                 f"the log contains {what}, which this version of the loader does not support",
-                hint=f"nothing was applied; use a loader version that supports it, or {LOAD_ALL_AGAIN}",
+                hint=NEWER_LOADER,
                 **place,
             )
         without_begin = status == w.BAD_ORDER and not self.inside_transaction and int(event[4]) == XID
@@ -371,7 +371,6 @@ class Walk:
             why="the log is damaged before it, or its server (MySQL 5.1.22) writes none for one statement"
             if without_begin
             else "",
-            hint=f"compare with mysqlbinlog --verify-binlog-checksum; restore the file or {LOAD_ALL_AGAIN}",
             **place,
         )
 

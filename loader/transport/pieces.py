@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from loader.binlog.constants import HEADER
 from loader.binlog.format import LogFormat
-from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError
+from loader.errors import BinlogFormatError
 from loader.transport.base import LogFile
 
 Bytes = NDArray[np.uint8]
@@ -32,7 +32,6 @@ def outer_event(log: LogFile, offset: int, form: LogFormat, file: str) -> tuple[
         if form.checksum and found != int.from_bytes(read_exactly(log, offset + size, 4, file).tobytes(), "little"):
             raise BinlogFormatError(
                 "the checksum of an event is wrong: the log is damaged here",
-                hint=f"compare with mysqlbinlog --verify-binlog-checksum; restore the file or {LOAD_ALL_AGAIN}",
                 file=file,
                 position=offset,
             )

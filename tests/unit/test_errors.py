@@ -61,3 +61,10 @@ def test_an_error_survives_pickling_whole(kind: type[LoaderError]) -> None:
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert type(again) is kind
     assert again.as_dict() == error.as_dict()
+
+
+def test_an_error_of_a_damaged_log_says_how_to_get_past_it() -> None:
+    assert BinlogFormatError("it broke").hint == (
+        "compare with mysqlbinlog --verify-binlog-checksum; restore the file or load all tables again: loader initial-load --again"
+    )
+    assert BinlogFormatError("it broke", hint="h").hint == "h"

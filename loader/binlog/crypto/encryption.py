@@ -23,6 +23,7 @@ from loader.errors import BinlogFormatError, UnsupportedError
 MYSQL_HEADER = 512
 """Bytes of the header of an encrypted MySQL file."""
 
+_DECRYPTED = 'set transport = "network" for the source: the server sends its log decrypted'
 _KEY_ID, _PASSWORD, _VECTOR = 1, 2, 3
 _NONCE = 12
 _SCHEME = 1
@@ -57,7 +58,7 @@ def read_mysql_encryption(head: bytes, file: str) -> MysqlEncryption:
         raise BinlogFormatError("the header of the encrypted log is truncated", file=file)
     cursor = Cursor(head[len(MAGIC_ENCRYPTED) : MYSQL_HEADER])
     if (version := cursor.number(1)) != 1:
-        raise UnsupportedError(f"version {version} of log encryption is not supported", file=file)
+        raise UnsupportedError(f"version {version} of log encryption is not supported", hint=_DECRYPTED, file=file)
     fields: dict[int, bytes] = {}
     while (tag := cursor.number(1)) in {_KEY_ID, _PASSWORD, _VECTOR}:
         fields[tag] = cursor.take({_KEY_ID: 0, _PASSWORD: 32, _VECTOR: 16}[tag] or cursor.number(1))
@@ -80,5 +81,7 @@ def read_mariadb_encryption(head: bytes, file: str) -> MariadbEncryption | None:
         return None
     cursor = Cursor(event[HEADER:])
     if (scheme := cursor.number(1)) != _SCHEME:
-        raise UnsupportedError(f"scheme {scheme} of log encryption is not supported", file=file, position=at)
+        raise UnsupportedError(
+            f"scheme {scheme} of log encryption is not supported", hint=_DECRYPTED, file=file, position=at
+        )
     return MariadbEncryption(cursor.number(4), cursor.take(_NONCE), at + int.from_bytes(event[9:13], "little"))

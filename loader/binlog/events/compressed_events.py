@@ -19,7 +19,7 @@ import zstandard
 
 from loader.binlog.byte_cursor import Cursor
 from loader.binlog.constants import HEADER, QUERY, event_name
-from loader.errors import BinlogFormatError, UnsupportedError
+from loader.errors import NEWER_LOADER, BinlogFormatError, UnsupportedError
 
 BLOCK = 1024 * 1024
 """Maximum bytes of one piece of an expanded payload."""
@@ -102,7 +102,9 @@ def _inflate(data: bytes) -> bytes:
     cursor = Cursor(data)
     head = cursor.number(1)
     if head & 0xF0 != 0x80:
-        raise UnsupportedError(f"compression algorithm {head >> 4 & 7} of a MariaDB event is not supported")
+        raise UnsupportedError(
+            f"compression algorithm {head >> 4 & 7} of a MariaDB event is not supported", hint=NEWER_LOADER
+        )
     size = int.from_bytes(cursor.take(head & 7), "big")
     if size > _EVENT_MOST:
         raise BinlogFormatError("the stated size of a compressed event is beyond the limit", why=f"{size} bytes")
@@ -131,7 +133,7 @@ def _expand_payload(body: Iterable[bytes]) -> Iterator[bytes]:
         found = _decompress_zstd(data)
     else:
         name = event_name(_TRANSACTION_PAYLOAD)
-        raise UnsupportedError(f"compression {compression} of a {name} event is not supported")
+        raise UnsupportedError(f"compression {compression} of a {name} event is not supported", hint=NEWER_LOADER)
     total = 0
     for piece in found:
         total += len(piece)

@@ -16,7 +16,7 @@ import struct
 
 from loader.binlog.constants import HEADER, PARTIAL_ROW_DATA, event_name
 from loader.binlog.events.compressed_events import PLAIN_ROWS, uncompress_event, with_type
-from loader.errors import LOAD_ALL_AGAIN, BinlogFormatError, LoaderError, UnsupportedError
+from loader.errors import LOAD_ALL_AGAIN, NEWER_LOADER, BinlogFormatError, LoaderError, UnsupportedError
 
 HEAD_MOST = HEADER + 17
 """All fields of a fragment lie within this many bytes of its event."""
@@ -99,9 +99,7 @@ def _damage(what: str) -> BinlogFormatError:
 
 
 def _not_supported(what: str) -> UnsupportedError:
-    return UnsupportedError(
-        what, hint=f"nothing was applied; use a loader version that supports it, or {LOAD_ALL_AGAIN}"
-    )
+    return UnsupportedError(what, hint=NEWER_LOADER)
 
 
 def row_event(event: bytes) -> tuple[bytes, bool]:
