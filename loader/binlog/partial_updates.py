@@ -100,7 +100,10 @@ class _Event:
             first = cursor.data[place : cursor.offset]
             options = cursor.length_encoded()
             if options > 1:
-                raise UnsupportedError(f"row value options {options} of an update are not supported")
+                raise UnsupportedError(
+                    f"row value options {options} of an update are not supported",
+                    hint="SET GLOBAL binlog_row_value_options='', and use no other value in any session",
+                )
             count = self._documents
             partial = _bits(cursor.take((count + 7) // 8), count) if options else [False] * count
             nulls = cursor.offset
@@ -136,7 +139,7 @@ class _Event:
             raise UnsupportedError(
                 "a partial update of a JSON column lacks the document before the update",
                 why="binlog_row_value_options=PARTIAL_JSON with binlog_row_image other than FULL",
-                hint="SET GLOBAL binlog_row_image=FULL, or binlog_row_value_options='', then load the table again",
+                hint="SET GLOBAL binlog_row_image=FULL, or SET GLOBAL binlog_row_value_options=''",
                 column=self._names[n],
             )
         document = write_tree(apply_diffs(read_tree(before[_JSON_LENGTH:]), diffs[_JSON_LENGTH:]))

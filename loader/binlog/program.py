@@ -210,7 +210,7 @@ def _variable_fields(
         return [op + HEXED if hex_fallback else op, prefix, 0, x, y, most]
     raise UnsupportedError(
         f"column type {column} with character set {column.charset or 'unknown'} is not supported by this version",
-        hint="exclude the table (tables.exclude of the source), or convert the column to utf8mb4",
+        hint=f"{schema.name.exclusion}, or convert the column to utf8mb4",
         table=schema.name,
         column=column.name,
     )

@@ -41,7 +41,7 @@ def check_ranges(schema: TableSchema) -> None:
         raise DataError(
             "the definition of a table is invalid",
             why=why,
-            hint="compare with SHOW CREATE TABLE on the server itself, without a proxy; then exclude the table",
+            hint=f"compare with SHOW CREATE TABLE on the server itself, without a proxy; then {schema.name.exclusion}",
             table=schema.name,
         )
 

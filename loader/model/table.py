@@ -62,6 +62,11 @@ class TableName:
         """The command that loads the table again."""
         return f"loader initial-load --table {self.argument} --again"
 
+    @property
+    def exclusion(self) -> str:
+        """The change of the configuration that excludes the table."""
+        return f"add {str(self)!r} to tables.exclude of the source"
+
 
 @dataclass(frozen=True)
 class Column:

@@ -32,7 +32,6 @@ _LABELLED = names_of(Encoding.ENUM, Encoding.SET)
 _LABEL = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r"}
-_EXCLUDE = "exclude the table (tables.exclude of the source)"
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ def _check_tables(connection: Connection[Any], schema: str, names: list[TableNam
             raise UnsupportedError(
                 "system-versioned tables are not supported",
                 why="their log also contains the history of rows",
-                hint=f"{_EXCLUDE}, or run ALTER TABLE {name} DROP SYSTEM VERSIONING and load it",
+                hint=f"{name.exclusion}, or run ALTER TABLE {name} DROP SYSTEM VERSIONING and load it",
                 table=name,
             )
         hashed = any(row["index_type"] == "HASH" for rows in _unique_indexes(connection, name).values() for row in rows)
@@ -205,7 +204,7 @@ def _check_tables(connection: Connection[Any], schema: str, names: list[TableNam
 
 
 def _refused(table: TableName, what: str, why: str) -> UnsupportedError:
-    return UnsupportedError(what, why=why, hint=_EXCLUDE, table=table)
+    return UnsupportedError(what, why=why, hint=table.exclusion, table=table)
 
 
 def read_columns(
@@ -299,7 +298,7 @@ def _plain(description: ColumnDescription) -> Column:
 def _not_covered(table: TableName, column: Column, declared: str) -> UnsupportedError:
     return UnsupportedError(
         f"column type {declared} is not supported by this version",
-        hint=_EXCLUDE,
+        hint=table.exclusion,
         table=table,
         column=column.name,
     )

@@ -162,7 +162,7 @@ def type_of(column: Column, table: TableName | None = None) -> ColumnType:
     if found is None:
         raise UnsupportedError(
             f"column type {column} is not supported by this version",
-            hint="exclude the table (tables.exclude of the source)",
+            hint=table.exclusion if table else "exclude the table (tables.exclude of the source)",
             table=table,
             column=column.name,
         )

@@ -170,7 +170,7 @@ class TableMap:
             raise NamelessTable(
                 "the log has no column names",
                 why="the server writes it with binlog_row_metadata=MINIMAL",
-                hint="SET GLOBAL binlog_row_metadata=FULL on the server, then load the table again",
+                hint=f"SET GLOBAL binlog_row_metadata=FULL on the server, then: {self.name.load_again}",
                 table=self.name,
             )
         if not named:
@@ -209,7 +209,7 @@ def _wire_type(kind: int, metadata: Cursor, table: TableName) -> tuple[int, byte
     if kind not in _METADATA_BYTES:
         raise UnsupportedError(
             f"column type {kind} of the log is unknown",
-            hint="exclude the table (tables.exclude of the source), or use a loader version that supports it",
+            hint=f"{table.exclusion}, or use a loader version that supports it",
             table=table,
         )
     data = metadata.take(_METADATA_BYTES[kind])
@@ -428,7 +428,7 @@ def old_format_error(
     return UnsupportedError(
         f"{what} in the old format cannot be read without the table's schema",
         why="the log does not say how many fractional digits it has, and so not its size",
-        hint="ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or exclude the table",
+        hint=f"ALTER TABLE ... FORCE with mysql56_temporal_format=ON on MariaDB, or {table.exclusion}",
         table=table,
         **where,
     )
@@ -439,7 +439,11 @@ def _labelled_column(name: str, kind: int, labels: list[bytes], charset: str, ta
         texts = tuple(decode_text(charset, label) for label in labels)
     except (UnicodeDecodeError, LookupError) as error:
         raise UnsupportedError(
-            f"labels in {charset} are not supported", why=str(error), table=table, column=name
+            f"labels in {charset} are not supported",
+            why=str(error),
+            hint=f"{table.exclusion}, or convert the column to utf8mb4",
+            table=table,
+            column=name,
         ) from error
     return Column(name, "enum" if kind == _ENUM else "set", charset=charset, labels=texts)
 
@@ -458,7 +462,7 @@ def _plain_column(name: str, kind: int, meta: bytes, unsigned: bool, table: Tabl
         return Column(name, known.name)
     raise UnsupportedError(
         f"column type {kind} of the log is not supported",
-        hint="exclude the table (tables.exclude of the source)",
+        hint=table.exclusion,
         table=table,
         column=name,
     )

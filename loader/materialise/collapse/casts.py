@@ -112,8 +112,8 @@ def misfit_error(records: DataFrame, work: Work) -> DataError:
             return DataError(
                 f"{count} value{'s do' if count > 1 else ' does'} not fit the column's type {kind}",
                 why=f"for example {'NULL in a key' if text is None else repr(text)}",
-                hint="fix the value on the server and load the table again, give the table a rule with another "
-                "on_misfit, or exclude it",
+                hint=f"fix the value on the server, then: {work.name.load_again}; or give the table a rule with "
+                f'on_misfit = "null"; or {work.name.exclusion}',
                 table=work.name,
                 column=columns[place].name,
                 position=work.position_of(first_seqno),

@@ -147,7 +147,7 @@ def _check_logged(known: DataFrame, work: Work, base: MergeBase) -> None:
         if seqno is not None:
             raise UnsupportedError(
                 "the log leaves a generated column out of changes, whether or not it changes",
-                hint=f"exclude the table, or make it a column that the application writes, then: {hint}",
+                hint=f"{work.name.exclusion}; or make it a column that the application writes, then: {hint}",
                 table=work.name,
                 column=name,
                 position=work.position_of(seqno),

@@ -272,7 +272,7 @@ class MergePlanner:
 
 
 def _exclude_hint(table: TableName) -> str:
-    return f"add {str(table)!r} to tables.exclude of the source, then: loader run"
+    return f"{table.exclusion}, then: loader run"
 
 
 def _check_captured(chain: Chain, manifests: Sequence[Manifest], table: TableName) -> None:

@@ -77,7 +77,7 @@ def fill_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Fi
             raise UnsupportedError(
                 f"the value that a new column has in all rows does not fit its type {spark_type(column)}",
                 why=text,
-                hint="give the table a rule with another on_misfit, or exclude it",
+                hint=f'give the table a rule with on_misfit = "null"; or {merge.name.exclusion}',
                 table=merge.name,
                 column=column.name,
             )

@@ -112,13 +112,14 @@ class Layout:
             if column.name.lower() in own:
                 raise UnsupportedError(
                     "the column name is reserved by the warehouse or the loader",
-                    hint="give the loader's column another name by a rule, rename this one, or exclude the table",
+                    hint="give the loader's column another name by a rule, or rename this one; or "
+                    f"{self.schema.name.exclusion}",
                     table=self.schema.name,
                     column=column.name,
                 )
         if not self.schema.key and self.rule.mode == "soft_delete":
             raise UnsupportedError(
                 "a table without a key cannot have mode soft_delete",
-                hint="give it a primary key, or a rule with mode mirror or history",
+                hint='give it a primary key, or a rule with mode = "mirror" or mode = "history"',
                 table=self.schema.name,
             )

@@ -9,7 +9,7 @@ from loader.extract.local_extraction import StagingOptions, count, count_records
 from loader.extract.log_ranges import whole_segment
 from loader.reader.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
-from tests.unit.binlog.fields import Table, integer, varchar
+from tests.unit.binlog.fields import Table, enum, integer, varchar
 from tests.unit.binlog.reading import fields, records
 from tests.unit.extract.intervals import FILE, Extracted, extracted, pieces_of, plan_of
 
@@ -88,9 +88,19 @@ def test_a_table_whose_columns_cannot_be_read_stops_alone(tmp_path: Path) -> Non
     found = one_range(log, tmp_path)
     (left_out,) = found.manifest.left_out
     assert (left_out.table, left_out.hint) == (
-        "shop.odd", "exclude the table (tables.exclude of the source), or convert the column to utf8mb4"
+        "shop.odd", "add 'shop.odd' to tables.exclude of the source, or convert the column to utf8mb4"
     )  # fmt: skip
     assert found.manifest.balance.skipped[LEFT_OUT] == 1
+    assert ids(found, "items") == ["1"]
+
+
+def test_definitions_cannot_replace_labels_that_are_no_text(tmp_path: Path) -> None:
+    odd = Table("shop", "odd", (integer("id"), enum("kind", (NOT_TEXT,))))
+    found = one_range(LogBuilder().insert(odd, (1, 1), number=1).insert(ITEMS, (1, "i"), number=2), tmp_path)
+    (left_out,) = found.manifest.left_out
+    assert (left_out.what, left_out.hint) == (
+        "labels in utf8mb4 are not supported", "add 'shop.odd' to tables.exclude of the source, or convert the column to utf8mb4"
+    )  # fmt: skip
     assert ids(found, "items") == ["1"]
 
 
