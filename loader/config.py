@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
 import tomllib
 from datetime import timedelta
 from difflib import get_close_matches
@@ -398,7 +399,12 @@ def load_config(path: str | None = None) -> Config:
             file=file,
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError("the configuration cannot be read", why=str(error), file=file) from error
+        raise UsageError(
+            "the configuration cannot be read",
+            why=str(error),
+            hint=_check_hint(file),
+            file=file,
+        ) from error
     return parse_config(data, file)
 
 
@@ -411,7 +417,16 @@ def parse_config(data: dict[str, Any], file: Path) -> Config:
     try:
         return Config.model_validate(data)
     except ValidationError as error:
-        raise UsageError("the configuration is wrong", why=_explained(error), file=file) from error
+        raise UsageError(
+            "the configuration is wrong",
+            why=_explained(error),
+            hint=_check_hint(file),
+            file=file,
+        ) from error
+
+
+def _check_hint(file: Path) -> str:
+    return f"correct the file, then: loader --config {shlex.quote(str(file))} config check"
 
 
 def _explained(error: ValidationError) -> str:

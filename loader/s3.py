@@ -128,9 +128,13 @@ def _translated(error: Any, address: S3Address) -> LoaderError:
             "an object changed while it was read", hint="run again when it is completely written", object=address
         )
     if code == _NO_BUCKET:
-        return UsageError("there is no such bucket", why=str(error), hint="check the address", object=address)
+        hint = "check the name of the bucket: aws s3 ls"
+        return UsageError("there is no such bucket", why=str(error), hint=hint, object=address)
     if code in _NOT_DONE:
-        return UsageError("this S3 server does not support what the loader needs", why=str(error), object=address)
+        hint = "use an S3 server with conditional writes (If-None-Match), HDFS or a local folder"
+        return UsageError(
+            "this S3 server does not support what the loader needs", why=str(error), hint=hint, object=address
+        )
     if code in _EXPIRED:
         hint = "renew the credentials of this machine, then run again"
         return S3Unavailable("the credentials for S3 have expired", why=str(error), hint=hint, object=address)

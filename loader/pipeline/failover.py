@@ -114,7 +114,11 @@ def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
         if server_facts.read_identity(connection).same_server(old.identity):
             raise UsageError("the source is already read from this server", hint="loader run", source=settings.name)
         if absent := missing_gtids(accepted, continuity.executed_gtids(connection)):
-            raise UsageError(f"transactions {absent} are not on this server", source=settings.name)
+            raise UsageError(
+                f"transactions {absent} are not on this server",
+                hint="SELECT @@global.gtid_executed (MariaDB: @@global.gtid_binlog_pos) lists its transactions",
+                source=settings.name,
+            )
     return follow_server(settings, chain, old, accepted)
 
 

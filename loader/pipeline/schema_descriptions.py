@@ -61,7 +61,9 @@ def _history(chain: PlanChain, generation: Generation, place: Position) -> Schem
     start, at, digest = generation.start_position.seqno(generation.shift), generation.start, generation.schemas
     if seqno < start:
         raise UsageError(
-            "the position is before the start of the generation", hint=f"choose a position from {at} on", position=place
+            "the position is before the start of the generation",
+            hint=f"choose a position from {at} on: --at {at}",
+            position=place,
         )
     newest = chain.newest_manifest(generation.name)
     inside: Manifest | None = None

@@ -122,7 +122,10 @@ def _limit(as_of: str, lineage: Sequence[Generation]) -> tuple[int | None, str]:
             if start.basename == position.basename and start <= position:
                 return position.seqno(one.shift), ""
         raise DataError(
-            "the position is before the start of the log that was read", position=position, starts=lineage[0].start
+            "the position is before the start of the log that was read",
+            hint="list what was read with: loader intervals --limit 0",
+            position=position,
+            starts=lineage[0].start,
         )
     raise UsageError(
         f"{as_of!r} is not a position or time of the log",

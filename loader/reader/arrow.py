@@ -54,7 +54,9 @@ def to_arrow(events: Iterable[Event], table: str) -> pa.Table:
             for values, value in zip(columns, row, strict=True):
                 values.append(None if value.is_absent else _plain(value, event))
     if schema is None:
-        raise DataError("the log has no row of the table", hint="compare the name with loader inspect", table=name)
+        raise DataError(
+            "the log has no row of the table", hint="loader inspect URI --stats lists its tables", table=name
+        )
     types = [
         ("_op", pa.string()),
         ("_seqno", pa.int64()),

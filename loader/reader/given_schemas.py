@@ -27,6 +27,7 @@ _PIECE = re.compile(
     re.DOTALL | re.VERBOSE | re.IGNORECASE,
 )
 _USE = re.compile(r"\s*USE\s+(?:`((?:[^`]|``)+)`|(\S+))\s*\Z", re.IGNORECASE)
+_DUMP = "mysqldump --no-data --databases NAME > dump.sql"
 
 
 def read_schemas(place: str) -> Known:
@@ -63,18 +64,21 @@ def _of_dump(path: Path) -> Known:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("the file of --schema cannot be read", why=str(error), path=path) from error
+        raise UsageError("the file of --schema cannot be read", why=str(error), hint=_DUMP, path=path) from error
     history = _followed(text)
     tables: dict[TableName, TableSchema] = {}
     for name, table in history.tables().items():
         if table.schema is None or table.unreadable_why:
             raise UsageError(
-                "a CREATE TABLE statement cannot be read", why=table.unreadable_why, path=path, table=_shown(name)
+                "a CREATE TABLE statement cannot be read",
+                why=table.unreadable_why,
+                hint=f"take the definition from the server: {_DUMP}",
+                path=path,
+                table=_shown(name),
             )
         tables[name] = table.schema
     if not tables:
-        hint = "mysqldump --no-data --databases NAME > dump.sql"
-        raise UsageError("the file of --schema defines no table", hint=hint, path=path)
+        raise UsageError("the file of --schema defines no table", hint=_DUMP, path=path)
 
     def known(name: TableName) -> TableSchema | None:
         schema = tables.get(name) or tables.get(TableName("", name.table))

@@ -155,7 +155,7 @@ class BinaryLog:
             if not self._wait:
                 raise UsageError(
                     "the log has not reached that time yet",
-                    hint="give a time in the past, or ask to wait for it",
+                    hint="give a time in the past, or open the log with wait=True",
                 )
             time.sleep(self._poll)
         return position

@@ -42,7 +42,11 @@ def log_of(path: Path, keys: KeyFiles = NO_KEYS) -> LogFiles:
     """
     options = read_options(path)
     if "skip_log_bin" in options or "disable_log_bin" in options:
-        raise UsageError("the server of this option file writes no binary log", file=path)
+        raise UsageError(
+            "the server of this option file writes no binary log",
+            hint="remove skip_log_bin and disable_log_bin from the file, set log_bin, and restart the server",
+            file=path,
+        )
     datadir = path.parent / options.get("datadir", _DATADIR)
     base = options.get("log_bin", "")
     index = options.get("log_bin_index", "")

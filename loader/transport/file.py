@@ -68,7 +68,8 @@ class FileTransport:
         except FileNotFoundError as error:
             raise self._gone(file) from error
         except OSError as error:
-            raise SourceUnavailable("a log file cannot be read", why=str(error), file=file) from error
+            hint = "let the user of the loader read the file (ls -l shows its rights), then run again"
+            raise SourceUnavailable("a log file cannot be read", why=str(error), hint=hint, file=file) from error
 
     def size(self, file: str) -> int:
         """See Transport."""

@@ -217,7 +217,11 @@ class _Download:
             raise _purged(self._address, self._file, "it was purged while it was read")
         if sizes[self._file] < self._stop:
             raise _too_short(self._file, sizes[self._file])
-        raise SourceUnavailable("the server ended the dump before the end of the log", source=self._address)
+        raise SourceUnavailable(
+            "the server ended the dump before the end of the log",
+            hint="run again; the error log of the server says why it ended the dump",
+            source=self._address,
+        )
 
     def _refused(self, why: str) -> GapError | BinlogFormatError:
         if _NO_FILE in why:

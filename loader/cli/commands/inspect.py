@@ -101,7 +101,7 @@ def inspect(
             stage_rows(out, files, segments, output, wanted)
         return
     if output:
-        raise UsageError("--output needs --format csv", key="--output")
+        raise UsageError("--output needs --format csv", hint="add --format csv", key="--output")
     lines = _printer(form, headers, bigint_as_text=bigint is Bigint.string)
     _list(out, uri, (start, stop), limit, (tuple(table), operations), lines, wait, known)
 

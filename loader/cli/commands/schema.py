@@ -74,7 +74,8 @@ def give(
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("the file cannot be read", why=str(error), file=file) from error
+        hint = f"write it with: loader --json schema show {TableName.parse(table).argument} --at {at} > FILE"
+        raise UsageError("the file cannot be read", why=str(error), hint=hint, file=file) from error
     stored = pipeline.set_table_schema(session.settings(source), TableName.parse(table), at, text)
     if session.output.as_json:
         session.output.document(stored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -49,12 +50,11 @@ class Airflow:
         stdin.write(json.dumps({"dag_id": dag, "conf": conf}) + "\n")
         stdin.flush()
         line = stdout.readline()
+        hint = f"tail -n 100 {shlex.quote(str(self._log_path))}"
         if not line:
-            raise LoaderError("Airflow ended", hint="read its log", dag=dag, log=self._log_path)
+            raise LoaderError("Airflow ended", hint=hint, dag=dag, log=self._log_path)
         answer = json.loads(line)
         if answer["state"] != "success":
             errors = [task["error"] for task in answer["tasks"].values() if task["error"]]
-            raise LoaderError(
-                "the DAG run failed", why="\n".join(errors), hint="read its log", dag=dag, log=self._log_path
-            )
+            raise LoaderError("the DAG run failed", why="\n".join(errors), hint=hint, dag=dag, log=self._log_path)
         return {name: task["result"] for name, task in answer["tasks"].items()}

@@ -126,6 +126,7 @@ def format_error(error: Exception, table: TableName) -> StagedDataError | None:
     return StagedDataError(
         "a staged file is not in the staging format",
         why="\n".join(dict.fromkeys(line.strip() for line in lines)),
-        hint="extract the interval again with the loader version of its manifest",
+        hint="loader staged restore START, with the start of its interval (list them with: loader intervals); "
+        f"or {table.load_again}",
         table=table,
     )

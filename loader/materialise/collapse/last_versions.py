@@ -168,7 +168,8 @@ def _check_counts(found: dict[str, Any], work: Work) -> None:
             raise StagedDataError(
                 "the staged files do not hold the records that their manifest counts",
                 why=f"{name.removeprefix('all_')}: {expected} in the manifests, {found[name]} in the files",
-                hint="extract the intervals again",
+                hint="loader intervals START --verify names the file; then: loader staged restore START; "
+                f"or {work.name.load_again}",
                 table=work.name,
             )
     if found["stray"]:

@@ -245,7 +245,9 @@ class Branch:
     def _load(self) -> TableMetadata:
         metadata = self._warehouse.metadata(self._table)
         if metadata is None:
-            raise LoaderError("the table was dropped while it was merged", table=self._table)
+            raise LoaderError(
+                "the table was dropped while it was merged", hint=self._table.load_again, table=self._table
+            )
         return metadata
 
     def _sql(self, statement: str) -> None:
@@ -257,7 +259,7 @@ def _unpublished_error(error: Exception, table: TableName) -> RetryableError:
     return RetryableError(
         "the catalog did not publish the table",
         why=f"{known.what}: {known.why}" if known else str(error),
-        hint="run again; nothing is applied twice",
+        hint="loader run; nothing is applied twice",
         table=table,
     )
 

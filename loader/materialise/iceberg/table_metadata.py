@@ -179,7 +179,7 @@ class TableMetadata:
         if self.head is not None and (not oldest or oldest[0].parent is not None):
             raise DataError(
                 "the snapshot that holds the applied position has expired",
-                hint="load the table again; expire snapshots with the loader's maintenance, which keeps that one",
+                hint="loader initial-load --table SCHEMA.TABLE --again; other tools must not expire its snapshots",
                 table=self._name,
             )
         return None

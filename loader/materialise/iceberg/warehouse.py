@@ -285,7 +285,7 @@ def _check_catalog(catalog: CatalogSettings) -> None:
         raise UsageError(
             f"a hadoop catalog on {scheme}:// loses commits",
             why="a hadoop catalog needs a rename that fails if the name exists; object stores have no such rename",
-            hint="use a jdbc, rest, glue or hive catalog",
+            hint='set type = "jdbc", "rest", "glue" or "hive" in [warehouse]',
             warehouse=catalog.warehouse,
         )
 

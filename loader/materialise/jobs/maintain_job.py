@@ -45,7 +45,7 @@ def _chosen(known: set[TableName], spec: MaintainSpec) -> list[TableName]:
     if unknown := wanted - known:
         raise UsageError(
             "tables that were never loaded cannot be maintained",
-            hint="see: loader status",
+            hint="loader status lists the loaded tables",
             source=spec.source,
             tables=", ".join(map(str, sorted(unknown))),
         )

@@ -110,7 +110,7 @@ class Maintenance:
         raise RetryableError(
             "others committed to the table during each attempt to maintain it",
             why=str(last)[:500],
-            hint="run again later",
+            hint=f"run later: loader maintain --table {self._table.argument}",
             table=self._table,
         ) from last
 

@@ -67,7 +67,7 @@ def merge_table(
                 return total.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
     raise RetryableError(
         f"others committed to the table during each of {_ATTEMPTS} merges",
-        hint="run again when the maintenance of the table is done",
+        hint="when the maintenance of the table is done: loader run",
         table=table,
     )
 
@@ -184,7 +184,7 @@ def _create_table(warehouse: Warehouse, chain: Chain, merge: Merge) -> TableMeta
     warehouse.create(merge.schema, chain.source, chain.generation)
     metadata = warehouse.metadata(merge.name)
     if metadata is None:
-        raise LoaderError("the table was dropped while it was merged", table=merge.name)
+        raise LoaderError("the table was dropped while it was merged", hint=merge.name.load_again, table=merge.name)
     if metadata.head is not None:
         raise BranchLostError("another run created the table")
     return metadata

@@ -154,7 +154,7 @@ class Chain:
             return found
         raise GapError(
             "no extracted interval stops at the target of the merge",
-            hint="extract that interval first",
+            hint="loader extract",
             source=self.source,
             seqno=through,
         )

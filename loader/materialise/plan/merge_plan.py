@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
-from loader.errors import GapError
+from loader.errors import LOAD_ALL_AGAIN, GapError
 from loader.materialise.plan.column_aliases import Aliases, assign_aliases
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.plan.timeline import Epoch, Lifecycle, Timeline, compose_origins
@@ -248,7 +248,7 @@ def _gap_error(at: int, starts: Sequence[int], target: int) -> GapError:
     return GapError(
         "an interval is missing between the applied position of the table and the target of the merge",
         why=f"no extracted interval covers [{at}, {after[0] if after else target}) of the log",
-        hint="extract the missing interval while the server still has its log, else load the table again",
+        hint=f"while the server has that log: loader extract --interval {at}; otherwise {LOAD_ALL_AGAIN}",
         seqno=at,
     )
 

@@ -69,7 +69,7 @@ def replay_table(
                     raise
                 _LOG.info("%s: starting over: %s", table, error)
     raise RetryableError(
-        f"others committed to the table during each of {_ATTEMPTS} replays", hint="run again", table=table
+        f"others committed to the table during each of {_ATTEMPTS} replays", hint="run the replay again", table=table
     )
 
 
@@ -121,14 +121,14 @@ def _plan_work(
     if timeline.first_epoch and rule.mode == "soft_delete":
         raise UnsupportedError(
             "the table was emptied since then, and keeps its deleted rows",
-            hint="replay from a position after that statement",
+            hint=f"loader replay --table {table.argument} --from FILE:POS, with a position after that statement",
             table=table,
         )
     merge = plan_stages(table, timeline, manifests, rule, new=True)
     if len(merge.works) > 1 or timeline.copy_source or timeline.target != applied.seqno:
         raise UnsupportedError(
             "the table's key changed since then, or another table was renamed to its name",
-            hint="replay from a position after that statement",
+            hint=f"loader replay --table {table.argument} --from FILE:POS, with a position after that statement",
             table=table,
         )
     if not merge.works:
@@ -148,13 +148,13 @@ def _in_table_columns(merge: Merge, schema: TableSchema) -> Work:
     if merge.schema is None or (merge.schema.columns, merge.schema.key) != (schema.columns, schema.key):
         raise UnsupportedError(
             "the records since then do not lead to the columns of the table",
-            hint="replay from a position after the table was altered",
+            hint=f"loader replay --table {merge.name.argument} --from FILE:POS, with a position after it was altered",
             table=merge.name,
         )
     if work.schema != merge.schema:
         raise UnsupportedError(
             "the table was altered after its last record",
-            hint=f"replay when it has a newer record, or load it again: {merge.name.load_again}",
+            hint=f"replay it when it has a newer record, or load it again: {merge.name.load_again}",
             table=merge.name,
         )
     return replace(work, aliases={})

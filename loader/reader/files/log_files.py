@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -234,6 +235,12 @@ def _disk(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise UsageError("there is no such file or folder", hint="check the address", path=path) from error
+        hint = f"check the address: ls -l {shlex.quote(str(path.parent))}"
+        raise UsageError("there is no such file or folder", hint=hint, path=path) from error
     except OSError as error:
-        raise SourceUnavailable("the log's folder cannot be read", why=str(error), path=path) from error
+        raise SourceUnavailable(
+            "the log's folder cannot be read",
+            why=str(error),
+            hint="let the user of the loader read it (ls -ld shows its rights), then run again",
+            path=path,
+        ) from error

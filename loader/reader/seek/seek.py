@@ -212,8 +212,12 @@ def _missing(before: GtidSet, gtids: GtidSet) -> str:
         return str(before.without(gtids))
     if not str(gtids):
         return str(before)
-    why = f"the log has sets like {before}"
-    raise UsageError("the GTID set has the format of another kind of server", why=why, key=gtids)
+    raise UsageError(
+        "the GTID set has the format of another kind of server",
+        why=f"the log has sets like {before}",
+        hint="write a set in this form",
+        key=gtids,
+    )
 
 
 def _check(log: LogBytes, window: Window, file: ListedFile, wanted: int) -> None:

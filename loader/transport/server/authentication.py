@@ -120,5 +120,8 @@ def _read_key(address: ServerAddress) -> bytes | None:
         return Path(address.server_public_key).read_bytes()
     except OSError as error:
         raise UsageError(
-            "the server's public key cannot be read", why=str(error), key=address.server_public_key
+            "the server's public key cannot be read",
+            why=str(error),
+            hint="set server_public_key to a copy of public_key.pem in the data folder of the server",
+            key=address.server_public_key,
         ) from error

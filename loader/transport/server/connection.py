@@ -97,12 +97,18 @@ def _tls(address: ServerAddress) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=address.tls_ca or None)
     except OSError as error:
-        raise UsageError("the TLS authority cannot be read", why=str(error), key=address.tls_ca) from error
+        hint = "set tls_ca to the certificate of the server's authority (MySQL: ca.pem in its data folder)"
+        raise UsageError("the TLS authority cannot be read", why=str(error), hint=hint, key=address.tls_ca) from error
     try:
         if address.tls_cert:
             context.load_cert_chain(address.tls_cert, address.tls_key or None, password=_no_passphrase)
     except (OSError, ValueError) as error:
-        raise UsageError("the TLS certificate cannot be used", why=str(error), key=address.tls_cert) from error
+        raise UsageError(
+            "the TLS certificate cannot be used",
+            why=str(error),
+            hint="set tls_cert and tls_key to PEM files that belong together",
+            key=address.tls_cert,
+        ) from error
     return context
 
 
@@ -158,7 +164,12 @@ def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> Loader
             hint="run again",
             source=address,
         )
-    return LoaderError("the server refused a statement", why=f"{code}: {why}", source=address)
+    return LoaderError(
+        "the server refused a statement",
+        why=f"{code}: {why}",
+        hint="loader doctor checks the settings and grants of the server",
+        source=address,
+    )
 
 
 def _unavailable(address: ServerAddress, why: str) -> SourceUnavailable:

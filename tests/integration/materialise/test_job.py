@@ -30,7 +30,7 @@ def test_an_error_of_the_job_arrives_as_what_it_was(lake: Lake, settings: SparkS
     with pytest.raises(GapError) as caught:
         run(Path(materialise_job.__file__), lake.merge_spec(number(1, 5)), settings)
     assert caught.value.where == {"source": "shop", "seqno": str(number(1, 5))}
-    assert caught.value.hint == "extract that interval first"
+    assert caught.value.hint == "loader extract"
 
 
 def test_a_spec_of_another_job_is_refused(settings: SparkSettings) -> None:
