@@ -90,7 +90,7 @@ class ListingStager(Stager):
 
 
 def _as_bytes(column: Ints) -> Ints:
-    """The program of a column that has its values as hex, whatever they are."""
+    """Return the program of a column that writes all values as hex."""
     found = np.zeros_like(column)
     found[OP], found[PREFIX] = HEX, column[PREFIX]
     found[SIZE] = 0 if column[PREFIX] else column[SIZE]
@@ -99,7 +99,7 @@ def _as_bytes(column: Ints) -> Ints:
 
 
 def marked(lines: bytes, columns: set[int]) -> bytes:
-    """Staged lines with the mark before the hex of these columns."""
+    """Return the staged lines with the mark before the hex of these columns."""
     found = []
     for line in lines.split(b"\n")[:-1]:
         for number, field in enumerate(_FIELD.findall(line + b"\n"), -_HEAD_FIELDS):

@@ -118,7 +118,7 @@ def _plain(value: Value, event: RowsEvent) -> Any:
 
 
 def _type(pa: Any, column: Column) -> Any:
-    """The type of a column in Arrow."""
+    """Return the type of a column in Arrow."""
     kind = column.type
     if kind in _SMALL_INTEGERS:
         return getattr(pa, f"{'u' if column.unsigned else ''}int{_SMALL_INTEGERS[kind]}")()

@@ -101,7 +101,7 @@ class Event:
         return f"{type(self).__name__}({self.header.file}:{self.header.position}{told})"
 
     def _told(self) -> Iterator[tuple[str, object]]:
-        """The fields that `repr` shows."""
+        """Yield the fields that `repr` shows."""
         for field in fields(self):
             if field.name not in {"header", "transaction"}:
                 yield field.name, getattr(self, field.name)

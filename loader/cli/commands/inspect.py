@@ -129,7 +129,7 @@ def _check_patterns(patterns: list[str]) -> None:
 
 
 def _known(schema: str) -> Known:
-    """The schemas of --schema."""
+    """Return the schemas that --schema gives."""
     if not schema:
         from loader.reader.known_schemas import knows_nothing
 

@@ -107,7 +107,7 @@ def _print_tables(out: Output, found: dict[str, Any]) -> None:
 
 @contextmanager
 def _progress(out: Output, total: int) -> Iterator[Callable[[int], object]]:
-    """A bar of bytes on a terminal, nothing in a pipe."""
+    """Show a progress bar of bytes on a terminal, and nothing in a pipe."""
     if not sys.stderr.isatty():  # asked first: a pipe need not wait for the import of what draws
         yield lambda _: None
         return

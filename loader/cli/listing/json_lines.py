@@ -97,7 +97,7 @@ class JsonLines:
             }
 
     def _plain_value(self, column: Column) -> Callable[[str], Any]:
-        """How `typed` reads the staged fields of a column."""
+        """Return the function that turns staged fields of a column into JSON values, as `typed` does."""
         if self._bigint_as_text and _is_wide(column):
             return str
         if column.type in _NUMBERS:

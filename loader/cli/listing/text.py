@@ -185,7 +185,7 @@ def _header(event: Event) -> str:
 
 
 def _inside(event: Event) -> Iterator[str]:
-    """The line of an event of a transaction that is neither a statement nor a change of rows."""
+    """Yield the line of an event of a transaction that is neither a statement nor a change of rows."""
     match event:
         case RowsQueryEvent():
             yield f"- QUERY = {visible(event.statement)}"
@@ -228,7 +228,7 @@ class _PlainText(PlainColumns):
 
 
 def _plain_literal(column: Column) -> Callable[[str], str]:
-    """How `literal` shows the staged fields of a column."""
+    """Return the function that turns staged fields of a column into text, as `literal` does."""
     kind = _form(column)
     if kind is Form.HEX:
         return lambda field: f"0x{field}"
