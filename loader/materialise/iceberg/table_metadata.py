@@ -126,17 +126,18 @@ class TableMetadata:
     def branches(self) -> dict[str, int]:
         """The head of each branch, by name."""
         refs = self._table.refs()
-        return {name: ref.snapshotId() for name, ref in dict(refs).items() if ref.isBranch()}
+        named = ((name, refs[name]) for name in _elements(refs.keySet()))
+        return {name: ref.snapshotId() for name, ref in named if ref.isBranch()}
 
     @cached_property
     def referenced_snapshots(self) -> set[int]:
         """The ids of the snapshots that a branch or a tag points to."""
-        return {ref.snapshotId() for ref in dict(self._table.refs()).values()}
+        return {ref.snapshotId() for ref in _elements(self._table.refs().values())}
 
     @cached_property
     def snapshots(self) -> dict[int, int]:
         """The creation time of each snapshot in milliseconds since 1970, by its id, oldest first."""
-        return {one.snapshotId(): one.timestampMillis() for one in self._table.snapshots()}
+        return {one.snapshotId(): one.timestampMillis() for one in _elements(self._table.snapshots())}
 
     @property
     def head(self) -> int | None:
@@ -214,11 +215,7 @@ class TableMetadata:
         """Return how many data files of main `rewrite_data_files` would rewrite with these options."""
         planner = gateway.org.apache.iceberg.actions.BinPackRewriteFilePlanner(self._table)
         planner.init(dict(options))
-        groups = planner.plan().groups().iterator()
-        count = 0
-        while groups.hasNext():
-            count += groups.next().inputFileNum()
-        return count
+        return sum(group.inputFileNum() for group in _elements(planner.plan().groups()))
 
     def transaction(self) -> JavaObject:
         """Return an Iceberg transaction on the current metadata, see `metadata_of`. It fails if others commit first."""
@@ -253,9 +250,23 @@ def load_metadata(session: SparkSession, name: str) -> TableMetadata | None:
     """Return the current metadata of the table with this full quoted name; None if there is no such table."""
     java: Any = session._jvm
     try:
-        table = java.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, name)
+        # By its full name a class takes one look-up. By attributes it takes one for each package, in all jars.
+        spark_util = getattr(java, "org.apache.iceberg.spark.Spark3Util")
+        table = spark_util.loadIcebergTable(session._jsparkSession, name)
     except AnalysisException as error:
         if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
             return None
         raise
-    return TableMetadata(table, name.replace("`", ""), java.com.fasterxml.jackson.databind.ObjectMapper())
+    mapper = getattr(java, "com.fasterxml.jackson.databind.ObjectMapper")
+    return TableMetadata(table, name.replace("`", ""), mapper())
+
+
+def _elements(elements: JavaObject) -> Iterator[Any]:
+    """Yield the elements of a Java `Iterable` or `Stream`.
+
+    py4j's iteration ends with an exception of Java, for which pyspark looks up thirty classes and packages
+    (pyspark.errors.exceptions.captured).
+    """
+    iterator = elements.iterator()
+    while iterator.hasNext():
+        yield iterator.next()

@@ -119,14 +119,14 @@ class Warehouse:
         A hadoop catalog treats a file system that does not answer like a missing table
         (HadoopTableOperations.findVersion).
         """
-        java: Any = self.session._jvm
+        hadoop_path = getattr(cast("Any", self.session._jvm), "org.apache.hadoop.fs.Path")
         metadata = (
             f"{self.catalog.warehouse.rstrip('/')}/{catalog_name(table.schema)}/{catalog_name(table.table)}/metadata"
         )
-        path = java.org.apache.hadoop.fs.Path(metadata)
+        path = hadoop_path(metadata)
         files = path.getFileSystem(cast("Any", self.session)._jsparkSession.sessionState().newHadoopConf())
         # A table without metadata of a version was never created completely.
-        return bool(list(files.globStatus(java.org.apache.hadoop.fs.Path(path, "v*.metadata.json")) or ()))
+        return bool(list(files.globStatus(hadoop_path(path, "v*.metadata.json")) or ()))
 
     def create(self, schema: TableSchema, source: str, generation: str) -> None:
         """Create the table, empty and sorted by its key, unless it exists. Complete a table of a killed run.
