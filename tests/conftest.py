@@ -13,12 +13,17 @@ from hypothesis import settings
 from infra.hdfs import HdfsServer, start_hdfs
 from infra.s3server import S3Server, start_s3
 from infra.servers import NEW_MARIADB, Kind, Options, Server, start_server
+from tests.support.memory_disk import use_memory_disk
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 StartServer = Callable[..., Server]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.add_cleanup(use_memory_disk())
 
 
 @pytest.fixture(scope="session")

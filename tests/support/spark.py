@@ -23,6 +23,11 @@ CATALOGS = ["hadoop", "sqlite", "postgresql"]
 if "LOADER_SWEEP" in os.environ:
     CATALOGS.append("hdfs")
 
+_FOR_MANY_SMALL_JOBS = {
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.codegen.cache.maxEntries": "5000",  # instead of 100: the tests have many plans, again and again
+    "spark.sql.ui.explainMode": "simple",  # nobody reads the plans, which take a tenth of the driver's time
+}
 _TESTS = Path(__file__).resolve().parents[1]
 _SQLITE = "busy_timeout=60000&journal_mode=WAL"
 
@@ -46,11 +51,11 @@ def settings(jars: str) -> SparkSettings:
 @pytest.fixture(scope="session")
 def spark(settings: SparkSettings) -> Iterator[SparkSession]:
     """With the drivers of the databases of JDBC catalogs."""
-    drivers = {"spark.driver.extraClassPath": f"{jars_folder(_TESTS / 'jars.lock')}/*"}
-    found = settings.model_copy(update={"conf": settings.conf | drivers})
-    os.environ.update(environment(found))
-    builder = SparkSession.builder.master(found.master)
-    for name, value in configuration(found).items():
+    # Behind all other jars, as the archive of classes is for a class path that begins with those.
+    drivers = {"SPARK_DIST_CLASSPATH": f"{jars_folder(_TESTS / 'jars.lock')}/*"}
+    os.environ.update(environment(settings) | drivers)
+    builder = SparkSession.builder.master(settings.master)
+    for name, value in (configuration(settings, short=True) | _FOR_MANY_SMALL_JOBS).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session

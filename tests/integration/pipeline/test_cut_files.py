@@ -1,4 +1,6 @@
-"""Log files that are shorter where they are read than the server says: a mount or a copy that is behind, at every byte.
+"""Log files that are shorter where they are read than the server says: a mount or a copy that is behind.
+
+The sweep cuts them at every byte, the short form next to the ends of events and here and there inside of them.
 
 A cut file is never read past its last whole transaction, and never taken for all of the log: the end of an interval is
 the server's word, and what does not reach it is refused until it does.
@@ -6,6 +8,7 @@ the server's word, and what does not reach it is refused until it does.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +32,8 @@ from tests.support.replicas import address_of
 pytestmark = pytest.mark.integration
 
 StartServer = Callable[..., Server]
+
+_STEP = 1 if "LOADER_SWEEP" in os.environ else 41  # bytes between two cuts
 
 
 class Seen:
@@ -76,6 +81,15 @@ def seen(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Pa
     return made
 
 
+def cuts(log: bytes, begin: int, end: int) -> list[int]:
+    """Bytes from `begin`, the start of an event, to before `end`: next to the start of each event, and every so many."""
+    found, start = set(range(begin, end, _STEP)), begin
+    while start < end:
+        found |= {start - 1, start, start + 1}
+        start += int.from_bytes(log[start + 9 : start + 13], "little")
+    return sorted({*found, end - 1} & set(range(begin, end)))
+
+
 def refused(what: Callable[[], Any], file: str) -> LoaderError:
     with pytest.raises(LoaderError) as caught:
         what()
@@ -92,7 +106,7 @@ def test_nothing_is_planned_of_a_newest_file_that_is_cut(seen: Seen) -> None:
     seen.copy()
     path = seen.folder / stop.file
     whole = path.read_bytes()
-    for cut in [*range(0, start.logpos, 97), *range(start.logpos, stop.logpos)]:
+    for cut in [*range(0, start.logpos, 97), *cuts(whole, start.logpos, stop.logpos)]:
         path.write_bytes(whole[:cut])
         error = refused(lambda: plan_interval(seen.shop.settings), stop.file)
         assert isinstance(error, LogLags) and error.retryable, f"cut at {cut}: {error!r}"
@@ -109,7 +123,7 @@ def test_nothing_is_staged_of_a_newest_file_that_is_cut(seen: Seen) -> None:
     stop, staged = Position.parse(chosen.stop), seen.files_staged()
     path = seen.folder / stop.file
     whole = path.read_bytes()
-    for cut in range(stop.logpos):
+    for cut in [*range(4), *cuts(whole, 4, stop.logpos)]:
         path.write_bytes(whole[:cut])
         assert isinstance(refused(lambda: seen.shop.extract(chosen), stop.file), LogLags), f"cut at {cut}"
         assert (seen.planned(), seen.files_staged()) == ([chosen.stop], staged)
@@ -130,7 +144,7 @@ def test_no_interval_goes_over_a_file_that_is_cut(seen: Seen) -> None:
     seen.copy()
     path = seen.folder / begin.file
     whole = path.read_bytes()
-    for cut in range(begin.logpos, len(whole)):
+    for cut in cuts(whole, begin.logpos, len(whole)):
         path.write_bytes(whole[:cut])
         assert isinstance(refused(lambda: plan_interval(seen.shop.settings), begin.file), LogLags), f"cut at {cut}"
         assert seen.planned() == []
@@ -139,7 +153,7 @@ def test_no_interval_goes_over_a_file_that_is_cut(seen: Seen) -> None:
     assert chosen is not None
     if not chain_of(seen.shop.settings).require_generation().gtids:
         return
-    for cut in range(begin.logpos, end.logpos):
+    for cut in cuts(whole, begin.logpos, end.logpos):
         path.write_bytes(whole[:cut])
         with pytest.raises((LoaderError, RuntimeError)) as caught:
             seen.shop.extract(chosen)
