@@ -22,8 +22,11 @@ settings.load_profile("any machine")
 StartServer = Callable[..., Server]
 
 
+_remove_files = use_memory_disk()  # here, because the conftest of a folder may make files when it is imported
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.add_cleanup(use_memory_disk())
+    config.add_cleanup(_remove_files)
 
 
 @pytest.fixture(scope="session")

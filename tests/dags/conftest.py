@@ -37,7 +37,7 @@ from loader.store.registry import open_store
 IDENTITY = Identity(kind="mysql", version="9.7.0", server_id=1, uuid="e3f05a61")
 
 _HOME = Path(tempfile.mkdtemp(prefix="loader-airflow-"))
-atexit.register(shutil.rmtree, _HOME)
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)  # it may be in a folder that is removed before
 
 
 @contextmanager

@@ -52,6 +52,7 @@ class Airflow:
             "AIRFLOW__CORE__PARALLELISM": "2",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
+            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",  # between two tasks of a run
         }
 
     def command(self, *arguments: str) -> list[str]:

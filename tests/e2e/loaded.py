@@ -23,6 +23,7 @@ from loader.transport.server.connection import connected
 from loader.verify.spec import CompareResult, CompareSpec
 
 _ROOT = Path(__file__).resolve().parents[2]
+_QUICK = "-XX:TieredStopAtLevel=1"  # no job here is so long that the optimising compiler pays off
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Loaded:
 [spark]
 master = "local[2]"
 jars = "{self.jars}"
+conf = {{ "spark.driver.extraJavaOptions" = "{_QUICK}" }}
 [sources.shop]
 host = "{self.server.host}"
 port = {self.server.port}

@@ -104,8 +104,8 @@ def test_zeros_and_other_bytes_are_damage_wherever_they_begin(folder: Path, dama
         assert waits or (error and error.exit_code == 4), f"from byte {at} on: {error!r}"
         found = outcome(data)
         assert not isinstance(found, Staged), f"from byte {at} on, read as an interval"
-        path.write_bytes(log.data)
-        assert len(read(path)) == len(log.events)
+    (path,) = written(folder, [log.data])
+    assert len(read(path)) == len(log.events)
 
 
 @pytest.mark.parametrize("size", [1, 18, 19, 20, 100, 5000])
