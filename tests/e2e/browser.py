@@ -19,6 +19,6 @@ def browsing(url: str) -> Iterator[Page]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)
         try:
-            yield browser.new_page(base_url=url, viewport={"width": 1400, "height": 1200})
+            yield browser.new_page(base_url=url, viewport={"width": 1400, "height": 1200}, reduced_motion="reduce")
         finally:
             browser.close()

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
 from tests.e2e.loaded import Loaded
+from tests.support.spark import jars, settings, spark
 
-
-@pytest.fixture(scope="session")
-def jars() -> str:
-    """The folder of Iceberg's jar."""
-    if "LOADER_JARS" in os.environ:
-        return os.environ["LOADER_JARS"]
-    script = Path(__file__).resolve().parents[2] / "infra" / "jars.py"
-    return subprocess.check_output([sys.executable, str(script)], text=True).splitlines()[-1]
+__all__ = ["jars", "settings", "spark"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,9 +26,9 @@ def archive(jars: str) -> None:
 
 
 @contextmanager
-def _shop(home: Path, jars: str) -> Iterator[Loaded]:
+def _shop(home: Path, jars: str, spark: Callable[[], SparkSession]) -> Iterator[Loaded]:
     with start_server("mysql", home / "server") as server:
-        found = Loaded(server, home / "loader", jars)
+        found = Loaded(server, home / "loader", jars, spark=spark)
         found.configure()
         create_shop(found.address, 3000)
         found.create_user()
@@ -42,15 +36,15 @@ def _shop(home: Path, jars: str) -> Iterator[Loaded]:
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory, jars: str) -> Iterator[Loaded]:
+def empty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, jars: str) -> Iterator[Loaded]:
     """A server with a shop of 3,000 rows, configured, and nothing loaded."""
-    with _shop(tmp_path_factory.mktemp("empty"), jars) as found:
+    with _shop(tmp_path_factory.mktemp("empty"), jars, lambda: request.getfixturevalue("spark")) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def loaded(tmp_path_factory: pytest.TempPathFactory, jars: str) -> Iterator[Loaded]:
+def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, jars: str) -> Iterator[Loaded]:
     """The same with its initial load done, shared by all: each test leaves it able to go on."""
-    with _shop(tmp_path_factory.mktemp("e2e"), jars) as found:
+    with _shop(tmp_path_factory.mktemp("e2e"), jars, lambda: request.getfixturevalue("spark")) as found:
         found.json("initial-load")
         yield found

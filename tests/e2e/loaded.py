@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from infra.servers import start_server
 from infra.servers.server import Server
@@ -20,6 +22,7 @@ from loader.resources import sql
 from loader.spark.submit import run as submit
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
+from loader.verify.compare import compare
 from loader.verify.spec import CompareResult, CompareSpec
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -28,12 +31,17 @@ _QUICK = "-XX:TieredStopAtLevel=1"  # no job here is so long that the optimising
 
 @dataclass
 class Loaded:
-    """The server, the folder of staging and warehouse, and the configuration."""
+    """The server, the folder of staging and warehouse, and the configuration.
+
+    Attributes:
+        spark: gives the Spark of the tests, in which tables are compared. Without it each comparison is a job.
+    """
 
     server: Server
     home: Path
     jars: str
     env: dict[str, str] = field(default_factory=dict)
+    spark: Callable[[], SparkSession] | None = None
 
     @property
     def address(self) -> ServerAddress:
@@ -103,7 +111,10 @@ chunk_rows = 500
         """Rows that differ, by table; every table is compared whole."""
         settings = load_config(str(self.config)).source()
         spec = CompareSpec(server=self.address, catalog=settings.catalog, tables=tables)
-        result = CompareResult.model_validate(submit(_ROOT / "loader/verify/job.py", spec, settings.spark))
+        job = _ROOT / "loader/verify/job.py"
+        result = CompareResult.model_validate(
+            compare(self.spark(), spec) if self.spark else submit(job, spec, settings.spark)
+        )
         return {table.table: table.differences for table in result.tables}
 
     def snapshots(self) -> dict[str, list[str]]:

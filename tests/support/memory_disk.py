@@ -24,6 +24,7 @@ def use_memory_disk() -> Callable[[], None]:
     if "TMPDIR" in os.environ or not _has_room():
         return lambda: None
     folder = tempfile.mkdtemp(prefix="tests-", dir=_MEMORY_DISK)
+    Path(folder).chmod(0o711)  # servers may run as another user
     os.environ["TMPDIR"] = tempfile.tempdir = folder
 
     def remove() -> None:

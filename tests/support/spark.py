@@ -23,6 +23,8 @@ CATALOGS = ["hadoop", "sqlite", "postgresql"]
 if "LOADER_SWEEP" in os.environ:
     CATALOGS.append("hdfs")
 
+# Spark's driver is so much code that the optimising compiler takes a third of the processors, for hardly any effect.
+_FIRST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=1 -XX:ReservedCodeCacheSize=240m"
 _FOR_MANY_SMALL_JOBS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.codegen.cache.maxEntries": "5000",  # instead of 100: the tests have many plans, again and again
@@ -45,19 +47,21 @@ def jars() -> str:
 
 @pytest.fixture(scope="session")
 def settings(jars: str) -> SparkSettings:
-    return SparkSettings(jars=jars, master="local[2]", conf={"spark.driver.memory": "1g"})
+    conf = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": _FIRST_COMPILER}
+    return SparkSettings(jars=jars, master="local[2]", conf=conf)
 
 
 @pytest.fixture(scope="session")
 def spark(settings: SparkSettings) -> Iterator[SparkSession]:
     """With the drivers of the databases of JDBC catalogs."""
-    # Behind all other jars, as the archive of classes is for a class path that begins with those.
-    drivers = {"SPARK_DIST_CLASSPATH": f"{jars_folder(_TESTS / 'jars.lock')}/*"}
-    os.environ.update(environment(settings) | drivers)
+    os.environ.update(environment(settings))
     builder = SparkSession.builder.master(settings.master)
-    for name, value in (configuration(settings, short=True) | _FOR_MANY_SMALL_JOBS).items():
+    for name, value in (configuration(settings) | _FOR_MANY_SMALL_JOBS).items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with pytest.MonkeyPatch.context() as patch:
+        # Behind all other jars, as the archive of classes is for a class path that begins with those.
+        patch.setenv("SPARK_DIST_CLASSPATH", f"{jars_folder(_TESTS / 'jars.lock')}/*")
+        session = builder.getOrCreate()
     yield session
     session.stop()
 
