@@ -125,14 +125,16 @@ class TableMetadata:
     @cached_property
     def branches(self) -> dict[str, int]:
         """The head of each branch, by name."""
-        refs = self._table.refs()
-        named = ((name, refs[name]) for name in _elements(refs.keySet()))
-        return {name: ref.snapshotId() for name, ref in named if ref.isBranch()}
+        return {name: ref.snapshotId() for name, ref in self._refs().items() if ref.isBranch()}
 
     @cached_property
     def referenced_snapshots(self) -> set[int]:
         """The ids of the snapshots that a branch or a tag points to."""
-        return {ref.snapshotId() for ref in _elements(self._table.refs().values())}
+        return {ref.snapshotId() for ref in self._refs().values()}
+
+    def _refs(self) -> dict[str, JavaObject]:
+        refs = self._table.refs()
+        return {name: refs[name] for name in _elements(refs.keySet())}
 
     @cached_property
     def snapshots(self) -> dict[int, int]:
