@@ -23,7 +23,8 @@ def use_memory_disk() -> Callable[[], None]:
     """
     if "TMPDIR" in os.environ or not _has_room():
         return lambda: None
-    folder = tempfile.mkdtemp(prefix="tests-", dir=_MEMORY_DISK)
+    _remove_leftovers()
+    folder = tempfile.mkdtemp(prefix=f"tests-{os.getpid()}-", dir=_MEMORY_DISK)
     Path(folder).chmod(0o711)  # servers may run as another user
     os.environ["TMPDIR"] = tempfile.tempdir = folder
 
@@ -33,6 +34,13 @@ def use_memory_disk() -> Callable[[], None]:
         shutil.rmtree(folder, ignore_errors=True)
 
     return remove
+
+
+def _remove_leftovers() -> None:
+    """Remove the folders of killed runs."""
+    for folder in _MEMORY_DISK.glob("tests-*-*"):
+        if not Path("/proc", folder.name.split("-")[1]).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _has_room() -> bool:
