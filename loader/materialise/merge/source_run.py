@@ -13,7 +13,7 @@ from loader.errors import LoaderError, UnsupportedError
 from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.published_record import publish
-from loader.materialise.merge.quarantine import RunQuarantine, known_applied
+from loader.materialise.merge.quarantine import RunQuarantine, is_permanent_failure, known_applied
 from loader.materialise.merge.table_merge import merge_table
 from loader.materialise.merge.table_results import WaitingForTable, no_progress_error, rows_unavailable_error
 from loader.materialise.merge.table_selection import changed_tables, known_tables, mentioned_tables, merge_steps
@@ -234,18 +234,24 @@ class SourceRun:
         merged = [second.get(result.table, result) for result in results]
         failed = {result.table for result in merged if result.error}
         stalled = {str(table) for table in _waiting_tables(merged) if _awaited_table(second[str(table)]) not in failed}
-        return [self._stalled_result(result) if result.table in stalled else result for result in merged]
+        return [self._explained(result, stalled=result.table in stalled) for result in merged]
 
-    def _stalled_result(self, result: TableResult) -> TableResult:
-        """Return the result of a table that waits again for a table that did not fail. Another run would not help.
+    def _explained(self, result: TableResult, *, stalled: bool) -> TableResult:
+        """Return the result with the cause of its error, if the error does not have it.
 
-        If the other table skipped changes that it could not apply, its rows before them are unknown.
+        Args:
+            result: of any table.
+            stalled: it waits again for a table that did not fail. Another run would not help.
         """
-        table, other = TableName.parse(result.table), TableName.parse(_awaited_table(result))
-        why = str(result.error["what"]) if result.error else ""
-        error = no_progress_error(table, self._stop, why)
-        if other in self._skipped:
-            error = rows_unavailable_error(other, table, self._skipped[other])
+        table, other = TableName.parse(result.table), _awaited_table(result)
+        cause = next((error for skipped, error in self._skipped.items() if str(skipped) == other), None)
+        if cause is not None and other != result.table and (stalled or is_permanent_failure(result)):
+            # The other table skipped changes that it could not apply, so its rows before them are unknown.
+            error: LoaderError = rows_unavailable_error(TableName.parse(other), table, cause)
+        elif stalled:
+            error = no_progress_error(table, self._stop, str(result.error["what"]) if result.error else "")
+        else:
+            return result
         return result.model_copy(update={"error": error.as_dict()})
 
 
