@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, result_of
 from loader.initial_load.run import find_staged_loads
 from loader.initial_load.spec import InitialLoadSpec
-from loader.materialise.merge.load_notes import find_noted_loads
+from loader.materialise.load.load_notes import find_noted_loads
 from loader.materialise.merge.table_results import results_of_record
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName

@@ -100,8 +100,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
             if result := self._without_spark(job):
                 return result
             spark = spark_settings(settings.spark, self._conn_id)
-            if job.name == "extract" and spark.local:
-                return _extracted(job, spark)
+            if job.name in {"read_tables", "extract"} and spark.local:
+                return _staged(job, spark)
             if self.use_case in {"read_tables", "extract"} and not spark.local:
                 _refuse_secret(settings.server.password)
             return self._submitted(context, job, spark)
@@ -201,13 +201,18 @@ class LoaderSparkOperator(SparkSubmitOperator):
         self.application_args = arguments
 
 
-def _extracted(job: Job, spark: SparkSettings) -> dict[str, Any]:
-    """Extract in this process, with threads, because a local master would do the same."""
+def _staged(job: Job, spark: SparkSettings) -> dict[str, Any]:
+    """Read the source in this process, with threads, because a local master would do the same."""
     from loader.extract.backlog import stage_backlog
     from loader.extract.spec import ExtractSpec
-    from loader.extract.workers import Threads
+    from loader.initial_load.run import stage_tables
+    from loader.initial_load.spec import InitialLoadSpec
+    from loader.spark.workers import Threads
 
-    return stage_backlog(Threads(spark.threads), cast("ExtractSpec", job.spec)).model_dump(mode="json")
+    workers, spec = Threads(spark.threads), job.spec
+    if isinstance(spec, InitialLoadSpec):
+        return stage_tables(workers, spec).model_dump(mode="json")
+    return stage_backlog(workers, cast("ExtractSpec", spec)).model_dump(mode="json")
 
 
 def _ending(error: AirflowException | None) -> str:

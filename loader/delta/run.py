@@ -11,7 +11,7 @@ from loader.delta.spec import DeltaResult, DeltaSpec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from loader.extract.workers import Workers
+    from loader.spark.workers import Workers
 
 
 def delta(starting: Future[SparkSession], spec: DeltaSpec) -> DeltaResult:
@@ -42,6 +42,6 @@ def _ready(starting: Future[SparkSession], spec: DeltaSpec) -> SparkSession:
 
 
 def _workers(starting: Future[SparkSession], spec: DeltaSpec) -> Workers:
-    from loader.extract.workers import Tasks, Threads
+    from loader.spark.workers import Tasks, Threads
 
     return Threads(spec.threads) if spec.threads else Tasks(starting.result())

@@ -8,9 +8,9 @@ from typing import Any
 
 from loader.extract.extraction import extract
 from loader.extract.spec import BacklogResult, ExtractResult, ExtractSpec, backlog_result
-from loader.extract.workers import Workers
 from loader.spark.job import failure
 from loader.spark.progress import Progress
+from loader.spark.workers import Workers
 
 _LOG = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from loader.extract.repair.backfill import backfill, plans_and_manifests
 from loader.extract.repair.reextract import ReextractResult, combine_results, compare_manifests
 from loader.extract.repair.restore import find_lost_files, restore_files
 from loader.extract.spec import ExtractResult, ExtractSpec, RestoreResult, TransportSettings, result_of
-from loader.extract.workers import Workers
 from loader.extract.xa.outcomes import plan_releases, settle_groups
 from loader.extract.xa.prepared_groups import Release
 from loader.model.table import NOTHING_TOLD, TableName, Versions
 from loader.source.continuity import log_replaced_error
 from loader.spark.job import carried
+from loader.spark.workers import Workers
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest, Plan
 from loader.staging.schemas import SchemaStore

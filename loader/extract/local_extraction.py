@@ -24,7 +24,6 @@ from loader.binlog.stager import Stager
 from loader.binlog.table_registry import TableRegistry
 from loader.errors import UsageError
 from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE
-from loader.extract.allocator import keep_memory
 from loader.extract.log_ranges import LogRange, whole_segment
 from loader.extract.range_cutting import cut_segment
 from loader.extract.range_result import RangeResult
@@ -39,6 +38,7 @@ from loader.reader.files.index_transport import ListedTransport
 from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.window import opened
 from loader.reader.known_schemas import Known, knows_nothing
+from loader.spark.allocator import keep_memory
 from loader.staging.documents import Plan, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.parts import PartWriter

@@ -1,14 +1,14 @@
-"""The initial load of all tables of a run: plan each table, read its chunks in Spark tasks, publish its manifest."""
+"""The initial load of all tables of a run: plan each table, read its chunks, publish its manifest."""
 
 from __future__ import annotations
 
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from loader import __version__
 from loader.errors import LOAD_ALL_AGAIN, DataError, GapError, LoaderError, RetryableError, UsageError
@@ -24,6 +24,7 @@ from loader.source.schemas import find_tables, read_key
 from loader.source.server_facts import log_end
 from loader.spark.job import carried, failure
 from loader.spark.progress import Progress, TableCount
+from loader.spark.workers import Workers
 from loader.staging.documents import Manifest
 from loader.staging.filters import CapturedTables
 from loader.staging.refusals import note_refusal
@@ -31,17 +32,21 @@ from loader.store.registry import open_store
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 _LOG = logging.getLogger(__name__)
 _PLANS = 3  # plans of one table in one run
 _AT_ONCE = 3  # tables at once: while one is planned, the chunks of others are read
 _REPORT_SECONDS = 2
 
 
-def stage_tables(spark: SparkSession, spec: InitialLoadSpec) -> InitialLoadResult:
+def stage_tables(
+    workers: Workers, spec: InitialLoadSpec, staged: Callable[[TableLoad], object] = lambda _: None
+) -> InitialLoadResult:
     """Stage the initial load of every table. A table that fails is reported and does not stop the others.
+
+    Args:
+        workers: what reads the chunks.
+        spec: the tables.
+        staged: called for each table when its manifest is published, from several threads.
 
     Raises:
         LoaderError: no load could be started.
@@ -49,14 +54,17 @@ def stage_tables(spark: SparkSession, spec: InitialLoadSpec) -> InitialLoadResul
     tables = _tables(spec)
     _LOG.info("%d tables to load", len(tables))
     count = TableCount(len(tables))
+
+    def stage_one(table: TableName) -> TableLoad:
+        result = _guarded(workers, spec, table)
+        count.add(result.rows)
+        if result.manifest:
+            staged(result)
+        return result
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        done = list(pool.map(lambda table: _counted(count, _guarded(spark, spec, table)), tables))
+        done = list(pool.map(stage_one, tables))
     return InitialLoadResult(only=spec.only, tables=tuple(done))
-
-
-def _counted(count: TableCount, done: TableLoad) -> TableLoad:
-    count.add(done.rows)
-    return done
 
 
 def find_staged_loads(spec: InitialLoadSpec) -> InitialLoadResult | None:
@@ -100,10 +108,10 @@ def _tables(spec: InitialLoadSpec) -> list[TableName]:
     return [by_name[name] for name in dict.fromkeys(spec.only)]
 
 
-def _guarded(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> TableLoad:
+def _guarded(workers: Workers, spec: InitialLoadSpec, table: TableName) -> TableLoad:
     began = time.monotonic()
     try:
-        result = _load(spark, spec, table)
+        result = _load(workers, spec, table)
     except Exception as error:  # a failed table must not stop the others
         _LOG.error("table %s failed", table, exc_info=error)
         told = failure(error)
@@ -113,14 +121,14 @@ def _guarded(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> Ta
     return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
 
 
-def _load(spark: SparkSession, spec: InitialLoadSpec, table: TableName) -> TableLoad:
+def _load(workers: Workers, spec: InitialLoadSpec, table: TableName) -> TableLoad:
     loads = Loads(open_store(spec.staging_root), spec.source, spec.generation)
     for _ in range(_PLANS):
-        plan = _plan(loads, spec, table) or _read_whole(spark, spec, loads, table)
+        plan = _plan(loads, spec, table) or _read_whole(workers, spec, loads, table)
         if published := loads.manifest(plan):
             return _result(plan, published, "already")
         try:
-            return _stage(spark, spec, loads, plan)
+            return _stage(workers, spec, loads, plan)
         except Exception as error:
             if not _altered(spec.server, plan):
                 raise
@@ -141,12 +149,12 @@ def _altered(server: ServerAddress, plan: LoadPlan) -> bool:
         return False
 
 
-def _stage(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, plan: LoadPlan) -> TableLoad:
+def _stage(workers: Workers, spec: InitialLoadSpec, loads: Loads, plan: LoadPlan) -> TableLoad:
     """Read the missing chunks of a load and publish its manifest."""
     chunks = loads.chunks(plan)
     missing = [number for number in range(plan.chunks) if number not in chunks]
     _LOG.info("table %s: %d of %d chunks are to be read", plan.name, len(missing), plan.chunks)
-    for chunk in _read(spark, spec, plan, missing, list(chunks.values())):
+    for chunk in _read(workers, spec, plan, missing, list(chunks.values())):
         chunks[chunk.number] = chunk
     mine = _manifest(spec.server, plan, chunks.values())
     published = loads.publish(plan, mine)
@@ -168,8 +176,8 @@ def _plan(loads: Loads, spec: InitialLoadSpec, table: TableName) -> LoadPlan | N
         return loads.begin(plan_load(connection, spec, table, key)) if key else None
 
 
-def _read_whole(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, table: TableName) -> LoadPlan:
-    """Read a table without a key in one Spark task, and return its plan."""
+def _read_whole(workers: Workers, spec: InitialLoadSpec, loads: Loads, table: TableName) -> LoadPlan:
+    """Read a table without a key in one piece, and return its plan."""
     attempt = uuid.uuid4().hex[:12]
 
     def work(name: TableName) -> str:
@@ -178,22 +186,21 @@ def _read_whole(spark: SparkSession, spec: InitialLoadSpec, loads: Loads, table:
         with carried():
             return load_keyless_table(spec, name, attempt)
 
-    (key,) = spark.sparkContext.parallelize([table], 1).map(work).collect()
+    (key,) = workers.each(work, [table])
     return loads.plan(key)
 
 
 def _read(
-    spark: SparkSession, spec: InitialLoadSpec, plan: LoadPlan, numbers: list[int], staged: Sequence[LoadedChunk]
+    workers: Workers, spec: InitialLoadSpec, plan: LoadPlan, numbers: list[int], staged: Sequence[LoadedChunk]
 ) -> list[LoadedChunk]:
-    """Read chunks in Spark tasks, each with its own connection, and log the progress regularly."""
+    """Read chunks, each on its own connection, and log the progress regularly."""
     if not numbers:
         return []
-    context = spark.sparkContext
     server, root, key = spec.server, spec.staging_root, plan_key(plan)
     attempt = uuid.uuid4().hex[:12]
     files = [chunk.file for chunk in staged if chunk.file]
-    chunks = context.accumulator(len(staged))
-    rows, size = context.accumulator(sum(file.rows for file in files)), context.accumulator(sum(f.bytes for f in files))
+    chunks = workers.counter(len(staged))
+    rows, size = workers.counter(sum(file.rows for file in files)), workers.counter(sum(file.bytes for file in files))
 
     def work(number: int) -> LoadedChunk:
         chunk = _read_chunk(server, root, key, attempt, number)
@@ -206,9 +213,8 @@ def _read(
         Progress(str(plan.name), chunks.value, plan.chunks, "chunks", rows.value, size.value).report()
 
     report()
-    tasks = context.parallelize(numbers, len(numbers)).map(work)
     with ThreadPoolExecutor(1) as waiting:
-        result = waiting.submit(tasks.collect)
+        result = waiting.submit(workers.each, work, numbers)
         while True:
             try:
                 read = result.result(_REPORT_SECONDS)
@@ -220,7 +226,7 @@ def _read(
 
 
 def _read_chunk(server: ServerAddress, root: str, key: str, attempt: str, number: int) -> LoadedChunk:
-    # Not at the top: the codec compiles or loads its kernels on import, and the driver does not need them.
+    # Not at the top: the codec compiles or loads its kernels on import, and the driver of a cluster does not need them.
     from loader.initial_load.chunk_task import load_chunk
 
     with carried():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel
 
 from loader.delta.spec import DeltaSpec
 from loader.extract.spec import ExtractSpec
+from loader.full_load.spec import FullLoadSpec
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
@@ -31,6 +32,7 @@ class Job:
     """A Spark application of the loader: its file and its input."""
 
     name: Literal[
+        "initial_load",
         "read_tables",
         "load_tables",
         "extract",
@@ -48,7 +50,7 @@ class Job:
     @property
     def short(self) -> bool:
         """Whether it usually ends within seconds, because it reads recent changes instead of whole tables."""
-        return self.name not in {"read_tables", "load_tables", "maintain", "replay"}
+        return self.name not in {"initial_load", "read_tables", "load_tables", "maintain", "replay"}
 
 
 def extract_job(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> Job:
@@ -153,6 +155,15 @@ def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, a
         chunk_rows=settings.chunk_rows,
     )
     return Job("read_tables", _PACKAGE / "initial_load" / "job.py", spec)
+
+
+def full_load_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
+    """Return the job that reads tables and loads them, both in one Spark application; see `read_tables_job`."""
+    read, load = read_tables_job(settings, tables, again=again), load_tables_job(settings, ())
+    spec = FullLoadSpec(
+        read=cast("InitialLoadSpec", read.spec), load=cast("LoadSpec", load.spec), threads=settings.spark.threads
+    )
+    return Job("initial_load", _PACKAGE / "full_load" / "job.py", spec)
 
 
 def load_tables_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:

@@ -25,12 +25,22 @@ def find_fault(store: Store, file: StagedFile) -> StagedDataError | None:
     try:
         size, sha256 = _digest(store, file.key)
     except ObjectNotFound:
-        return _purged(store, file) or _wrong("a staged file is missing", file)
+        return missing_error(store, file)
+    return compare_digest(file, size, sha256)
+
+
+def compare_digest(file: StagedFile, size: int, sha256: str) -> StagedDataError | None:
+    """Return the error of a file with this size and SHA-256, or None if the file matches its manifest."""
     if size != file.bytes:
         return _wrong("a staged file has changed", file, f"{file.bytes} bytes became {size}")
     if sha256 != file.sha256:
         return _wrong("a staged file has changed", file, f"SHA-256 {file.sha256} became {sha256}")
     return None
+
+
+def missing_error(store: Store, file: StagedFile) -> StagedDataError:
+    """Return the error of a file that does not exist."""
+    return _purged(store, file) or _wrong("a staged file is missing", file)
 
 
 def _digest(store: Store, key: str) -> tuple[int, str]:

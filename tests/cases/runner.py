@@ -14,15 +14,15 @@ from infra.servers import Server
 from loader import pipeline
 from loader.extract.extraction import extract, reextract
 from loader.extract.spec import TransportSettings
-from loader.extract.workers import workers_of
 from loader.initial_load.run import stage_tables
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.merge.load_run import load
+from loader.materialise.load.load_run import load
 from loader.materialise.merge.source_run import materialise
 from loader.materialise.rules import rule_of
 from loader.materialise.spec import MaterialiseResult
 from loader.model.table import TableName, TableSchema
 from loader.settings import SourceSettings
+from loader.spark.workers import workers_of
 from loader.staging.documents import Manifest, StagedFile, TableFilter
 from loader.store.registry import open_store
 from tests.cases.case import Case
@@ -91,9 +91,9 @@ class Runner:
 
     def _load(self) -> tuple[list[Manifest], MaterialiseResult]:
         job = pipeline.read_tables_job(self.settings)
-        staged = stage_tables(self.spark, job.spec)
+        staged = stage_tables(workers_of(self.spark), job.spec)
         assert {table.status for table in staged.tables} <= {"staged"}, staged
-        assert {table.status for table in stage_tables(self.spark, job.spec).tables} <= {"already"}
+        assert {table.status for table in stage_tables(workers_of(self.spark), job.spec).tables} <= {"already"}
         spec = pipeline.load_tables_job(self.settings, staged.manifests).spec
         result = load(self.spark, spec)
         assert "applied" not in {table.status for table in load(self.spark, spec).tables}

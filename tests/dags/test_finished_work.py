@@ -6,7 +6,7 @@ import pytest
 
 from loader.airflow.report import summary
 from loader.errors import GapError, UsageError
-from loader.materialise.merge.load_notes import note_loaded
+from loader.materialise.load.load_notes import note_loaded
 from loader.materialise.spec import LoadSpec, TableResult
 from loader.staging.documents import IncompleteTable, PublishedTable
 from tests.dags.conftest import Site, SparkSubmit, Task

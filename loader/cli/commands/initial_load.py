@@ -30,9 +30,8 @@ def initial_load(
     """Load the captured tables, or some of them. Tables that are loaded already are left alone."""
     session: Session = context.obj
     settings = session.settings(source)
-    read = jobs.submit(pipeline.read_tables_job(settings, tuple(table), again=again), settings, session.output)
-    loaded = jobs.submit(pipeline.load_tables_job(settings, tuple(read["manifests"])), settings, session.output)
-    failed = [table for table in read["tables"] if table["error"]]
+    result = jobs.submit(pipeline.full_load_job(settings, tuple(table), again=again), settings, session.output)
+    loaded, failed = result["load"], [table for table in result["read"]["tables"] if table["error"]]
     loaded["tables"] = sorted(loaded["tables"] + [_unread(table) for table in failed], key=lambda t: str(t["table"]))
     report_tables(session.output, loaded)
 

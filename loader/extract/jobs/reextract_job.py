@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from loader.extract.extraction import reextract
 from loader.extract.spec import ExtractSpec
-from loader.extract.workers import workers_of
 from loader.spark.job import job_main
+from loader.spark.workers import workers_of
 
 if __name__ == "__main__":
     job_main(lambda spark, spec: reextract(workers_of(spark), spec), ExtractSpec)

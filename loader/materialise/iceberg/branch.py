@@ -158,6 +158,20 @@ class Branch:
         """Commit the properties without changing rows."""
         commit_properties(self._load().append(self.name), {RUN: self.name, **properties})
 
+    def add_files(self, files: Sequence[JavaObject], properties: Mapping[str, str] | None, *, replace: bool) -> None:
+        """Commit data files, signed as by `signed`.
+
+        Args:
+            files: Iceberg's `DataFile` of each file.
+            properties: summary properties.
+            replace: the files replace all rows of the branch.
+        """
+        metadata = self._load()
+        change = metadata.overwrite(self.name) if replace else metadata.append(self.name)
+        for file in files:
+            change = change.addFile(file) if replace else change.appendFile(file)
+        commit_properties(change, {RUN: self.name, **(properties or {})})
+
     def publish(
         self, steps: int, finish: FinishTransaction | None = None, signature: Mapping[str, str] | None = None
     ) -> list[Snapshot]:

@@ -98,13 +98,14 @@ class TableMetadata:
     Args:
         table: Iceberg's `Table`.
         name: the table's name, for errors.
-        mapper: Jackson's `ObjectMapper`. With it, a whole map takes one Java call instead of four calls per entry.
+        java: pyspark's gateway. With Jackson, a whole map takes one Java call instead of four calls per entry.
     """
 
-    def __init__(self, table: JavaObject, name: str, mapper: JavaObject) -> None:
+    def __init__(self, table: JavaObject, name: str, java: Any) -> None:
         self._table = table
         self._name = name
-        self._mapper = mapper
+        self._java = java
+        self._mapper = getattr(java, "com.fasterxml.jackson.databind.ObjectMapper")()
 
     def _fetched(self, entries: JavaObject) -> dict[str, str]:
         """Return a Java map of strings."""
@@ -121,6 +122,23 @@ class TableMetadata:
         """The columns of the table's write order; empty without one."""
         fields, schema = self._table.sortOrder().fields(), self._table.schema()
         return tuple(schema.findColumnName(field.sourceId()) for field in fields)
+
+    @property
+    def table(self) -> JavaObject:
+        """Iceberg's `Table`."""
+        return self._table
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The schema as JSON: Iceberg specification, "Appendix C: JSON serialization", "Schemas"."""
+        parser = getattr(self._java, "org.apache.iceberg.SchemaParser")
+        found: dict[str, Any] = json.loads(parser.toJson(self._table.schema()))
+        return found
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether the table has a partition spec with fields."""
+        return bool(self._table.spec().isPartitioned())
 
     @cached_property
     def branches(self) -> dict[str, int]:
@@ -225,7 +243,7 @@ class TableMetadata:
 
     def metadata_of(self, transaction: JavaObject) -> TableMetadata:
         """Return the metadata on which a transaction was made. It may be newer than this one."""
-        return TableMetadata(transaction.table(), self._name, self._mapper)
+        return TableMetadata(transaction.table(), self._name, self._java)
 
     @property
     def exact_at(self) -> int:
@@ -240,12 +258,17 @@ class TableMetadata:
         """Return an append to a branch."""
         return self._table.newAppend().toBranch(branch)
 
+    def overwrite(self, branch: str) -> JavaObject:
+        """Return a replacement of all rows of a branch."""
+        expressions = getattr(self._java, "org.apache.iceberg.expressions.Expressions")
+        return self._table.newOverwrite().overwriteByRowFilter(expressions.alwaysTrue()).toBranch(branch)
 
-def commit_properties(append: JavaObject, properties: Mapping[str, str]) -> None:
-    """Commit an append without files, with `properties` in the summary."""
+
+def commit_properties(change: JavaObject, properties: Mapping[str, str]) -> None:
+    """Commit an append or an overwrite, with `properties` in the summary."""
     for name, value in properties.items():
-        append.set(name, value)
-    append.commit()
+        change.set(name, value)
+    change.commit()
 
 
 def load_metadata(session: SparkSession, name: str) -> TableMetadata | None:
@@ -259,8 +282,7 @@ def load_metadata(session: SparkSession, name: str) -> TableMetadata | None:
         if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
             return None
         raise
-    mapper = getattr(java, "com.fasterxml.jackson.databind.ObjectMapper")
-    return TableMetadata(table, name.replace("`", ""), mapper())
+    return TableMetadata(table, name.replace("`", ""), java)
 
 
 def _elements(elements: JavaObject) -> Iterator[Any]:

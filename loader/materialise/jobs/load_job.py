@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loader.materialise.merge.load_run import load
+from loader.materialise.load.load_run import load
 from loader.materialise.spec import LoadSpec
 from loader.spark.job import job_main
 

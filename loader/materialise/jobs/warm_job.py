@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from loader.materialise.merge.load_run import load
+from loader.materialise.load.load_run import load
 from loader.materialise.merge.source_run import materialise
 from loader.materialise.spec import CatalogSettings, LoadSpec, MaterialiseResult, MaterialiseSpec
 from loader.model.identity import Identity

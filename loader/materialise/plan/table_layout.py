@@ -13,10 +13,13 @@ from loader.materialise.rules import RESERVED, TableRule
 from loader.model.table import TableSchema
 from loader.types.warehouse import spark_type
 
+IS_DELETED = "_op = 'D'"
+"""The value of the column that marks deleted rows, in SQL over the frames of `collapse`."""
+
 _META = {
     "seqno_column": ("bigint", "_seqno"),
     "committed_at_column": ("timestamp", "_committed_at"),
-    "deleted_column": ("boolean", "_op = 'D'"),
+    "deleted_column": ("boolean", IS_DELETED),
     "op_column": ("string", "_op"),
     "row_offset_column": ("bigint", "_row_offset"),
 }

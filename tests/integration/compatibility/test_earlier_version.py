@@ -20,10 +20,10 @@ from pyspark.sql import SparkSession
 
 from loader.config import load_config
 from loader.extract.extraction import extract, reextract
-from loader.extract.workers import Threads
 from loader.materialise.merge.source_run import materialise
 from loader.pipeline import extract_job, materialise_job
 from loader.settings import SourceSettings
+from loader.spark.workers import Threads
 from tests.integration.compatibility.make import HOME, configuration, plain
 from tests.support.spark import jars, settings, spark
 

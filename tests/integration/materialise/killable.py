@@ -18,8 +18,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from loader.materialise.jobs.maintain_job import maintain
+from loader.materialise.load.load_run import load
 from loader.materialise.maintain.spec import MaintainSpec
-from loader.materialise.merge.load_run import load
 from loader.materialise.merge.source_run import materialise
 from loader.materialise.spec import LoadSpec, MaterialiseSpec
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.merge.load_run import load
+from loader.materialise.load.load_run import load
 from loader.materialise.merge.source_run import materialise
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loader.materialise.merge.load_run import load
+from loader.materialise.load.load_run import load
 from loader.materialise.merge.source_run import materialise
 from loader.materialise.spec import MaterialiseResult
 from loader.model.table import Column, TableSchema

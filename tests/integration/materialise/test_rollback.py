@@ -197,7 +197,7 @@ def test_without_a_snapshot_there_it_is_refused_and_the_hint_works(ready: Lake) 
     damage(ready)
     for since in (number(1, 4), number(1, 1150), number(1, 2150)):
         error = refused(ready, since)
-        assert error["what"].endswith("can only be replayed from the position of one of its snapshots")
+        assert error["what"].endswith("can only be replayed from the position of one of their snapshots")
         command, words = shlex.split(error["hint"])[:2], shlex.split(error["hint"])[2:]
         assert (command, words[0], words[2:]) == (["loader", "replay"], "--from", ["--table", "shop.bags"])
         assert words[1] == {number(1, 4): P0, number(1, 1150): P0, number(1, 2150): P1}[since]

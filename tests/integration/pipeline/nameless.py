@@ -13,12 +13,12 @@ from loader import pipeline
 from loader.cli.app import app
 from loader.extract.extraction import extract, reextract, restore
 from loader.extract.spec import TransportSettings
-from loader.extract.workers import Threads
 from loader.model.position import Position
 from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.settings import SourceSettings
 from loader.source.server_facts import log_end
 from loader.spark.job import carried_error
+from loader.spark.workers import Threads
 from loader.staging.documents import Manifest
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected

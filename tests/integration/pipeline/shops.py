@@ -15,9 +15,9 @@ from loader import pipeline
 from loader.errors import LoaderError
 from loader.extract.extraction import extract
 from loader.extract.spec import TransportSettings
-from loader.extract.workers import Threads
 from loader.pipeline import IntervalChosen, chain_of, plan_interval
 from loader.settings import SourceSettings
+from loader.spark.workers import Threads
 from loader.staging.documents import Generation, Manifest
 from loader.transport.server.connection import connected, log_sizes
 from tests.integration.pipeline.conftest import settings_of

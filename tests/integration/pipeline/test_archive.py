@@ -13,8 +13,8 @@ from loader.doctor.page import continues
 from loader.doctor.server import runway
 from loader.errors import BinlogFormatError, GapError, LoaderError
 from loader.extract.extraction import extract
-from loader.extract.workers import Threads
 from loader.pipeline import chain_of, extract_job, plan_interval, source_runway
+from loader.spark.workers import Threads
 from tests.integration.pipeline.shops import Shop, purge, shop, sizes
 from tests.support.replicas import run
 

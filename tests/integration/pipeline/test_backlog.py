@@ -14,9 +14,9 @@ from loader.airflow.finished_work import done_before
 from loader.errors import LoaderError, StagedDataError, UsageError
 from loader.extract.backlog import extract_backlog, stage_backlog
 from loader.extract.spec import ExtractSpec, TransportSettings
-from loader.extract.workers import Threads
 from loader.pipeline import IntervalChosen, plan_interval, unfinished
 from loader.settings import SourceSettings
+from loader.spark.workers import Threads
 from tests.integration.pipeline.conftest import Source
 
 pytestmark = pytest.mark.integration

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from loader.errors import GapError
 from loader.extract.extraction import extract, reextract
-from loader.extract.workers import Tasks, Threads, Workers, workers_of
 from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.spark.job import carried, failure
+from loader.spark.workers import Tasks, Threads, Workers, workers_of
 from tests.integration.pipeline.shops import Shop, shop
 from tests.support.spark import jars, settings, spark
 

@@ -1,12 +1,14 @@
-"""Workers of an extraction: Spark's executors, or threads if there is only one machine."""
+"""Workers of a stage: Spark's executors, or threads if there is only one machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from loader.extract.allocator import keep_memory
+from loader.spark.allocator import keep_memory
 from loader.spark.job import on_one_machine
 
 if TYPE_CHECKING:
@@ -16,20 +18,55 @@ _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
 
 
+class Counter(Protocol):
+    """A number that workers add to and that the driver reads."""
+
+    @property
+    def value(self) -> int:
+        """The sum so far."""
+
+    def add(self, term: int) -> None:
+        """Add a number."""
+
+
 class Workers(Protocol):
     """Runs up to `count` pieces concurrently."""
 
     count: int
 
+    def counter(self, start: int) -> Counter:
+        """Return a counter for the work of `each`."""
+
     def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
         """Return the results of the work on each piece, in order. Raises what the work raises for any piece."""
 
 
+class ThreadCounter:
+    """A counter of one process: see Counter."""
+
+    def __init__(self, start: int) -> None:
+        self.value = start
+        self._lock = Lock()
+
+    def add(self, term: int) -> None:
+        """See Counter."""
+        with self._lock:
+            self.value += term
+
+
 class Threads:
-    """Threads of this process. The codec's kernels release the GIL."""
+    """Threads of this process. The codec's kernels release the GIL.
+
+    Several callers may use one object: all their pieces together share its threads.
+    """
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self._free = BoundedSemaphore(count)
+
+    def counter(self, start: int) -> Counter:
+        """See Workers."""
+        return ThreadCounter(start)
 
     def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
         """Run the work; see Workers. After a failure, no further piece is started."""
@@ -37,9 +74,13 @@ class Threads:
             keep_memory()
         with ThreadPoolExecutor(self.count) as pool:
             try:
-                return list(pool.map(work, pieces))
+                return list(pool.map(partial(self._run, work), pieces))
             finally:
                 pool.shutdown(cancel_futures=True)
+
+    def _run(self, work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:
+        with self._free:
+            return work(piece)
 
 
 class Tasks:
@@ -48,6 +89,10 @@ class Tasks:
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
         self.count = self._context.defaultParallelism
+
+    def counter(self, start: int) -> Counter:
+        """Return an accumulator. It counts a repeated task again, so it is only for reports of progress."""
+        return self._context.accumulator(start)
 
     def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
         """Run the work; see Workers."""

@@ -33,6 +33,7 @@ from loader.materialise.iceberg.table_metadata import (
     signature,
 )
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
+from loader.materialise.load.native_load import insert_natively
 from loader.materialise.merge.schema_change import prepare_columns
 from loader.materialise.merge.table_results import idle_result
 from loader.materialise.plan.column_aliases import assign_reload_aliases
@@ -63,6 +64,11 @@ class StagedLoad:
     key: str
     manifest: Manifest
     work: Work
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(file.rows for file in self.manifest.files)
 
     @property
     def bytes(self) -> int:
@@ -133,7 +139,6 @@ def _attempt(
         return idle_result(work.name, applied, "already", applied.seqno)
     recorded = recorded_schema(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(recorded, work.schema))
-    verify_files(warehouse.session, store, work.files)
     finish = prepare_columns(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
     with Branch(warehouse, work.name, metadata.head) as branch:
         signed = _signature(manifest, work)
@@ -177,6 +182,10 @@ def _insert_rows(
     warehouse: Warehouse, store: Store, branch: Branch, work: Work, signed: dict[str, str] | None
 ) -> dict[str, int]:
     """Insert the rows on the branch. Return the number of misfits by column."""
+    if insert_natively(warehouse, store, branch, work, signed):
+        failpoint("insert.after")
+        return {}
+    verify_files(warehouse.session, store, work.files)
     records = select_ungrouped(read_records(warehouse.session, store, work), work)
     _checked_rows(records, work).createOrReplaceTempView("loader_rows")
     insert = sql("materialise/load_rows").format(

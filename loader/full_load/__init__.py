@@ -1,0 +1,1 @@
+"""An initial load in one Spark application: tables are loaded while other tables are still read."""

@@ -1,0 +1,119 @@
+"""Data files that were written outside Spark: their columns, their upload, and their entries in the table's metadata.
+
+Format: Iceberg specification, "Parquet" and "Column Projection": readers find columns by the field ids in the file.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+from py4j.java_gateway import JavaObject
+from pyspark.sql import SparkSession
+
+from loader.materialise.iceberg.table_metadata import TableMetadata
+
+_LOG = logging.getLogger(__name__)
+_FIELD_ID = b"PARQUET:field_id"
+_FORMAT = "write.format.default"
+_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+_TYPES = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
+"""By Iceberg type, the Arrow type of its values."""
+
+
+def arrow_fields(metadata: TableMetadata) -> Mapping[str, pa.Field] | None:
+    """Return the Arrow field of each column of the table by name, with its field id.
+
+    Return None if only Spark can write the table: it is partitioned, has nested columns, or is not of Parquet files.
+    """
+    if metadata.is_partitioned or metadata.properties.get(_FORMAT, "parquet") != "parquet":
+        return None
+    fields = {}
+    for column in metadata.schema["fields"]:
+        kind = _arrow_type(column["type"])
+        if kind is None:
+            return None
+        fields[column["name"]] = pa.field(column["name"], kind, metadata={_FIELD_ID: str(column["id"]).encode()})
+    return fields
+
+
+def _arrow_type(kind: object) -> Any:
+    if not isinstance(kind, str):
+        return None
+    decimal = _DECIMAL.fullmatch(kind)
+    return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _TYPES.get(kind)
+
+
+class DataFiles:
+    """New data files of a table, which no snapshot has yet.
+
+    Args:
+        session: the session of the table's catalog.
+        metadata: of the table.
+    """
+
+    def __init__(self, session: SparkSession, metadata: TableMetadata) -> None:
+        self._gateway: Any = cast("Any", session.sparkContext)._gateway
+        self._table = metadata.table
+        self._name = uuid.uuid4().hex
+        self.entries: list[JavaObject] = []
+
+    def upload(self, file: Path, number: int, split_offsets: Sequence[int]) -> None:
+        """Copy a local Parquet file to the table's location through the table's file system.
+
+        Args:
+            file: the local file.
+            number: of the file among the new files.
+            split_offsets: the offset of each row group in the file.
+        """
+        name = f"{self._name}-{number:05d}.parquet"
+        location = self._table.locationProvider().newDataLocation(name)
+        stream = self._table.io().newOutputFile(location).create()
+        try:
+            self._class("java.nio.file.Files").copy(self._class("java.io.File")(str(file)).toPath(), stream)
+        finally:
+            stream.close()
+        metrics = self._class("org.apache.iceberg.parquet.ParquetUtil").fileMetrics(
+            self._class("org.apache.iceberg.Files").localInput(str(file)),
+            self._class("org.apache.iceberg.MetricsConfig").forTable(self._table),
+        )
+        builder = self._class("org.apache.iceberg.DataFiles").builder(self._table.spec())
+        builder = builder.withPath(location).withFormat("parquet")
+        builder = builder.withFileSizeInBytes(file.stat().st_size).withMetrics(metrics)
+        self.entries.append(builder.withSplitOffsets(self._longs(split_offsets)).build())
+
+    def _longs(self, numbers: Sequence[int]) -> JavaObject:
+        """Return a Java list of `Long`. In a list of its own, py4j would make each small number an `Integer`."""
+        array = self._gateway.new_array(self._gateway.jvm.long, len(numbers))
+        for place, number in enumerate(numbers):
+            array[place] = number
+        return self._class("org.apache.iceberg.util.ArrayUtil").toLongList(array)
+
+    def _class(self, name: str) -> Any:
+        """Return a Java class. One look-up of the whole name is faster than one of each package."""
+        return getattr(self._gateway.jvm, name)
+
+    def delete(self) -> None:
+        """Delete the uploaded files. An error of the file system is only logged."""
+        for entry in self.entries:
+            try:
+                self._table.io().deleteFile(entry.location())
+            except Exception as error:  # maintenance removes the file
+                _LOG.warning("%s was not deleted: %s", entry.location(), error)
+        self.entries.clear()

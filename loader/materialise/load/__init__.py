@@ -1,0 +1,1 @@
+"""Applies initial loads: staged rows become the rows of a table, in one commit."""

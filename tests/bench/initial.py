@@ -1,0 +1,223 @@
+"""What an initial load costs beside `spark.read.jdbc` into Iceberg and `mysqldump`, as whole processes.
+
+    python -m tests.bench.initial [--quick] [--pairs N] [--table NAME] [--json FILE]
+
+A ratio is the median over the pairs of one run: the loader's time divided by the peer's time right after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+from infra.servers import Server, fetch
+from loader.jars.resolve import jars_folder
+from loader.spark.submit import SparkSettings, configuration, environment, warm
+from tests.bench.session import jars
+from tests.bench.tables import SHAPES, connected, empty_server, fill, fill_many
+
+_HERE = Path(__file__).resolve().parent
+_READERS = 2
+_FETCH_ROWS = 5000
+_SMALL_TABLES, _SMALL_ROWS = 300, 1000
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Cost(NamedTuple):
+    """A run: its seconds by the clock, its seconds of CPU, and the largest size of all its processes together in MB."""
+
+    seconds: float
+    cpu: float
+    megabytes: float
+
+
+def run(argv: Sequence[str], folder: Path, environ: dict[str, str] | None = None) -> Cost:
+    """Run a program until it ends, with its standard output in `<folder>/output`.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    peak, done = [0.0], Event()
+    began = time.monotonic()
+    with (folder / "output").open("wb") as output, (folder / "errors").open("wb") as errors:
+        process = subprocess.Popen(argv, stdout=output, stderr=errors, env={**os.environ, **(environ or {})})
+        watching = Thread(target=_watch, args=(process.pid, peak, done))
+        watching.start()
+        _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.monotonic() - began
+    code = process.returncode = os.waitstatus_to_exitcode(status)
+    done.set()
+    watching.join()
+    if code:
+        raise subprocess.CalledProcessError(code, argv, stderr=(folder / "errors").read_text()[-3000:])
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, peak[0])
+
+
+def _watch(root: int, peak: list[float], done: Event) -> None:
+    while not done.wait(0.2):
+        peak[0] = max(peak[0], sum(map(_resident, _family(root))) / 1e6)
+
+
+def _family(root: int) -> Iterator[int]:
+    yield root
+    with suppress(OSError):
+        for children in Path(f"/proc/{root}/task").glob("*/children"):
+            with suppress(OSError):
+                for child in children.read_text().split():
+                    yield from _family(int(child))
+
+
+def _resident(process: int) -> int:
+    """Return the bytes of a process that are in memory, without those that it shares with others."""
+    with suppress(OSError, IndexError):
+        size = Path(f"/proc/{process}/statm").read_text().split()
+        return (int(size[1]) - int(size[2])) * _PAGE
+    return 0
+
+
+def load(server: Server, tables: str, folder: Path) -> Cost:
+    """Load the tables that match a pattern with this loader, into an empty warehouse."""
+    file = folder / "loader.toml"
+    file.write_text(
+        f"""
+[staging]
+root = "file://{folder}/staging"
+[warehouse]
+path = "{folder}/warehouse"
+[spark]
+master = "local[{_READERS}]"
+jars = "{jars()}"
+[sources.bench]
+host = "{server.host}"
+port = {server.port}
+user = "{server.user}"
+tables.include = ["bench.{tables}"]
+"""
+    )
+    return run([sys.executable, "-m", "loader", "--config", str(file), "--json", "initial-load"], folder)
+
+
+def copy_with_jdbc(server: Server, table: str, rows: int, folder: Path) -> Cost:
+    """Copy a table with `spark.read.jdbc`, with as many partitions as the loader has readers."""
+    settings = SparkSettings(master=f"local[{_READERS}]", jars=jars())
+    conf = configuration(settings)
+    driver = next(jars_folder(_HERE / "jdbc.lock").glob("*.jar"))
+    conf["spark.driver.extraClassPath"] += f":{driver}"
+    url = f"jdbc:mysql://{server.host}:{server.port}/bench?useCursorFetch=true&sslMode=DISABLED"
+    arguments = [url, server.user, f"bench.{table}", SHAPES[table].partition, "0", str(rows), str(_READERS)]
+    home = Path(environment(settings)["SPARK_HOME"])
+    argv = [str(home / "bin" / "spark-submit"), "--master", settings.master]
+    for name, value in conf.items():
+        argv += ["--conf", f"{name}={value}"]
+    argv += [str(_HERE / "plain_jdbc.py"), *arguments, str(_FETCH_ROWS), str(folder / "jdbc")]
+    return run(argv, folder, environment(settings))
+
+
+def dump(server: Server, table: str, folder: Path) -> Cost:
+    """Dump a table with mysqldump, without its definition."""
+    tool = fetch("mysql").tool("mysqldump")
+    where = ["--host", server.host, "--port", str(server.port), "--user", server.user, "--protocol=tcp"]
+    return run([*tool, *where, "--no-create-info", "--set-gtid-purged=OFF", "bench", table], folder)
+
+
+def measure_table(server: Server, table: str, rows: int, pairs: int) -> dict[str, Any]:
+    """Return the figures of a table."""
+    fill(server, table, SHAPES[table], rows)
+    costs: dict[str, list[Cost]] = {"load": [], "jdbc": [], "dump": []}
+    staged = []
+    for _ in range(pairs):
+        with TemporaryDirectory(prefix="loader-bench-") as name:
+            folder = Path(name)
+            os.sync()
+            costs["load"].append(load(server, table, folder))
+            staged.append(_staging_seconds(folder))
+            shutil.rmtree(folder / "staging")
+            shutil.rmtree(folder / "warehouse")
+            costs["jdbc"].append(copy_with_jdbc(server, table, rows, folder))
+            shutil.rmtree(folder / "jdbc")
+            costs["dump"].append(dump(server, table, folder))
+    with connected(server) as cursor:
+        cursor.execute(f"DROP TABLE bench.{table}")
+    ratios = {
+        peer: [ours.seconds / other.seconds for ours, other in zip(costs["load"], costs[peer], strict=True)]
+        for peer in costs
+    }
+    return {
+        "table": f"{table}, {rows:,} rows",
+        "ratio to spark.read.jdbc": round(median(ratios["jdbc"]), 2),
+        "ratio of staging to mysqldump": round(
+            median(ours / other.seconds for ours, other in zip(staged, costs["dump"], strict=True)), 2
+        ),
+        "seconds": round(median(cost.seconds for cost in costs["load"]), 1),
+        "seconds of staging": round(median(staged), 1),
+        "of spark.read.jdbc": round(median(cost.seconds for cost in costs["jdbc"]), 1),
+        "of mysqldump": round(median(cost.seconds for cost in costs["dump"]), 1),
+        "CPU seconds": round(median(cost.cpu for cost in costs["load"]), 1),
+        "of spark.read.jdbc in CPU": round(median(cost.cpu for cost in costs["jdbc"]), 1),
+        "MB": round(max(cost.megabytes for cost in costs["load"])),
+        "MB of spark.read.jdbc": round(max(cost.megabytes for cost in costs["jdbc"])),
+    }
+
+
+def _staging_seconds(folder: Path) -> float:
+    """Return the seconds from the plan of the table's load to its manifest, by the times of these files."""
+    (plan,) = (folder / "staging").rglob("plan.json")
+    return plan.with_name("manifest.json").stat().st_mtime - plan.stat().st_mtime
+
+
+def measure_small_tables(server: Server, tables: int) -> dict[str, Any]:
+    """Return the figures of many small tables."""
+    fill_many(server, tables, _SMALL_ROWS)
+    with TemporaryDirectory(prefix="loader-bench-") as name:
+        cost = load(server, "small_*", Path(name))
+    return {
+        "table": f"{tables} tables of {_SMALL_ROWS:,} rows",
+        "seconds": round(cost.seconds, 1),
+        "seconds per table": round(cost.seconds / tables, 3),
+        "MB": round(cost.megabytes),
+    }
+
+
+def measure(tables: Sequence[str], pairs: int, *, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield the figures of each table, then those of many small tables."""
+    warm(SparkSettings(master=f"local[{_READERS}]", jars=jars()))  # as an installation does, with `loader warm --jars`
+    part = 10 if quick else 1
+    with empty_server() as server:
+        for table in tables or SHAPES:
+            if table in SHAPES:
+                yield measure_table(server, table, SHAPES[table].rows // part, pairs)
+        if not tables or "small" in tables:
+            yield measure_small_tables(server, _SMALL_TABLES // part)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures of each table."""
+    parser = argparse.ArgumentParser(description=re.split(r"\n", __doc__)[0])
+    parser.add_argument("--quick", action="store_true", help="tables of a tenth of the size, and one pair")
+    parser.add_argument("--pairs", type=int, default=5, help="runs of each program")
+    parser.add_argument("--table", action="append", default=[], choices=[*SHAPES, "small"], help="only these tables")
+    parser.add_argument("--json", type=Path, help="write all figures there")
+    given = parser.parse_args(arguments)
+    figures = []
+    for figure in measure(given.table, 1 if given.quick else given.pairs, quick=given.quick):
+        figures.append(figure)
+        print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
