@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).with_name("golden")
 SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
 
 
-USE_CASES: tuple[UseCase, ...] = ("read_tables", "load_tables", "materialise", "replay", "maintain")
+USE_CASES: tuple[UseCase, ...] = ("load_tables", "materialise", "replay", "maintain")
 
 
 def operator_of(use_case: UseCase, site: Site, **arguments: object) -> LoaderSparkOperator:

@@ -27,7 +27,7 @@ def test_the_command(use_case: UseCase, site: Site, spark_submit_program: SparkS
     assert rendered(spark_submit_program.argv, site) == (GOLDEN / f"{use_case}.txt").read_text()
 
 
-@pytest.mark.parametrize("use_case", ["extract", "materialise"])
+@pytest.mark.parametrize("use_case", ["read_tables", "extract", "materialise"])
 def test_the_command_for_a_cluster(
     use_case: UseCase, site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -37,8 +37,12 @@ def test_the_command_for_a_cluster(
     assert rendered(spark_submit_program.argv, site) == (GOLDEN / f"{use_case}-yarn.txt").read_text()
 
 
-def test_arguments_reach_the_job(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
-    operator_of("read_tables", site, tables=["shop.orders"]).execute(running.context)
+def test_arguments_reach_the_job(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as cluster:
+        connect(cluster, conn_type="spark", host="yarn")
+        operator_of("read_tables", site, tables=["shop.orders"]).execute(running.context)
     assert spark_submit_program.spec["only"] == ["shop.orders"]
     operator_of("load_tables", site, manifests=["load/a.json", "load/b.json"]).execute(running.context)
     assert spark_submit_program.spec["manifests"] == ["load/a.json", "load/b.json"]

@@ -95,7 +95,7 @@ def test_a_password_is_in_the_environment_only(
     site.configure(password="airflow:shop-db", secrets='token = "airflow:shop_db", credential = "airflow:shop_db"')
     for name, password in (("SHOP-DB", "hunter2"), ("SHOP_DB", "hunter2 of the catalog")):
         monkeypatch.setenv(f"AIRFLOW_CONN_{name}", json.dumps({"conn_type": "generic", "password": password}))
-    operator = operator_of("read_tables", site)
+    operator = operator_of("load_tables", site)
     operator.execute(running.context)
     lent = {name: value for name, value in spark_submit_program.env.items() if name.startswith("LOADER_SECRET_")}
     assert lent == {secret_variable("shop-db"): "hunter2", secret_variable("shop_db"): "hunter2 of the catalog"}
