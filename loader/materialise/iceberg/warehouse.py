@@ -73,6 +73,7 @@ class Warehouse:
         _check_catalog(catalog)
         self.catalog = catalog
         self._rules = rules
+        self._namespaces: set[str] = set()  # those that this object has created or found
         self.session = spark.newSession()
         for name in catalog.secrets:
             # Spark's event log hides values of session settings only if the application has settings of the same names.
@@ -128,8 +129,15 @@ class Warehouse:
         # A table without metadata of a version was never created completely.
         return bool(list(files.globStatus(hadoop_path(path, "v*.metadata.json")) or ()))
 
-    def create(self, schema: TableSchema, source: str, generation: str) -> None:
+    def create(
+        self, schema: TableSchema, source: str, generation: str, unlogged: tuple[str, ...] | None = None
+    ) -> None:
         """Create the table, empty and sorted by its key, unless it exists. Complete a table of a killed run.
+
+        Args:
+            schema: of the table.
+            source, generation: the owner of the table.
+            unlogged: see `recorded_unlogged`.
 
         Raises:
             UnsupportedError: the warehouse cannot hold a column name or a type, or the rule does not fit the table.
@@ -140,6 +148,7 @@ class Warehouse:
         namespace = namespace_identifier(self.catalog.name, schema.name)
         columns = [f"{identifier(column.name)} {column.type}" for column in layout.columns]
         properties = _LAYOUT | _owner_properties(schema, source, generation) | layout.rule.properties
+        properties |= {} if unlogged is None else {UNLOGGED: json.dumps(unlogged)}
         self._create_namespace(namespace)
         self.session.sql(
             sql("materialise/create_table").format(
@@ -169,6 +178,8 @@ class Warehouse:
             self.session.sql(f"ALTER TABLE {self.name(table)} SET TBLPROPERTIES ('{UNLOGGED}' = {literal(text)})")
 
     def _create_namespace(self, namespace: str) -> None:
+        if namespace in self._namespaces:
+            return
         statement = f"CREATE NAMESPACE IF NOT EXISTS {namespace}"
         try:
             self.session.sql(statement)
@@ -176,6 +187,7 @@ class Warehouse:
             # A JDBC catalog looks up the namespace, then inserts it. If two runs do so at once, one fails and retries.
             _LOG.info("creating %s again", namespace, exc_info=True)
             self.session.sql(statement)
+        self._namespaces.add(namespace)
 
 
 class WarehousePool:

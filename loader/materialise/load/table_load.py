@@ -169,7 +169,7 @@ def _attempt(
 
 def _create_table(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableMetadata:
     """Create the table unless it exists. Return its metadata, whose owner is not checked yet."""
-    warehouse.create(work.schema, manifest.source, manifest.generation)
+    warehouse.create(work.schema, manifest.source, manifest.generation, manifest.unlogged)
     metadata = warehouse.metadata(work.name)
     if metadata is None:
         raise LoaderError("the table was dropped while it was loaded", table=work.name)
