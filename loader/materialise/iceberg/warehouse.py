@@ -136,7 +136,8 @@ class Warehouse:
 
         Args:
             schema: of the table.
-            source, generation: the owner of the table.
+            source: the owner of the table.
+            generation: of the source's log.
             unlogged: see `recorded_unlogged`.
 
         Raises:
