@@ -28,6 +28,7 @@ _REPLAY = "replay_"
 _FOR = "_for_"
 """In the name of a branch that replaces main, what separates the head of main for which it was made."""
 _PAUSES = (0.25, 0.5, 1, 2, 4, 8, 0)  # seconds after each try to publish, during an outage of the catalog
+_DROPS = 3  # attempts to drop a branch while others commit
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
 
 
@@ -332,8 +333,14 @@ def can_become_main(metadata: TableMetadata, branch: str) -> bool:
 
 def drop_branch(warehouse: Warehouse, table: TableName, branch: str) -> None:
     """Drop a branch. An error of the catalog is only logged."""
-    try:
-        statement = f"ALTER TABLE {warehouse.name(table)} DROP BRANCH IF EXISTS {identifier(branch)}"
-        warehouse.session.sql(statement)
-    except Exception as error:  # the next merge tries again
-        _LOG.warning("%s: branch %s was not dropped: %s", table, branch, error)
+    statement = f"ALTER TABLE {warehouse.name(table)} DROP BRANCH IF EXISTS {identifier(branch)}"
+    for _ in range(_DROPS):
+        try:
+            warehouse.session.sql(statement)
+        except Exception as error:  # the next merge tries again
+            failed = error
+        else:
+            return
+        if not is_conflict(failed):
+            break
+    _LOG.warning("%s: branch %s was not dropped: %s", table, branch, failed)
