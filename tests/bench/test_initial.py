@@ -1,0 +1,29 @@
+"""The short form of the initial load's benchmark: each program does its work, and the figures are ratios."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.bench.initial import measure_small_tables, measure_table
+from tests.bench.tables import SHAPES, empty_server
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+]
+
+
+@pytest.mark.parametrize("table", SHAPES)
+def test_a_table_is_measured(table: str) -> None:
+    with empty_server() as server:
+        figures = measure_table(server, table, 1000, 1)
+    assert figures["ratio to spark.read.jdbc"] > 0
+    assert figures["ratio of staging to mysqldump"] > 0
+    assert figures["MB"] > 0
+
+
+def test_small_tables_are_measured() -> None:
+    with empty_server() as server:
+        assert measure_small_tables(server, 3)["seconds per table"] > 0
