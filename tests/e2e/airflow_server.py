@@ -52,6 +52,7 @@ class Airflow:
             "AIRFLOW__CORE__PARALLELISM": "2",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",  # the files do not change
             "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",  # between two tasks of a run
         }
 
@@ -87,8 +88,10 @@ class Airflow:
 
         def ended() -> str | None:
             found = str(self.get(f"{dag}/dagRuns/{run}")["state"])
+            if found not in {"success", "failed"}:
+                return None
             tried = max(task["try_number"] for task in self.tasks(dag, run).values())
-            return found if found in {"success", "failed"} and tried >= tries else None
+            return found if tried >= tries else None
 
         assert until(f"{run} to end", ended) == state, self._logs(dag, run)
 
@@ -147,7 +150,7 @@ def until(what: str, holds: Callable[[], Found], seconds: float = 600) -> Found:
     deadline = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        time.sleep(0.25)
+        time.sleep(0.5)
     return found
 
 

@@ -29,6 +29,11 @@ _FOR_MANY_SMALL_JOBS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.codegen.cache.maxEntries": "5000",  # instead of 100: the tests have many plans, again and again
     "spark.sql.ui.explainMode": "simple",  # nobody reads the plans, which take a tenth of the driver's time
+    # Spark searches all that it keeps for its pages whenever it forgets something of it.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "50",
 }
 _TESTS = Path(__file__).resolve().parents[1]
 _SQLITE = "busy_timeout=60000&journal_mode=WAL"
