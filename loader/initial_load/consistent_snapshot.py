@@ -7,9 +7,11 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import RetryableError
+from loader.errors import RetryableError, UnsupportedError
 from loader.initial_load.commit_visibility import wait_until_visible
 from loader.model.position import Position
+from loader.model.table import TableName
+from loader.source.schemas import quote_name
 from loader.source.server_facts import log_end, query
 
 _LONGEST_SECONDS = 60
@@ -44,3 +46,22 @@ def open_snapshot(connection: Connection[Any]) -> Position:
         why=f"a table without a key needs one, but the log grew during each attempt for {_LONGEST_SECONDS} seconds",
         hint="run again when the server is less busy, or give the table a primary key",
     )
+
+
+def check_engine(connection: Connection[Any], table: TableName) -> None:
+    """Verify that a table without a key can be read as of one position of the log.
+
+    Raises:
+        UnsupportedError: its engine has no consistent snapshots.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(f"SHOW TABLE STATUS FROM {quote_name(table.schema)} WHERE Name = %s", (table.table,))
+        rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
+    engines = [str(engine) for name, engine, *_ in rows if name == table.table]
+    if engines != ["InnoDB"]:
+        raise UnsupportedError(
+            f"a table of engine {', '.join(engines)} without a primary key is not supported",
+            why="only InnoDB can read it as of one position of the log",
+            hint="add a primary key, or exclude the table (tables.exclude of the source)",
+            table=table,
+        )

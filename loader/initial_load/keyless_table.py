@@ -6,13 +6,9 @@ exactly the changes up to its position. It runs in one Spark task, because a sna
 
 from __future__ import annotations
 
-from typing import Any
-
-from pymysql.connections import Connection
-
-from loader.errors import RetryableError, UnsupportedError
+from loader.errors import RetryableError
 from loader.initial_load.chunk_task import stage_chunk
-from loader.initial_load.consistent_snapshot import open_snapshot
+from loader.initial_load.consistent_snapshot import check_engine, open_snapshot
 from loader.initial_load.definition_check import altered_error, lock_definition
 from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads, plan_key
@@ -21,7 +17,7 @@ from loader.initial_load.spec import InitialLoadSpec
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest
-from loader.source.schemas import quote_name, read_schemas
+from loader.source.schemas import read_schemas
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
@@ -38,7 +34,7 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
     with connected(spec.server) as asking, connected(spec.server) as reading:
         check_identity(asking, spec.identity)
         digest = definition_digest(asking, table)
-        _check_engine(asking, table)
+        check_engine(asking, table)
         prepare_session(reading)
         position = open_snapshot(reading)
         # From here on nobody can alter the table. If its rows were rewritten since the snapshot, the server refuses to
@@ -53,17 +49,3 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
         plan = loads.begin(plan_single_chunk(asking, spec, schema, position, digest))
         stage_chunk(reading, store, plan, attempt, 0)
     return plan_key(plan)
-
-
-def _check_engine(connection: Connection[Any], table: TableName) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SHOW TABLE STATUS FROM {quote_name(table.schema)} WHERE Name = %s", (table.table,))
-        rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
-    engines = [str(engine) for name, engine, *_ in rows if name == table.table]
-    if engines != ["InnoDB"]:
-        raise UnsupportedError(
-            f"a table of engine {', '.join(engines)} without a primary key is not supported",
-            why="only InnoDB can read it as of one position of the log",
-            hint="add a primary key, or exclude the table (tables.exclude of the source)",
-            table=table,
-        )

@@ -8,7 +8,9 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
-from typing import Literal
+from typing import Any, Literal
+
+from pymysql.connections import Connection
 
 from loader import __version__
 from loader.errors import LOAD_ALL_AGAIN, DataError, GapError, LoaderError, RetryableError, UsageError
@@ -25,7 +27,7 @@ from loader.source.server_facts import log_end
 from loader.spark.job import carried, failure
 from loader.spark.progress import Progress, TableCount
 from loader.spark.workers import Workers
-from loader.staging.documents import Manifest
+from loader.staging.documents import Manifest, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.refusals import note_refusal
 from loader.store.registry import open_store
@@ -87,25 +89,29 @@ def find_staged_loads(spec: InitialLoadSpec) -> InitialLoadResult | None:
 
 
 def _tables(spec: InitialLoadSpec) -> list[TableName]:
-    """Return the captured tables that were requested.
-
-    Raises:
-        UsageError: a requested table does not exist or is not captured.
-    """
     with connected(spec.server) as connection:
         check_identity(connection, spec.identity)
-        captured = find_tables(connection, CapturedTables(spec.tables))
-    if not spec.only:
-        return captured
-    by_name = {str(table): table for table in captured}
-    for name in spec.only:
+        return captured_tables(connection, spec.tables, spec.only)
+
+
+def captured_tables(connection: Connection[Any], captured: TableFilter, only: Sequence[str]) -> list[TableName]:
+    """Return the captured tables of the server, or only those with these names.
+
+    Raises:
+        UsageError: a named table does not exist or is not captured.
+    """
+    found = find_tables(connection, CapturedTables(captured))
+    if not only:
+        return found
+    by_name = {str(table): table for table in found}
+    for name in only:
         if name not in by_name:
             raise UsageError(
                 "the source has no such captured table, or the user may not see it",
                 hint="check the name, its case, the tables in the configuration and the SELECT privilege",
                 table=name,
             )
-    return [by_name[name] for name in dict.fromkeys(spec.only)]
+    return [by_name[name] for name in dict.fromkeys(only)]
 
 
 def _guarded(workers: Workers, spec: InitialLoadSpec, table: TableName) -> TableLoad:

@@ -1,6 +1,6 @@
 """The use cases. Only this package knows the order of the stages.
 
-    initial load:  begin -> read tables (Spark job) -> load tables (Spark job)
+    initial load:  begin -> read tables (Spark job) -> load tables (Spark job); or both in one full-load job
     delta:         plan interval -> extract (Spark job) -> materialise (Spark job); or both in one delta job
 
 Each use case can be repeated at any time. Work that is already done is found and not repeated.
@@ -33,6 +33,7 @@ from loader.pipeline.jobs import (
     restore_job,
     snapshots_job,
 )
+from loader.pipeline.load_forecast import LoadForecast, TableForecast, forecast_load
 from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, plan_interval, unfinished
 from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.pipeline.retention import source_runway
@@ -48,9 +49,11 @@ __all__ = [
     "IntervalDetail",
     "IntervalState",
     "Job",
+    "LoadForecast",
     "Removal",
     "ShownTable",
     "SourceStatus",
+    "TableForecast",
     "TableState",
     "TableView",
     "View",
@@ -63,6 +66,7 @@ __all__ = [
     "find_stop",
     "follow_accepting",
     "follow_to",
+    "forecast_load",
     "full_load_job",
     "interval",
     "intervals",

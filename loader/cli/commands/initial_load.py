@@ -13,7 +13,9 @@ from loader.cli.session import Session, SourceOption, TablesOption
 if TYPE_CHECKING:
     from loader import pipeline
     from loader.cli import jobs
+    from loader.cli.output import Output
     from loader.materialise import spec
+    from loader.pipeline import LoadForecast
 else:
     pipeline, jobs = lazily("loader.pipeline"), lazily("loader.cli.jobs")
     spec = lazily("loader.materialise.spec")
@@ -26,10 +28,16 @@ def initial_load(
     again: Annotated[
         bool, typer.Option("--again", help="Also read tables from the server again that are loaded already.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show the tables, their sizes, and what would be refused.")
+    ] = False,
 ) -> None:
     """Load the captured tables, or some of them. Tables that are loaded already are left alone."""
     session: Session = context.obj
     settings = session.settings(source)
+    if dry_run:
+        _report_forecast(session.output, pipeline.forecast_load(settings, tuple(table), again=again))
+        return
     result = jobs.submit(pipeline.full_load_job(settings, tuple(table), again=again), settings, session.output)
     loaded, failed = result["load"], [table for table in result["read"]["tables"] if table["error"]]
     loaded["tables"] = sorted(loaded["tables"] + [_unread(table) for table in failed], key=lambda t: str(t["table"]))
@@ -39,3 +47,26 @@ def initial_load(
 def _unread(table: dict[str, Any]) -> dict[str, Any]:
     """Return a table that could not be read in the form of the load's result."""
     return spec.TableResult(table=table["table"], status="failed", error=table["error"]).model_dump(mode="json")
+
+
+def _report_forecast(output: Output, forecast: LoadForecast) -> None:
+    """Print what a load would do.
+
+    Raises:
+        typer.Exit: it would refuse tables.
+    """
+    if output.as_json:
+        output.document(forecast)
+    else:
+        rows = [
+            (
+                one.table,
+                one.status,
+                f"{one.rows:,}",
+                f"{one.bytes / 1e6:,.1f}",
+                "" if one.error else f"{one.staged} of {one.chunks}",
+            )
+            for one in forecast.tables
+        ]
+        output.rows(("table", "status", "rows (estimate)", "MB (estimate)", "staged chunks"), rows)
+    jobs.fail_on_tables(forecast.model_dump(mode="json"), output)

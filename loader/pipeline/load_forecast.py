@@ -1,0 +1,130 @@
+"""What an initial load would read, and which tables it would refuse. Nothing is read or written."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, computed_field
+from pymysql.connections import Connection
+
+from loader.errors import LoaderError
+from loader.initial_load.consistent_snapshot import check_engine
+from loader.initial_load.keys import refuse_inexact
+from loader.initial_load.loads import Loads
+from loader.initial_load.run import captured_tables
+from loader.materialise.plan.table_layout import Layout
+from loader.materialise.rules import rule_of
+from loader.model.table import TableName
+from loader.pipeline.planning import chain_of
+from loader.resources import sql
+from loader.settings import SourceSettings
+from loader.source.schemas import read_schemas
+from loader.source.server_facts import query, read_identity
+from loader.store.registry import open_store
+from loader.transport.server.connection import connected
+
+
+class TableForecast(BaseModel):
+    """What an initial load would do with a table.
+
+    Attributes:
+        status: a `new` table is read as a whole. Of an `unfinished` load, the missing chunks are read. A `staged` table
+            is not read again. A `refused` table stops with `error`.
+        rows, bytes: estimates of the server.
+        chunks: an estimate; all chunks of the table, also those that are staged.
+        staged: the number of chunks that are staged.
+        key: the columns of the key. A table without a key is one chunk.
+        error: in the form of `LoaderError.as_dict()`.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    status: Literal["new", "unfinished", "staged", "refused"]
+    rows: int
+    bytes: int
+    chunks: int
+    staged: int = 0
+    key: tuple[str, ...] = ()
+    error: dict[str, Any] | None = None
+
+
+class LoadForecast(BaseModel):
+    """All tables of an initial load, by name."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tables: tuple[TableForecast, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def exit_code(self) -> int:
+        """0, or the highest exit code of a refused table."""
+        return max((int(table.error["exit_code"]) for table in self.tables if table.error), default=0)
+
+
+def forecast_load(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> LoadForecast:
+    """Return what an initial load of the captured tables, or only of these, would do.
+
+    Args:
+        settings: of the source.
+        tables: names as `schema.table`; empty for all captured tables.
+        again: tables that are staged would be read again.
+
+    Raises:
+        LoaderError: the server does not answer, or a requested table does not exist.
+    """
+    generation = chain_of(settings).generation()
+    loads = Loads(open_store(settings.staging_root), settings.name, generation.name) if generation else None
+    with connected(settings.server) as connection:
+        sizes = _sizes(connection)
+        names = captured_tables(connection, settings.tables, tables)
+        found = [_forecast(connection, settings, None if again else loads, name, sizes) for name in names]
+    return LoadForecast(tables=tuple(found))
+
+
+def _sizes(connection: Connection[Any]) -> dict[TableName, tuple[int, int]]:
+    """Return the estimated rows and bytes of all tables."""
+    if read_identity(connection).kind == "mysql":
+        query(connection, "SET SESSION information_schema_stats_expiry = 0")  # otherwise they may be a day old
+    rows = query(connection, sql("source/table_sizes"))
+    return {
+        TableName(str(schema), str(table)): (int(count or 0), int(size or 0)) for schema, table, count, size in rows
+    }
+
+
+def _forecast(
+    connection: Connection[Any],
+    settings: SourceSettings,
+    loads: Loads | None,
+    table: TableName,
+    sizes: dict[TableName, tuple[int, int]],
+) -> TableForecast:
+    rows, size = sizes.get(table, (0, 0))
+    about = TableForecast(table=str(table), status="new", rows=rows, bytes=size, chunks=1)
+    try:
+        key = _checked_key(connection, settings, table)
+    except LoaderError as error:
+        return about.model_copy(update={"status": "refused", "error": error.as_dict()})
+    chunks = -(-rows // settings.chunk_rows) if key else 1
+    about = about.model_copy(update={"key": key, "chunks": max(1, chunks)})
+    plan = (loads.newest(table, 0) or loads.newest_followed(table)) if loads else None
+    if loads is None or plan is None:
+        return about
+    if loads.manifest(plan):
+        return about.model_copy(update={"status": "staged", "chunks": plan.chunks, "staged": plan.chunks})
+    return about.model_copy(update={"status": "unfinished", "chunks": plan.chunks, "staged": len(loads.chunks(plan))})
+
+
+def _checked_key(connection: Connection[Any], settings: SourceSettings, table: TableName) -> tuple[str, ...]:
+    """Return the key of a table that can be loaded.
+
+    Raises:
+        LoaderError: the load would refuse the table.
+    """
+    (schema,) = read_schemas(connection, [table])
+    refuse_inexact(table, [schema.column(name) for name in schema.key])
+    if not schema.key:
+        check_engine(connection, table)
+    Layout(schema, rule_of(settings.rules, table)).check()
+    return schema.key

@@ -1,0 +1,91 @@
+"""What a dry run of an initial load says about each table, and that the load does the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loader import pipeline
+from loader.errors import UsageError
+from loader.initial_load.run import stage_tables
+from loader.initial_load.spec import InitialLoadSpec
+from loader.pipeline import TableForecast
+from loader.spark.workers import Threads
+from tests.integration.pipeline.conftest import Source
+
+pytestmark = pytest.mark.integration
+
+
+def forecast(source: Source, *tables: str, again: bool = False) -> dict[str, TableForecast]:
+    names = tuple(f"{source.server.schema}.{table}" for table in tables)
+    found = pipeline.forecast_load(source.settings, names, again=again)
+    return {table.table.partition(".")[2]: table for table in found.tables}
+
+
+def stage(source: Source, *tables: str) -> dict[str, str]:
+    """The status of each table, or its error."""
+    spec = pipeline.read_tables_job(source.settings, tuple(f"{source.server.schema}.{table}" for table in tables)).spec
+    assert isinstance(spec, InitialLoadSpec)
+    done = stage_tables(Threads(2), spec).tables
+    return {table.table.partition(".")[2]: table.error["what"] if table.error else table.status for table in done}
+
+
+def test_tables_sizes_and_refusals(source: Source) -> None:
+    schema = source.server.schema
+    source.server.run(
+        *(f"INSERT INTO {schema}.orders VALUES ({number}, 'x')" for number in range(3)),
+        "SET SESSION cte_max_recursion_depth = 10000",
+        f"CREATE TABLE {schema}.big (id INT PRIMARY KEY, name VARCHAR(20))",
+        f"INSERT INTO {schema}.big WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 2499)"
+        " SELECT i, CONCAT('row ', i) FROM n",
+        f"CREATE TABLE {schema}.bag (id INT)",
+        f"CREATE TABLE {schema}.inexact (id DOUBLE PRIMARY KEY)",
+        f"CREATE TABLE {schema}.old (id INT) ENGINE=MyISAM",
+        f"CREATE TABLE {schema}.reserved (id INT PRIMARY KEY, _file INT)",
+        f"ANALYZE TABLE {schema}.orders, {schema}.big, {schema}.bag",
+    )
+    found = forecast(source)
+    assert {name: table.status for name, table in found.items()} == {
+        "bag": "new",
+        "big": "new",
+        "inexact": "refused",
+        "old": "refused",
+        "orders": "new",
+        "reserved": "refused",
+    }
+    big = found["big"]
+    assert (big.rows, big.chunks, big.staged, big.key) == (2500, 3, 0, ("id",))
+    assert big.bytes >= 16384
+    assert (found["orders"].rows, found["orders"].chunks) == (3, 1)
+    assert (found["bag"].chunks, found["bag"].key) == (1, ())
+    errors = {name: table.error["what"] for name, table in found.items() if table.error}
+    assert errors == {
+        "inexact": "a key of type double is not covered",
+        "old": "a table of engine MyISAM without a primary key is not supported",
+        "reserved": "the column name is reserved by the warehouse or the loader",
+    }
+    assert pipeline.forecast_load(source.settings).exit_code == 4
+    # The load refuses the same tables; the reserved name when the rows go into the warehouse.
+    assert stage(source, *found) == {
+        "bag": "staged", "big": "staged", "inexact": errors["inexact"], "old": errors["old"], "orders": "staged",
+        "reserved": "staged",
+    }  # fmt: skip
+    assert (forecast(source, "big")["big"].status, forecast(source, "big")["big"].staged) == ("staged", 3)
+    assert (forecast(source, "big", again=True)["big"].status) == "new"
+    with pytest.raises(UsageError, match="no such captured table"):
+        forecast(source, "missing")
+
+
+def test_the_missing_chunks_of_an_unfinished_load_are_counted(source: Source) -> None:
+    source.insert(*range(5))
+    source.settings = source.settings.model_copy(update={"chunk_rows": 2})
+    assert stage(source, "orders") == {"orders": "staged"}
+    folder = f"{source.settings.staging_root.removeprefix('file://')}/shop/0001/load/{source.server.schema}/orders"
+    (manifest,) = Path(folder).rglob("manifest.json")
+    manifest.unlink()
+    (manifest.parent / "chunks" / "000001.json").unlink()
+    found = forecast(source, "orders")["orders"]
+    assert (found.status, found.staged, found.chunks) == ("unfinished", 2, 3)
+    assert stage(source, "orders") == {"orders": "staged"}
+    assert forecast(source, "orders")["orders"].status == "staged"
