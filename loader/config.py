@@ -240,7 +240,7 @@ class Source(_Section):
     undecodable: Literal["error", "hex"] = "error"
     read_timeout_seconds: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 600
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
-    chunk_rows: Annotated[int, Field(ge=1)] = 100_000
+    chunk_rows: Annotated[int, Field(ge=0)] = 0
     interval: IntervalLimits = IntervalLimits()
     run_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
     maintain: Maintain = Maintain()

@@ -14,9 +14,21 @@ from loader.initial_load.keys import bound_expression, range_condition
 from loader.model.table import ADDRESS_BYTES, Column
 from loader.resources import sql
 from loader.source.schemas import quote_name
+from loader.source.table_sizes import TableSize
 
 _LOG = logging.getLogger(__name__)
 _REPORTED = 100  # chunks between two log lines
+_CHUNK_BYTES = 32 * 1024 * 1024  # of the table's data; a task reads them in about a second
+_FEWEST_ROWS, _MOST_ROWS = 1000, 1_000_000
+_USUAL_ROWS = 100_000  # of a chunk, if the size of a row is unknown
+
+
+def suggest_rows(size: TableSize) -> int:
+    """Return the rows of a chunk for a table of this size."""
+    if size.rows < _FEWEST_ROWS:
+        return _USUAL_ROWS  # the statistics say nothing about the size of a row
+    rows = _CHUNK_BYTES * size.rows // max(1, size.bytes)
+    return max(_FEWEST_ROWS, min(_MOST_ROWS, rows))
 
 
 def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Iterator[Bound]:

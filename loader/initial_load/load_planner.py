@@ -9,7 +9,7 @@ from pymysql.connections import Connection
 from pymysql.err import MySQLError
 
 from loader.errors import GapError, RetryableError, UsageError
-from loader.initial_load.chunks import find_bounds, select_expression
+from loader.initial_load.chunks import find_bounds, select_expression, suggest_rows
 from loader.initial_load.commit_visibility import wait_until_visible
 from loader.initial_load.definition_check import altered_error, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
@@ -21,6 +21,7 @@ from loader.source.continuity import check_log_holds
 from loader.source.digest import definition_digest
 from loader.source.schemas import TableKey, read_key, read_schemas, read_unlogged
 from loader.source.server_facts import log_end, query
+from loader.source.table_sizes import read_size
 
 _LOG = logging.getLogger(__name__)
 
@@ -48,7 +49,8 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     )
     # A prefix index does not order whole values, so the table becomes one chunk.
     ordered = not any(part.prefix for part in key.parts)
-    bounds = _bounds(connection, plan, spec.chunk_rows) if ordered else ()
+    rows = spec.chunk_rows or suggest_rows(read_size(connection, table))
+    bounds = _bounds(connection, plan, rows) if ordered else ()
     check_unaltered(connection, plan)
     _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
     return plan.model_copy(update={"bounds": bounds})

@@ -16,7 +16,8 @@ class InitialLoadSpec(Shaping):
 
     Attributes:
         identity, shift: of the generation.
-        chunk_rows: rows per chunk. A load that was started keeps its chunks and its `undecodable`.
+        chunk_rows: rows per chunk; 0 to choose them by the size of the table's rows. A load that was started keeps its
+            chunks and its `undecodable`.
         not_before: a position; loads that began before it are ignored, so that each table is read again.
     """
 
@@ -29,7 +30,7 @@ class InitialLoadSpec(Shaping):
     server: ServerAddress
     staging_root: str
     only: tuple[str, ...] = ()
-    chunk_rows: int = Field(default=100_000, gt=0)
+    chunk_rows: int = Field(default=0, ge=0)
     not_before: str = ""
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, computed_field
 from pymysql.connections import Connection
 
 from loader.errors import LoaderError
+from loader.initial_load.chunks import suggest_rows
 from loader.initial_load.consistent_snapshot import check_engine
 from loader.initial_load.keys import refuse_inexact
 from loader.initial_load.loads import Loads
@@ -16,10 +17,9 @@ from loader.materialise.plan.table_layout import Layout
 from loader.materialise.rules import rule_of
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of
-from loader.resources import sql
 from loader.settings import SourceSettings
 from loader.source.schemas import read_schemas
-from loader.source.server_facts import query, read_identity
+from loader.source.table_sizes import TableSize, read_sizes
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
@@ -77,20 +77,10 @@ def forecast_load(settings: SourceSettings, tables: tuple[str, ...] = (), *, aga
     generation = chain_of(settings).generation()
     loads = Loads(open_store(settings.staging_root), settings.name, generation.name) if generation else None
     with connected(settings.server) as connection:
-        sizes = _sizes(connection)
+        sizes = read_sizes(connection)
         names = captured_tables(connection, settings.tables, tables)
         found = [_forecast(connection, settings, None if again else loads, name, sizes) for name in names]
     return LoadForecast(tables=tuple(found))
-
-
-def _sizes(connection: Connection[Any]) -> dict[TableName, tuple[int, int]]:
-    """Return the estimated rows and bytes of all tables."""
-    if read_identity(connection).kind == "mysql":
-        query(connection, "SET SESSION information_schema_stats_expiry = 0")  # otherwise they may be a day old
-    rows = query(connection, sql("source/table_sizes"))
-    return {
-        TableName(str(schema), str(table)): (int(count or 0), int(size or 0)) for schema, table, count, size in rows
-    }
 
 
 def _forecast(
@@ -98,15 +88,15 @@ def _forecast(
     settings: SourceSettings,
     loads: Loads | None,
     table: TableName,
-    sizes: dict[TableName, tuple[int, int]],
+    sizes: dict[TableName, TableSize],
 ) -> TableForecast:
-    rows, size = sizes.get(table, (0, 0))
-    about = TableForecast(table=str(table), status="new", rows=rows, bytes=size, chunks=1)
+    size = sizes.get(table, TableSize(0, 0))
+    about = TableForecast(table=str(table), status="new", rows=size.rows, bytes=size.bytes, chunks=1)
     try:
         key = _checked_key(connection, settings, table)
     except LoaderError as error:
         return about.model_copy(update={"status": "refused", "error": error.as_dict()})
-    chunks = -(-rows // settings.chunk_rows) if key else 1
+    chunks = -(-size.rows // (settings.chunk_rows or suggest_rows(size))) if key else 1
     about = about.model_copy(update={"key": key, "chunks": max(1, chunks)})
     plan = (loads.newest(table, 0) or loads.newest_followed(table)) if loads else None
     if loads is None or plan is None:

@@ -89,3 +89,22 @@ def test_the_missing_chunks_of_an_unfinished_load_are_counted(source: Source) ->
     assert (found.status, found.staged, found.chunks) == ("unfinished", 2, 3)
     assert stage(source, "orders") == {"orders": "staged"}
     assert forecast(source, "orders")["orders"].status == "staged"
+
+
+def test_chunks_of_large_rows_have_fewer_rows(source: Source) -> None:
+    schema = source.server.schema
+    source.settings = source.settings.model_copy(update={"chunk_rows": 0})
+    source.server.run(
+        f"CREATE TABLE {schema}.texts (id INT PRIMARY KEY, body MEDIUMTEXT)",
+        "SET SESSION cte_max_recursion_depth = 10000",
+        f"INSERT INTO {schema}.texts WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 5999)"
+        " SELECT i, REPEAT('x', 10000) FROM n",
+        f"ANALYZE TABLE {schema}.texts",
+    )
+    texts = forecast(source, "texts")["texts"]
+    assert 2 <= texts.chunks <= 4
+    assert texts.bytes > 60_000_000
+    assert stage(source, "texts") == {"texts": "staged"}
+    staged = forecast(source, "texts")["texts"]
+    assert (staged.status, staged.staged) == ("staged", staged.chunks)
+    assert 2 <= staged.chunks <= 4

@@ -53,7 +53,7 @@ WRONG = {
         ),
         ('host = "x"\nskip = { marker_tables = ["a."] }', "sources.shop.skip.marker_tables.0: write a table as schema"),
         ('host = "x"\nskip = { markers = ["a.b"] }', "sources.shop.skip.markers: there is no such key"),
-        ('host = "x"\nchunk_rows = 0', "sources.shop.chunk_rows: Input should be greater than or equal to 1"),
+        ('host = "x"\nchunk_rows = -1', "sources.shop.chunk_rows: Input should be greater than or equal to 0"),
         ('host = "x"\ntransport = "ftp"', "sources.shop.transport: Input should be 'network' or 'file'"),
         ('host = "x"\ntransport = "file"', 'sources.shop: transport = "file" needs log_files'),
     ],
