@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from infra.postgres import PASSWORD
-from loader.materialise.iceberg.branch import Branch, BranchLostError
+from loader.materialise.iceberg.branch import Branch
+from loader.materialise.iceberg.publication import BranchLostError
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.model.table import Column

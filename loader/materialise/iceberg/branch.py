@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import takewhile
 from typing import Self
 
 from py4j.java_gateway import JavaObject
 
-from loader.errors import LoaderError, RetryableError
 from loader.failpoints import failpoint
+from loader.materialise.iceberg.publication import (
+    BranchLostError,
+    FinishTransaction,
+    Publication,
+    is_conflict,
+    load_existing,
+)
 from loader.materialise.iceberg.table_metadata import RUN, Applied, Snapshot, TableMetadata, commit_properties
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.quoting import identifier
 from loader.model.table import TableName
-from loader.outages import outage
 
 _LOG = logging.getLogger(__name__)
 PREFIX = "loader_"
@@ -27,25 +30,8 @@ _REPLAY = "replay_"
 """The second part of the names of branches that hold the result of a replay."""
 _FOR = "_for_"
 """In the name of a branch that replaces main, what separates the head of main for which it was made."""
-_PAUSES = (0.25, 0.5, 1, 2, 4, 8, 0)  # seconds after each try to publish, during an outage of the catalog
 _DROPS = 3  # attempts to drop a branch while others commit
 _PROPERTY = "spark.sql.iceberg.snapshot-property."
-
-
-FinishTransaction = Callable[[JavaObject], None]
-"""Adds operations to an Iceberg transaction."""
-
-
-class BranchLostError(Exception):
-    """The branch cannot become main: main has moved, or the branch is not what this attempt built."""
-
-
-def is_conflict(error: Exception) -> bool:
-    """Return whether another commit caused the error, so that another attempt can succeed.
-
-    Iceberg retries a commit by itself only if the other commit does not conflict with it.
-    """
-    return isinstance(error, BranchLostError) or "CommitFailedException" in str(error)
 
 
 class Branch:
@@ -159,20 +145,6 @@ class Branch:
         """Commit the properties without changing rows."""
         commit_properties(self._load().append(self.name), {RUN: self.name, **properties})
 
-    def add_files(self, files: Sequence[JavaObject], properties: Mapping[str, str] | None, *, replace: bool) -> None:
-        """Commit data files, signed as by `signed`.
-
-        Args:
-            files: Iceberg's `DataFile` of each file.
-            properties: summary properties.
-            replace: the files replace all rows of the branch.
-        """
-        metadata = self._load()
-        change = metadata.overwrite(self.name) if replace else metadata.append(self.name)
-        for file in files:
-            change = change.addFile(file) if replace else change.appendFile(file)
-        commit_properties(change, {RUN: self.name, **(properties or {})})
-
     def publish(
         self, steps: int, finish: FinishTransaction | None = None, signature: Mapping[str, str] | None = None
     ) -> list[Snapshot]:
@@ -191,31 +163,19 @@ class Branch:
         made = self.commits()
         if len(made) != steps:
             raise BranchLostError(f"the branch has {len(made)} commits of this attempt, not {steps}")
-        failpoint("publish.before")
-        for pause in _PAUSES:
-            try:
-                self._forward(made, finish, signature)
-                break
-            except Exception as error:
-                if self._published(error):
-                    break
-                failed = error
-            if outage(failed):  # wait: the merge that led here may have taken an hour
-                time.sleep(pause)
-        else:
-            raise _unpublished_error(failed, self._table) from failed
-        failpoint("publish.after")
-        return self._in_main(self._load()) if signature else made
+        publication = Publication(self._warehouse, self._table, self.base, self.name, roots=(self._root,))
+        publication.publish(lambda change, seen: self._forward(change, seen, made, finish, signature))
+        return publication.commits() if signature else made
 
     def _forward(
-        self, made: Sequence[Snapshot], finish: FinishTransaction | None, signature: Mapping[str, str] | None
+        self,
+        change: JavaObject,
+        seen: TableMetadata,
+        made: Sequence[Snapshot],
+        finish: FinishTransaction | None,
+        signature: Mapping[str, str] | None,
     ) -> None:
-        """Publish in one commit of the catalog, a compare-and-swap: it fails if other metadata is current by then."""
-        metadata = self._load()
-        change = metadata.transaction()
-        seen = metadata.metadata_of(change)
-        if seen.head != self.base:
-            raise BranchLostError("main moved")
+        """Add the move of main to a transaction."""
         if made and seen.branches.get(self.name) != made[0].id:
             raise BranchLostError("the branch moved")
         if finish:
@@ -225,58 +185,12 @@ class Branch:
         forward("main", self.name).commit()
         if signature:
             commit_properties(change.newAppend(), {RUN: self.name, **signature})
-        change.commitTransaction()
-
-    def _published(self, error: Exception) -> bool:
-        """Return whether the branch was published in spite of an error. Main decides it.
-
-        Return False if main cannot be read: the next attempt reads it before it commits.
-
-        Raises:
-            BranchLostError: the branch was not published and cannot become main any more.
-        """
-        try:
-            metadata = self._load()
-        except Exception as unread:
-            _LOG.warning("%s: not published yet, and main cannot be read: %s", self._table, unread)
-            return False
-        if self._in_main(metadata):
-            _LOG.warning("%s: the catalog published the table, although it reported an error", self._table)
-            return True
-        if metadata.head != self.base:
-            raise BranchLostError("main moved") from error
-        if isinstance(error, BranchLostError):
-            raise error
-        # Another property of the table was changed in between, or the catalog failed.
-        _LOG.info("%s: not published yet: %s", self._table, error)
-        return False
-
-    def _in_main(self, metadata: TableMetadata) -> list[Snapshot]:
-        """Return this attempt's commits in main, newest first."""
-        roots = {self.base, self._root}
-        newer = takewhile(lambda snapshot: snapshot.id not in roots, metadata.ancestry(metadata.head))
-        return [snapshot for snapshot in newer if snapshot.summary.get(RUN) == self.name]
 
     def _load(self) -> TableMetadata:
-        metadata = self._warehouse.metadata(self._table)
-        if metadata is None:
-            raise LoaderError(
-                "the table was dropped while it was merged", hint=self._table.load_again, table=self._table
-            )
-        return metadata
+        return load_existing(self._warehouse, self._table)
 
     def _sql(self, statement: str) -> None:
         self._warehouse.session.sql(statement)
-
-
-def _unpublished_error(error: Exception, table: TableName) -> RetryableError:
-    known = outage(error)
-    return RetryableError(
-        "the catalog did not publish the table",
-        why=f"{known.what}: {known.why}" if known else str(error),
-        hint="loader run; nothing is applied twice",
-        table=table,
-    )
 
 
 def find_finished_branch(

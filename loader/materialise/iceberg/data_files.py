@@ -16,7 +16,7 @@ import pyarrow as pa
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
-from loader.materialise.iceberg.table_metadata import TableMetadata
+from loader.materialise.iceberg.table_metadata import TableMetadata, commit_properties
 
 _LOG = logging.getLogger(__name__)
 _FIELD_ID = b"PARQUET:field_id"
@@ -108,6 +108,28 @@ class DataFiles:
     def _class(self, name: str) -> Any:
         """Return a Java class. One look-up of the whole name is faster than one of each package."""
         return getattr(self._gateway.jvm, name)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows in the files."""
+        return sum(entry.recordCount() for entry in self.entries)
+
+    def add_to(self, transaction: JavaObject, properties: Mapping[str, str], *, replace: bool) -> None:
+        """Add a commit of the files to a transaction.
+
+        Args:
+            transaction: of Iceberg.
+            properties: of the commit's summary.
+            replace: the files replace all rows of the table.
+        """
+        if replace:
+            everything = self._class("org.apache.iceberg.expressions.Expressions").alwaysTrue()
+            change = transaction.newOverwrite().overwriteByRowFilter(everything)
+        else:
+            change = transaction.newAppend()
+        for entry in self.entries:
+            change = change.addFile(entry) if replace else change.appendFile(entry)
+        commit_properties(change, properties)
 
     def delete(self) -> None:
         """Delete the uploaded files. An error of the file system is only logged."""

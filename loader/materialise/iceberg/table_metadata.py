@@ -258,11 +258,6 @@ class TableMetadata:
         """Return an append to a branch."""
         return self._table.newAppend().toBranch(branch)
 
-    def overwrite(self, branch: str) -> JavaObject:
-        """Return a replacement of all rows of a branch."""
-        expressions = getattr(self._java, "org.apache.iceberg.expressions.Expressions")
-        return self._table.newOverwrite().overwriteByRowFilter(expressions.alwaysTrue()).toBranch(branch)
-
 
 def commit_properties(change: JavaObject, properties: Mapping[str, str]) -> None:
     """Commit an append or an overwrite, with `properties` in the summary."""

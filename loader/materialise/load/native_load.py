@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from loader.materialise.iceberg.branch import Branch
 from loader.materialise.iceberg.data_files import DataFiles, arrow_fields
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.plan.frame_columns import key_places
@@ -42,10 +41,8 @@ _GROUP_BYTES = 32 * 1024 * 1024
 """Size of a row group in memory. Each thread holds one row group and one batch."""
 
 
-def insert_natively(
-    warehouse: Warehouse, store: Store, branch: Branch, work: Work, properties: Mapping[str, str] | None
-) -> bool:
-    """Insert the rows on the branch in one commit. Return False if Spark must insert them.
+def write_natively(warehouse: Warehouse, store: Store, work: Work) -> DataFiles | None:
+    """Write the rows into new data files of the table. Return None if Spark must write them.
 
     Raises:
         StagedDataError: a staged file is missing or changed.
@@ -53,19 +50,18 @@ def insert_natively(
     metadata = warehouse.metadata(work.name)
     fields = arrow_fields(metadata) if metadata and on_one_machine(warehouse.session) else None
     if metadata is None or fields is None:
-        return False
+        return None
     files = DataFiles(warehouse.session, metadata)
     try:
         _write_files(warehouse.session, store, work, fields, files)
     except NotSupportedNatively as unusual:
         _LOG.info("%s: loaded by Spark: %s", work.name, unusual)
         files.delete()
-        return False
+        return None
     except Exception:
         files.delete()
         raise
-    branch.add_files(files.entries, properties, replace=work.rule.mode != "history")
-    return True
+    return files
 
 
 def _write_files(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -22,18 +24,22 @@ from loader.materialise.collapse.casts import (
 from loader.materialise.collapse.csv_reader import format_error
 from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.staged_records import read_records
-from loader.materialise.iceberg.branch import Branch, drop_superseded, is_conflict
+from loader.materialise.iceberg.branch import Branch, drop_superseded
 from loader.materialise.iceberg.commit_lock import table_lock
+from loader.materialise.iceberg.data_files import DataFiles
+from loader.materialise.iceberg.publication import BranchLostError, FinishTransaction, Publication, is_conflict
 from loader.materialise.iceberg.table_metadata import (
     APPLIED,
     EXACT_AT,
     EXACT_AT_SEQNO,
+    RUN,
     SOURCE,
+    Snapshot,
     TableMetadata,
     signature,
 )
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
-from loader.materialise.load.native_load import insert_natively
+from loader.materialise.load.native_load import write_natively
 from loader.materialise.merge.schema_change import prepare_columns
 from loader.materialise.merge.table_results import idle_result
 from loader.materialise.plan.column_aliases import assign_reload_aliases
@@ -140,18 +146,13 @@ def _attempt(
     recorded = recorded_schema(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(recorded, work.schema))
     finish = prepare_columns(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
-    with Branch(warehouse, work.name, metadata.head) as branch:
-        signed = _signature(manifest, work)
-        misfits = _insert_rows(warehouse, store, branch, work, None if finish else signed)
-        added = branch.commits()[0].count("added-records")
-        if added != work.rows:
-            raise StagedDataError(
-                "the staged files do not hold the number of rows in their manifest",
-                why=f"{work.rows} in the manifest, {added} in the files",
-                hint="load the table again",
-                table=work.name,
-            )
-        head = branch.publish(1, finish, signed if finish else None)[0]
+    signed = _signature(manifest, work)
+    files = write_natively(warehouse, store, work)
+    misfits: dict[str, int] = {}
+    if files:
+        head = _publish_files(warehouse, files, work, metadata.head, finish, signed)
+    else:
+        head, misfits = _load_with_spark(warehouse, store, work, metadata.head, finish, signed)
     drop_superseded(warehouse, work.name)
     committed = int(head.summary[APPLIED])
     return TableResult(
@@ -178,13 +179,65 @@ def _create_table(warehouse: Warehouse, manifest: Manifest, work: Work) -> Table
     return metadata
 
 
+def _publish_files(
+    warehouse: Warehouse,
+    files: DataFiles,
+    work: Work,
+    base: int | None,
+    finish: FinishTransaction | None,
+    signed: Mapping[str, str],
+) -> Snapshot:
+    """Publish new data files of a table in one commit, and return it.
+
+    Nothing was committed before. So no branch is needed to hide the rows from readers.
+    """
+    failpoint("insert.after")
+    run = uuid.uuid4().hex
+    publication = Publication(warehouse, work.name, base, run)
+
+    def add(transaction: JavaObject, _: TableMetadata) -> None:
+        if finish:
+            finish(transaction)
+        files.add_to(transaction, {RUN: run, **signed}, replace=work.rule.mode != "history")
+
+    try:
+        _check_rows(work, files.rows)
+        publication.publish(add)
+    except (BranchLostError, StagedDataError):
+        files.delete()
+        raise
+    return publication.commits()[0]
+
+
+def _load_with_spark(
+    warehouse: Warehouse,
+    store: Store,
+    work: Work,
+    base: int | None,
+    finish: FinishTransaction | None,
+    signed: dict[str, str],
+) -> tuple[Snapshot, dict[str, int]]:
+    """Insert the rows on a branch, publish it, and return its commit and the number of misfits by column."""
+    with Branch(warehouse, work.name, base) as branch:
+        misfits = _insert_rows(warehouse, store, branch, work, None if finish else signed)
+        _check_rows(work, branch.commits()[0].count("added-records"))
+        return branch.publish(1, finish, signed if finish else None)[0], misfits
+
+
+def _check_rows(work: Work, added: int) -> None:
+    if added != work.rows:
+        raise StagedDataError(
+            "the staged files do not hold the number of rows in their manifest",
+            why=f"{work.rows} in the manifest, {added} in the files",
+            hint=work.name.load_again,
+            table=work.name,
+        )
+
+
 def _insert_rows(
     warehouse: Warehouse, store: Store, branch: Branch, work: Work, signed: dict[str, str] | None
 ) -> dict[str, int]:
     """Insert the rows on the branch. Return the number of misfits by column."""
-    if insert_natively(warehouse, store, branch, work, signed):
-        failpoint("insert.after")
-        return {}
     verify_files(warehouse.session, store, work.files)
     records = select_ungrouped(read_records(warehouse.session, store, work), work)
     _checked_rows(records, work).createOrReplaceTempView("loader_rows")

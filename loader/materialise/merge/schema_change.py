@@ -15,7 +15,7 @@ from py4j.java_gateway import JavaObject
 
 from loader.errors import UnsupportedError
 from loader.failpoints import failpoint
-from loader.materialise.iceberg.branch import FinishTransaction
+from loader.materialise.iceberg.publication import FinishTransaction
 from loader.materialise.iceberg.warehouse import Warehouse, schema_property
 from loader.materialise.plan.column_aliases import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout

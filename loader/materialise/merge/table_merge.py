@@ -17,8 +17,9 @@ from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse, complete_changes
 from loader.materialise.collapse.partial_images import MergeBase
 from loader.materialise.collapse.table_changes import Changes
-from loader.materialise.iceberg.branch import Branch, BranchLostError, drop_superseded, is_conflict
+from loader.materialise.iceberg.branch import Branch, drop_superseded
 from loader.materialise.iceberg.commit_lock import table_lock
+from loader.materialise.iceberg.publication import BranchLostError, is_conflict
 from loader.materialise.iceberg.table_metadata import APPLIED, Applied, Snapshot, TableMetadata, signature
 from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema, recorded_unlogged
 from loader.materialise.merge.merge_planner import MergePlanner

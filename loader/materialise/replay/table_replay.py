@@ -14,14 +14,9 @@ from loader.errors import DataError, RetryableError, UnsupportedError
 from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.last_versions import collapse
 from loader.materialise.collapse.partial_images import partial_replay_error
-from loader.materialise.iceberg.branch import (
-    Branch,
-    drop_superseded,
-    find_finished_branch,
-    is_conflict,
-    replay_branch_name,
-)
+from loader.materialise.iceberg.branch import Branch, drop_superseded, find_finished_branch, replay_branch_name
 from loader.materialise.iceberg.commit_lock import table_lock
+from loader.materialise.iceberg.publication import is_conflict
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
 from loader.materialise.merge.dml import build_statements

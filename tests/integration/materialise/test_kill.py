@@ -77,7 +77,7 @@ def test_a_merge_killed_anywhere_heals(new_lake: NewLake, kind: str, point: str)
     assert lake.merged().tables[0].snapshot == lake.metadata(SCHEMA).head
 
 
-@pytest.mark.parametrize("point", ["branch.after", "insert.after", "publish.after"])
+@pytest.mark.parametrize("point", ["insert.after", "publish.before", "publish.after"])
 def test_a_load_killed_anywhere_heals(lake: Lake, point: str) -> None:
     key = staged(lake)
     killed(lake, lake.load_spec([key]), point)

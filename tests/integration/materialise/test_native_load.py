@@ -10,6 +10,8 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from loader.errors import StagedDataError
+from loader.materialise.iceberg.data_files import DataFiles
+from loader.materialise.iceberg.publication import Publication
 from loader.materialise.load import native_load, table_load
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
@@ -29,13 +31,14 @@ EVENTS = table("events", [ID, Column("at", "datetime", size=6)], ["id"])
 def native(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether kernels loaded each table."""
     done: list[bool] = []
-    work = native_load.insert_natively
+    work = native_load.write_natively
 
-    def insert(*arguments: Any) -> bool:
-        done.append(work(*arguments))
-        return done[-1]
+    def write(*arguments: Any) -> DataFiles | None:
+        files = work(*arguments)
+        done.append(files is not None)
+        return files
 
-    monkeypatch.setattr(table_load, "insert_natively", insert)
+    monkeypatch.setattr(table_load, "write_natively", write)
     return done
 
 
@@ -153,3 +156,39 @@ def test_a_damaged_file_stops_the_table(lake: Lake, native: list[bool], damage: 
     assert native == [True]
     assert lake.rows(ORDERS) == {(1,): (1, "one")}
     assert len(files(lake, ORDERS)) == len(list((lake.folder / "warehouse").rglob("*.parquet"))) == 1
+
+
+def test_a_commit_of_others_makes_the_load_begin_again(
+    lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(lake, ORDERS, [(1, "one")])
+    others = [lambda: lake.sql("INSERT INTO lake.shop.orders (id, name) VALUES (9, 'of others')")]
+
+    def interfere(point: str) -> None:
+        if point == "insert.after" and others:
+            others.pop()()
+
+    monkeypatch.setattr(table_load, "failpoint", interfere)
+    load(lake, ORDERS, [(1, "one"), (2, "two")], P1)
+    assert native == [True, True, True]  # the second one was given up
+    assert lake.rows(ORDERS) == {(1,): (1, "one"), (2,): (2, "two")}
+    assert len(list((lake.folder / "warehouse").rglob("*.parquet"))) == 3  # with those of the replaced rows
+    assert list(lake.metadata(ORDERS).branches) == ["main"]
+
+
+def test_a_lost_reply_of_the_catalog_applies_the_load_once(
+    lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = Publication._commit
+
+    def lost(self: Publication, change: Any) -> None:
+        commit(self, change)
+        monkeypatch.setattr(Publication, "_commit", commit)
+        raise ConnectionResetError("the reply of the catalog was lost")
+
+    monkeypatch.setattr(Publication, "_commit", lost)
+    lake.rules = (TableRule(tables=("*",), mode="history"),)  # a second commit would add the rows again
+    load(lake, ORDERS, [(1, "one"), (2, "two")])
+    assert native == [True]
+    assert sorted(lake.bag(ORDERS.name, "id", "name").items()) == [((1, "one"), 1), ((2, "two"), 1)]
+    assert len(lake.metadata(ORDERS).snapshots) == 1

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from loader.materialise.iceberg.branch import Branch, BranchLostError, drop_superseded
+from loader.materialise.iceberg.branch import Branch, drop_superseded
+from loader.materialise.iceberg.publication import BranchLostError
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs import materialise_job
