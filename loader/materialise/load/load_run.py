@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from loader.materialise.iceberg.warehouse import WarehousePool
 from loader.materialise.load.load_notes import note_loaded
-from loader.materialise.load.table_load import StagedLoad, load_table, load_work
+from loader.materialise.load.staged_load import StagedLoad, load_work
+from loader.materialise.load.table_load import load_table
 from loader.materialise.merge.quarantine import is_permanent_failure
 from loader.materialise.merge.table_tasks import run_all, run_guarded, tables_at_once
 from loader.materialise.plan.interval_chain import read_load_manifest

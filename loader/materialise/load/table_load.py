@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
@@ -40,46 +40,20 @@ from loader.materialise.iceberg.table_metadata import (
 )
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
 from loader.materialise.load.native_load import write_natively
+from loader.materialise.load.staged_load import StagedLoad
 from loader.materialise.merge.schema_change import prepare_columns
 from loader.materialise.merge.table_results import idle_result
 from loader.materialise.plan.column_aliases import assign_reload_aliases
-from loader.materialise.plan.merge_plan import FileGroup, RecordRange, Work, log_origin
+from loader.materialise.plan.merge_plan import Work
 from loader.materialise.plan.table_layout import Layout
-from loader.materialise.rules import DEFAULT, check_rule
+from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
-from loader.model.table import TableSchema
 from loader.resources import sql
-from loader.schema.evolution import ColumnOrigin
 from loader.staging.documents import Manifest
 from loader.store.base import Store
 
 _ATTEMPTS = 5
 _MISFIT = "loader-misfit"
-
-
-@dataclass(frozen=True)
-class StagedLoad:
-    """A staged initial load of one table.
-
-    Attributes:
-        key: of the manifest in the store.
-        manifest: the manifest.
-        work: see `load_work`.
-    """
-
-    key: str
-    manifest: Manifest
-    work: Work
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return sum(file.rows for file in self.manifest.files)
-
-    @property
-    def bytes(self) -> int:
-        """The size of all files."""
-        return sum(file.bytes for file in self.manifest.files)
 
 
 def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations: Sequence[str]) -> TableResult:
@@ -107,32 +81,6 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
                 continue
             return result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
     raise RetryableError("others committed to the table during each attempt", hint="run again", table=work.name)
-
-
-def load_work(manifest: Manifest) -> Work:
-    """Return the records of a load manifest as the work of a merge, with the default rule.
-
-    Raises:
-        StagedDataError: the manifest is not that of an initial load of one table.
-    """
-    schemas = [TableSchema.from_dict(data) for data in manifest.schemas.values()]
-    inserts_only = all(file.inserts == file.rows for file in manifest.files)
-    if len(schemas) != 1 or manifest.start != manifest.stop or not inserts_only:
-        raise StagedDataError("the manifest is not that of an initial load of one table", position=manifest.start)
-    schema, files = schemas[0], tuple(file for file in manifest.files if file.rows)
-    as_they_are = {column.name: ColumnOrigin(column.name) for column in schema.columns}
-    group = FileGroup(schema, files, (RecordRange(0, manifest.start_seqno, as_they_are),))
-    return Work(
-        name=schema.name,
-        schema=schema,
-        applied=0,
-        target=manifest.start_seqno,
-        position=manifest.start,
-        file_groups=(group,) if files else (),
-        aliases={},
-        logs=(log_origin(manifest),),
-        rule=DEFAULT,
-    )
 
 
 def _attempt(

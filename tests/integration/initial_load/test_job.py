@@ -14,7 +14,7 @@ import pytest
 
 from loader.initial_load import job
 from loader.initial_load.spec import InitialLoadSpec
-from loader.materialise.load.table_load import load_work
+from loader.materialise.load.staged_load import load_work
 from loader.spark.progress import Progress, parse_progress
 from loader.spark.submit import SparkSettings, command, environment, run
 from loader.staging.documents import Manifest
