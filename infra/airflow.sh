@@ -45,7 +45,7 @@ configure() {
     # Tasks talk to the server at this address. Left at the default port, each of them fails with an empty log.
     export AIRFLOW__API__BASE_URL=http://127.0.0.1:$port
     export AIRFLOW__CORE__EXECUTION_API_SERVER_URL=http://127.0.0.1:$port/execution/
-    export AIRFLOW__CORE__DAGS_FOLDER=$root/dags
+    export AIRFLOW__CORE__DAGS_FOLDER=$AIRFLOW_HOME/dags
     export AIRFLOW__CORE__LOAD_EXAMPLES=False
     export AIRFLOW__CORE__EXECUTOR=LocalExecutor
     export AIRFLOW__CORE__PARALLELISM=4
@@ -56,17 +56,17 @@ configure() {
     export SPARK_CONF_DIR=${SPARK_CONF_DIR:-$infra/spark}
 }
 
-# Database, pools and connections, when one of them changed; what was edited in the UI since stays otherwise.
+# Database, DAG file, pools and connection, when one of them changed; what was edited in the UI since stays.
 prepare() {
     local version stamp
     version=$("$python" -c 'from importlib.metadata import version; print(version("apache-airflow"))')
-    stamp=$({ cat "$infra"/airflow/*.json && echo "$version"; } | sha256sum)
+    stamp=$({ cat "$root"/dags/*.py "$infra"/airflow/*.json && cat "${LOADER_CONFIG:-/dev/null}" && echo "$version"; } |
+        sha256sum)
     stamp=$AIRFLOW_HOME/.prepared-${stamp:0:16}
     mkdir -p "$AIRFLOW_HOME"
     [[ -e $stamp && -e $AIRFLOW_HOME/airflow.db ]] && return
     "$infra/step.sh" "airflow database" airflow db migrate
-    "$infra/step.sh" "airflow pools" airflow pools import "$infra/airflow/pools.json"
-    "$infra/step.sh" "airflow connections" airflow connections import "$infra/airflow/connections.json" --overwrite
+    "$infra/step.sh" "airflow dags and pools" loader airflow install
     touch "$stamp"
 }
 

@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from loader.dag_settings import DagSettings
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
 from loader.materialise.rules import TableRule
@@ -192,16 +193,6 @@ class Rule(TableRule):
     tables: Annotated[tuple[_Pattern, ...], Field(min_length=1)]
 
 
-class Airflow(_Section):
-    """How the DAGs treat a source. DAG files read it without these models: see loader.airflow.configuration.
-
-    Attributes:
-        pause_on_failure: whether a DAG pauses itself after a failed run, until a person unpauses it.
-    """
-
-    pause_on_failure: bool = False
-
-
 class Source(_Section):
     """A MySQL or MariaDB server.
 
@@ -244,7 +235,7 @@ class Source(_Section):
     interval: IntervalLimits = IntervalLimits()
     run_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
     maintain: Maintain = Maintain()
-    airflow: Airflow = Airflow()
+    airflow: DagSettings = DagSettings()
     min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
 
     @model_validator(mode="after")

@@ -24,7 +24,7 @@ def cache_folder() -> Path:
 
 
 def folder(name: str) -> Path:
-    """Return the folder `sql`, `dags`, `servers` or `airflow` (pools, connections) of the wheel, else of the checkout.
+    """Return the folder `sql`, `dags`, `servers` or `airflow` (for its installation) of the wheel, else the checkout.
 
     Raises:
         FileNotFoundError: neither has it.

@@ -25,9 +25,7 @@ This page is generated from the code that reads the file.
 | variable | meaning |
 |---|---|
 | `LOADER_CONFIG` | The configuration file. |
-| `LOADER_SOURCE` | In Airflow: the source of scheduled runs, if the configuration has several sources. |
 | `LOADER_CACHE` | The folder for compiled kernels, jars and the demo. The default is `~/.cache/binlog-loader`. |
-| `LOADER_TASK_HOURS` | In Airflow: the time limit of every task of the DAGs, in hours. |
 | `LOADER_IVY_SETTINGS` | An Ivy settings file for `loader jars`, for a private repository. |
 | `LOADER_CHECK_KERNELS` | `1` compiles kernels that check every array index. For tests. |
 
@@ -109,7 +107,8 @@ def _type(schema: dict[str, Any]) -> str:
     if schema["type"] == "array":
         return f"List of {_plural(schema['items']['type'])}"
     if schema["type"] == "object":
-        return f"Table of {_plural(schema['additionalProperties']['type'])}"
+        values = schema["additionalProperties"]
+        return "Table" if values is True else f"Table of {_plural(values['type'])}"
     return str(schema["type"]).capitalize()
 
 

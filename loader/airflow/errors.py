@@ -30,7 +30,7 @@ UNEXPECTED_TRIES = 3
 """Tries of a task that fails for an unknown reason, which may be temporary."""
 RUNBOOK = "docs/runbook.md"
 OUTAGE = "The server was down, the password changed, the disk was full"
-FAILED = "A run of `continuous_delta` failed"
+FAILED = "A run failed"
 RUNWAY = "`check_runway` failed"
 QUARANTINED = "A table is quarantined, and others go on"
 """Sections of the runbook."""

@@ -2,7 +2,7 @@
 
     python -m loader.airflow.local_runs AIRFLOW_HOME
 
-reads a request per line, `{"dag_id": "continuous_delta", "conf": {}}`, and answers each with a line of JSON: the result
+reads a request per line, `{"dag_id": "shop.delta", "conf": {}}`, and answers each with a line of JSON: the result
 of `run_dag`. All other output of Airflow and the tasks goes to stderr. Airflow starts once for all requests. Pools and
 `max_active_runs` have no effect here, and a task is tried once.
 """

@@ -58,11 +58,10 @@ class LoaderSparkOperator(SparkSubmitOperator):
         source: str,
         arguments: dict[str, Any] | XComArg,
         fail_on_tables: bool = True,
-        pool: str = "spark",
         **kwargs: Any,
     ) -> None:
         # Not durable: durable tasks reattach to a driver on a cluster, but our driver is always on this machine.
-        super().__init__(pool=pool, durable=False, **kwargs)
+        super().__init__(durable=False, **kwargs)
         self.use_case = use_case
         self.source = source
         self.arguments: Any = arguments

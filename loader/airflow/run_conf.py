@@ -30,7 +30,7 @@ def refuse_unknown_conf(context: Context) -> None:
         return
     error = UsageError(
         f"the run's conf has unknown keys: {', '.join(unknown)}",
-        hint=f"the params of this DAG are {', '.join(sorted(known))}; trigger a new run with these",
+        hint=f"trigger a new run; the params of this DAG are {', '.join(sorted(known)) or 'none'}",
         dag=dag.dag_id,
     )
     if not dag.max_consecutive_failed_dag_runs:

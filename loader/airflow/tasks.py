@@ -14,7 +14,7 @@ from loader.airflow.run_conf import refuse_unknown_conf
 _LOG = logging.getLogger(__name__)
 
 
-@task(pool="mysql_source", multiple_outputs=False)
+@task(multiple_outputs=False)
 def plan_interval(source: str) -> dict[str, Any]:
     """Choose the intervals of the log for this run, and store them under the name of the run.
 

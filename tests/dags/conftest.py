@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import pytest
 
@@ -59,6 +59,8 @@ def _airflow_home() -> Iterator[None]:
 with _airflow_home():
     from airflow.dag_processing.dagbag import DagBag
     from airflow.providers.apache.spark.hooks import spark_submit
+    from airflow.sdk import Context
+    from airflow.sdk.bases.notifier import BaseNotifier
     from airflow.utils.db import initdb
 
 
@@ -69,9 +71,54 @@ def airflow_db() -> Iterator[None]:
         yield
 
 
+class Configure(Protocol):
+    """Writes the configuration, and parses the DAG file with it."""
+
+    def __call__(self, sources: str | None, *, parse: bool = True) -> DagBag: ...
+
+
+class Recorder(BaseNotifier):
+    """A notifier that keeps its messages."""
+
+    template_fields = ("text",)
+    sent: ClassVar[list[str]] = []
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def notify(self, context: Context) -> None:
+        self.sent.append(self.text)
+
+
+def source_table(name: str) -> str:
+    """A source of a configuration; keys of it may follow."""
+    return f'[sources.{name}]\nhost = "127.0.0.1"\nuser = "loader"\ntables.include = ["shop.*"]\n'
+
+
+_PLACES = '[staging]\nroot = "file:///staging"\n[warehouse]\npath = "/warehouse"\n[spark]\njars = "/jars"\n'
+
+
+@pytest.fixture
+def configured(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configure:
+    def configure(sources: str | None, *, parse: bool = True) -> DagBag:
+        file = tmp_path / "loader.toml"
+        if sources is not None:
+            file.write_text(_PLACES + sources, encoding="utf-8")
+        monkeypatch.setenv("LOADER_CONFIG", str(file))
+        return DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"]) if parse else DagBag(str(tmp_path / "none"))
+
+    return configure
+
+
 @pytest.fixture(scope="module")
-def dags(airflow_db: None) -> DagBag:
-    return DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+def dags(airflow_db: None, tmp_path_factory: pytest.TempPathFactory) -> DagBag:
+    """The DAGs of one source with the default settings."""
+    file = tmp_path_factory.mktemp("configuration") / "loader.toml"
+    file.write_text(_PLACES + source_table("shop"), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOADER_CONFIG", str(file))
+        return DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
 
 
 @dataclass
@@ -262,7 +309,7 @@ class Task:
     conf: dict[str, Any] = field(default_factory=dict)
     params: tuple[str, ...] = ("source",)
     xcoms: dict[str, Any] = field(default_factory=dict)
-    dag_id: str = "continuous_delta"
+    dag_id: str = "shop.delta"
     run_id: str = "manual__1"
     task_id: str = "task"
     map_index: int = -1

@@ -1,9 +1,10 @@
-"""The DAG files as Airflow reads them."""
+"""The DAGs of a configuration, as Airflow reads them."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+import json
+import subprocess
+import sys
 from copy import deepcopy
 from datetime import timedelta
 from pathlib import Path
@@ -15,29 +16,26 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import ParamValidationError
 
-from loader.airflow.defaults import tasks
 from loader.airflow.operators import LoaderSparkOperator
+from loader.resources import folder
+from tests.dags.conftest import Configure, Recorder, source_table
 
 DAGS = {
-    "initial_load": {
+    "shop.initial_load": {
         "read_tables": {"load_tables", "check_tables"},
         "load_tables": {"check_tables"},
         "check_tables": set(),
     },
-    "continuous_delta": {
+    "shop.delta": {
         "plan_interval": {"extract", "check_runway"},
         "extract": {"materialise", "check_tables"},
         "materialise": {"check_tables"},
         "check_tables": set(),
         "check_runway": set(),
     },
-    "maintain_tables": {"maintain": set(), "purge": set()},
-    "replay_binlog": {"replay": set()},
+    "shop.maintain": {"maintain": set(), "purge": set()},
+    "shop.replay": {"replay": set()},
 }
-
-_POOLS = {"plan_interval": "mysql_source"} | dict.fromkeys(("check_tables", "check_runway", "purge"), "default_pool")
-_ONE = "[sources.shop]\n"
-_TWO = "[sources.shop]\n[sources.crm]\n"
 
 
 @pytest.fixture(params=sorted(DAGS))
@@ -62,11 +60,12 @@ def test_a_dag_goes_on_after_a_failed_run_that_can_be_cleared(dag: DAG) -> None:
 
 
 def test_the_configuration_lets_dags_pause_themselves(configured: Configure) -> None:
-    for pauses, runs in (("true", 1), ("false", 0)):
-        bag = configured(f"{_TWO}airflow.pause_on_failure = {pauses}\n")
-        assert {dag.max_consecutive_failed_dag_runs for dag in bag.dags.values()} == {runs}
-        runway = bag.dags["continuous_delta"].get_task("check_runway")
-        assert (runway.is_teardown, runway.on_failure_fail_dagrun) == (pauses == "true", False)
+    bag = configured(source_table("shop") + "airflow.pause_on_failure = true\n" + source_table("crm"))
+    for dag in bag.dags.values():
+        assert dag.max_consecutive_failed_dag_runs == (1 if dag.dag_id.startswith("shop.") else 0)
+    for source, pauses in (("shop", True), ("crm", False)):
+        runway = bag.dags[f"{source}.delta"].get_task("check_runway")
+        assert (runway.is_teardown, runway.on_failure_fail_dagrun) == (pauses, False)
 
 
 def test_dates_find_no_work(dag: DAG) -> None:
@@ -75,16 +74,15 @@ def test_dates_find_no_work(dag: DAG) -> None:
 
 
 def test_the_delta_runs_every_five_minutes(dags: DagBag) -> None:
-    assert dags.dags["continuous_delta"].schedule == timedelta(minutes=5)
-    assert dags.dags["initial_load"].schedule is None
-    assert dags.dags["maintain_tables"].schedule == "@daily"
-    assert dags.dags["replay_binlog"].schedule is None
+    schedules = {dag.dag_id: dag.schedule for dag in dags.dags.values()}
+    assert schedules == dict.fromkeys(DAGS) | {"shop.delta": timedelta(minutes=5), "shop.maintain": "@daily"}
 
 
 def test_a_dag_tells_what_it_is_and_whose(dag: DAG) -> None:
     assert dag.doc_md is not None
     assert "**When it fails.**" in dag.doc_md
-    assert "binlog-loader" in dag.tags
+    assert "SOURCE" not in dag.doc_md
+    assert dag.tags == {"binlog-loader", "shop", dag.dag_id.partition(".")[2]}
     assert {task.owner for task in dag.tasks} == {"data-platform"}
 
 
@@ -95,19 +93,14 @@ def test_retries_wait_longer_each_time(dag: DAG) -> None:
 
 
 def test_no_task_runs_for_ever(dag: DAG) -> None:
-    hours = {"continuous_delta": 2, "initial_load": 48, "maintain_tables": 12, "replay_binlog": 48}
+    hours = {"shop.delta": 2, "shop.initial_load": 48, "shop.maintain": 12, "shop.replay": 48}
     assert {task.execution_timeout for task in dag.tasks} == {timedelta(hours=hours[dag.dag_id])}
-
-
-def test_the_environment_says_how_long_a_task_may_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOADER_TASK_HOURS", "0.5")
-    assert tasks(hours=2)["execution_timeout"] == timedelta(minutes=30)
 
 
 def test_what_is_scarce_has_a_pool(dag: DAG) -> None:
     for task in dag.tasks:
         spark = isinstance(task, SparkSubmitOperator)
-        assert task.pool == ("spark" if spark else _POOLS[task.task_id])
+        assert task.pool == ("shop.spark" if spark else "default_pool")
 
 
 def test_spark_is_started_by_our_operator_alone(dag: DAG) -> None:
@@ -116,89 +109,136 @@ def test_spark_is_started_by_our_operator_alone(dag: DAG) -> None:
 
 @pytest.mark.parametrize("tables", [None, [], ["shop.orders"], ["shop.orders", "crm.größe x"]])
 def test_tables_of_the_initial_load(dags: DagBag, tables: list[str] | None) -> None:
-    assert _validated(dags.dags["initial_load"], tables=tables) == {"source": None, "tables": tables}
+    assert _validated(dags.dags["shop.initial_load"], tables=tables) == {"tables": tables}
 
 
 @pytest.mark.parametrize("tables", ["shop.orders", ["orders"], ["a.b.c"], [3]])
 def test_wrong_tables_are_refused(dags: DagBag, tables: object) -> None:
     with pytest.raises(ParamValidationError):
-        _validated(dags.dags["initial_load"], tables=tables)
+        _validated(dags.dags["shop.initial_load"], tables=tables)
 
 
 def test_a_field_that_was_cleared_is_taken(dags: DagBag) -> None:
     """A form sends null for it."""
-    given = _validated(dags.dags["replay_binlog"], source=None, logpos=None, tables=None)
-    assert given == {"source": None, "lognum": 54, "logpos": None, "tables": None, "dry_run": True}
+    given = _validated(dags.dags["shop.replay"], logpos=None, tables=None)
+    assert given == {"lognum": 54, "logpos": None, "tables": None, "dry_run": True}
 
 
-# The form's source.
-
-SCHEDULED = {"continuous_delta", "maintain_tables"}
+# What the configuration says.
 
 
-def test_a_source_is_a_string(dag: DAG) -> None:
-    assert _validated(dag, source="shop")["source"] == "shop"
-    with pytest.raises(ParamValidationError):
-        _validated(dag, source=3)
+def test_every_source_has_dags_of_its_own(configured: Configure) -> None:
+    bag = configured(source_table("shop") + source_table('"my shop"'))
+    assert set(bag.dags) == set(DAGS) | {name.replace("shop.", "my-20-shop.") for name in DAGS}
+    assert bag.dags["my-20-shop.delta"].dag_display_name == "my shop.delta"
+    for dag in bag.dags.values():
+        source = "my shop" if dag.dag_id.startswith("my") else "shop"
+        spark = [task for task in dag.tasks if isinstance(task, LoaderSparkOperator)]
+        assert {task.source for task in spark} == {source}
+        # A pool that two sources share would let one wait for the other.
+        assert {task.pool for task in spark} == {dag.dag_id.partition(".")[0] + ".spark"}
 
 
-@pytest.mark.parametrize("text", [_ONE, "[sources.shop]\nport = 'wrong'\nno_such_key = 1"])
-def test_the_only_source_is_chosen(text: str, configured: Configure) -> None:
-    for dag in configured(text).dags.values():
-        assert _validated(dag)["source"] == "shop"
-        with pytest.raises(ParamValidationError):
-            _validated(dag, source="shpo")
+def test_settings_of_a_source_reach_its_dags(configured: Configure) -> None:
+    text = """
+        airflow.owner = "shop-team"
+        airflow.tags = ["gold"]
+        airflow.schedule = { delta = "10 * * * *", maintain = "" }
+        airflow.timeout_hours = { delta = 0.5 }
+        airflow.retries = 2
+        airflow.pool = "small"
+        airflow.queue = "spark-workers"
+        airflow.executor = "LocalExecutor"
+        airflow.notifier = { type = "tests.dags.conftest.Recorder", arguments = { text = "{{ exception }}" } }
+    """
+    delta = configured(source_table("shop") + text).dags["shop.delta"]
+    assert delta.schedule == "10 * * * *"
+    assert "gold" in delta.tags
+    for task in delta.tasks:
+        assert (task.owner, task.retries, task.queue) == ("shop-team", 2, "spark-workers")
+        assert (task.executor, task.execution_timeout) == ("LocalExecutor", timedelta(minutes=30))
+        (notifier,) = task.on_failure_callback
+        assert isinstance(notifier, Recorder)
+        assert notifier.text == "{{ exception }}"
+    assert delta.get_task("extract").pool == "small"
+    assert configured(source_table("shop") + text).dags["shop.maintain"].schedule is None
 
 
-def test_of_several_sources_one_is_to_be_chosen(configured: Configure) -> None:
-    bag = configured(_TWO)
-    for name, dag in bag.dags.items():
-        assert dag.params.get_param("source").schema["enum"] == [*([None] if name in SCHEDULED else []), "shop", "crm"]
-        assert _validated(dag, source="crm")["source"] == "crm"
-        if name in SCHEDULED:  # nobody fills in the form of such a run
-            assert _validated(dag)["source"] is None
-        else:
-            with pytest.raises(ParamValidationError, match="No value passed"):
-                _validated(dag)
-
-
-def test_the_environment_chooses_one_of_several_sources(configured: Configure, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOADER_SOURCE", "crm")
-    assert {_validated(dag)["source"] for dag in configured(_TWO).dags.values()} == {"crm"}
+@pytest.mark.parametrize(("asset", "key"), [("crm_done", {"name": "crm_done"}), ("s3://a/b", {"uri": "s3://a/b"})])
+def test_a_delta_can_follow_an_asset(asset: str, key: dict[str, str], configured: Configure) -> None:
+    text = f'airflow.schedule.delta = "asset:{asset}"\n'
+    dag = configured(source_table("shop") + text).dags["shop.delta"]
+    (found,) = dag.schedule
+    assert {name: getattr(found, name) for name in key} == key
+    assert dag.allowed_run_types == {"asset_triggered", "manual"}
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "says"),
     [
-        (None, "There is no configuration at "),
-        ("[sources", "cannot be read: Expected ']'"),
-        ("sources = 3", "has no [sources.NAME]"),
+        (None, ["there is no configuration", "what to do: write one with loader init"]),
+        ("[sources", ["the configuration cannot be read", "Expected ']'"]),
+        (source_table("shop") + 'airflow.schedul = ""', ["the configuration is wrong", "did you mean schedule?"]),
+        (source_table("shop") + 'airflow.schedule.delta = "5 minutes"', ["write an interval (5m, 2h, 1d)"]),
+        (
+            source_table("shop") + 'airflow.notifier.type = "no.such.Class"',
+            ["the notifier cannot be created", "no.such"],
+        ),
+        (
+            source_table("shop") + 'airflow.notifier.arguments = { password = "x" }',
+            ["arguments have secrets: password"],
+        ),
     ],
 )
-def test_a_faulty_configuration_is_told_by_the_form(text: str | None, why: str, configured: Configure) -> None:
-    for dag in configured(text).dags.values():
-        source = dag.params.get_param("source")
-        assert why in (source.description or "")
-        assert _validated(dag)["source"] is None
+def test_a_wrong_configuration_is_one_import_error(
+    text: str | None, says: list[str], configured: Configure, tmp_path: Path
+) -> None:
+    bag = configured(text)
+    assert not bag.dags
+    (error,) = bag.import_errors.values()
+    assert [part for part in says if part not in error] == []
+    assert "During handling" not in error
+    assert "direct cause" not in error
+    assert error.count("  File ") <= 2
 
 
-Configure = Callable[[str | None], DagBag]
+_PARSE = """
+import json, socket, sys, time
+import airflow.sdk
+def refuse(event, arguments):
+    if event in {"socket.connect", "socket.getaddrinfo"}:
+        raise RuntimeError(event)
+sys.addaudithook(refuse)
+began = time.process_time()
+from loader.airflow.dags.source_dags import source_dags
+print(json.dumps([len(source_dags()), time.process_time() - began]))
+"""
 
 
-@pytest.fixture
-def configured(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configure:
-    """A function that writes the configuration and parses the DAG files."""
+def test_fifty_sources_are_read_within_a_second_and_without_a_connection(configured: Configure, tmp_path: Path) -> None:
+    configured("".join(source_table(f"shop{number}") for number in range(50)), parse=False)
+    done = subprocess.run([sys.executable, "-c", _PARSE], check=True, capture_output=True, text=True)
+    count, seconds = json.loads(done.stdout.splitlines()[-1])
+    assert count == 50 * len(DAGS)
+    assert seconds < 1
 
-    def parse(text: str | None) -> DagBag:
-        file = tmp_path / "loader.toml"
-        if text is not None:
-            file.write_text(text, encoding="utf-8")
-        monkeypatch.setenv("LOADER_CONFIG", str(file))
-        bag = DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
-        assert bag.import_errors == {}
-        return bag
 
-    return parse
+def test_a_dag_file_of_ones_own(configured: Configure, tmp_path: Path) -> None:
+    """The example of the page of DAGs."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "airflow.md"
+    (code,) = (part.partition("```")[0] for part in page.read_text().split("```python\n")[1:])
+    dags = tmp_path / "dags"
+    dags.mkdir()
+    (dags / "own.py").write_text(code)
+    configured(source_table("shop") + source_table("crm"), parse=False)
+    bag = DagBag(str(dags))
+    assert bag.import_errors == {}
+    assert {"shop.delta", "shop.replay", "shop_and_marts"} <= set(bag.dags)
+    assert not [name for name in bag.dags if name.startswith("crm.")]
+
+
+def test_the_dag_file_of_the_wheel_is_one() -> None:
+    assert [path.name for path in folder("dags").glob("*.py")] == ["binlog_loader.py"]
 
 
 def _validated(dag: DAG, **conf: object) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def test_the_log_ends_with_what_to_do(
         "  why: purged",
         "  what to do: loader initial-load --again",
         f"  details: {log_folder(running)}/attempt=1.details.log",
-        "  read on: docs/runbook.md, section A run of `continuous_delta` failed",
+        "  read on: docs/runbook.md, section A run failed",
     ]
 
 

@@ -14,9 +14,9 @@ from tests.dags.conftest import Site
 def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
     (tmp_path / "staging" / "shop" / "0001" / "generation.json").unlink()
     requests = [
-        {"dag_id": "continuous_delta"},
-        {"dag_id": "initial_load", "conf": {"table": "shop.orders"}},
-        {"dag_id": "initial_load", "conf": {"tables": ["shop.orders"]}},
+        {"dag_id": "shop.delta"},
+        {"dag_id": "shop.initial_load", "conf": {"table": "shop.orders"}},
+        {"dag_id": "shop.initial_load", "conf": {"tables": ["shop.orders"]}},
     ]
     outside = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     done = subprocess.run(

@@ -59,7 +59,7 @@ def choose(
 
 def test_a_run_gets_its_own_interval(choose: Callable[..., dict[str, Any]], running: Task) -> None:
     assert choose(_CHOSEN) == _CHOSEN.model_dump() | {"runway": _RUNWAY.model_dump()}
-    assert running.xcoms["asked"] == ("shop", "continuous_delta/manual__1")
+    assert running.xcoms["asked"] == ("shop", "shop.delta/manual__1")
 
 
 def test_nothing_to_do_skips_the_run(choose: Callable[..., dict[str, Any]]) -> None:
@@ -91,14 +91,6 @@ def test_a_password_is_lent_to_the_environment(
     choose(_CHOSEN)
     assert running.xcoms["environment"][secret_variable("shop_db")] == "hunter2"
     assert secret_variable("shop_db") not in os.environ
-
-
-def test_the_source_can_be_named_by_the_environment(
-    choose: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LOADER_SOURCE", "shpo")
-    with pytest.raises(TaskFailed, match="no source 'shpo'"):
-        choose(_CHOSEN)
 
 
 def test_a_run_fails_before_the_log_is_purged(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import typer
 from infra.pages.commands import commands_page
 from infra.pages.configuration import MEANINGS, configuration_page, keys
 from loader.cli.app import app
+from loader.dag_settings import TimeLimits
 from tests.docs.pages import ROOT
 
 _ERRORS = ROOT / "docs" / "reference" / "errors.md"
@@ -63,25 +64,28 @@ def test_every_error_of_the_page_has_an_anchor_of_its_own() -> None:
     assert len(anchors) == len(set(anchors)) == len(re.findall(r"^### ", text, re.MULTILINE))
 
 
+_DAGS = [file for file in (ROOT / "loader" / "airflow" / "dags").glob("*.py") if "with DAG(" in file.read_text()]
+
+
 def test_the_page_of_dags_has_each_with_its_time_limit() -> None:
     page = (ROOT / "docs" / "reference" / "dags.md").read_text(encoding="utf-8")
-    for file in (ROOT / "dags").glob("*.py"):
-        hours = re.search(r"tasks\(hours=(\d+)\)", file.read_text(encoding="utf-8"))
-        assert hours
-        assert re.search(rf"^\| `{file.stem}` \| [^|]+ \| {hours[1]} hours \|", page, re.MULTILINE), file.stem
+    hours = TimeLimits().model_dump()
+    assert set(hours) == {file.stem for file in _DAGS}
+    for name, limit in hours.items():
+        assert re.search(rf"^\| `SOURCE.{name}` \| [^|]+ \| {limit:g} hours \|", page, re.MULTILINE), name
 
 
 def test_every_environment_variable_of_the_page_is_one_of_the_code() -> None:
     named = re.findall(r"^\| `(LOADER_\w+)` \|", configuration_page(), re.MULTILINE)
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "loader").rglob("*.py"))
-    assert len(named) == 6
+    assert len(named) == 4
     assert [name for name in named if f'"{name}"' not in code] == []
 
 
 def test_the_tasks_of_the_page_of_dags_are_those_of_the_dags() -> None:
     page = (ROOT / "docs" / "reference" / "dags.md").read_text(encoding="utf-8")
-    files = [file.read_text(encoding="utf-8") for file in (ROOT / "dags").glob("*.py")]
-    started = re.findall(r'task_id="(\w+)"|\b(?!LoaderSparkOperator)(\w+)\(source=SOURCE', "\n".join(files))
+    files = [file.read_text(encoding="utf-8") for file in _DAGS]
+    started = re.findall(r'task_id="(\w+)"|\b(?!LoaderSparkOperator)(\w+)\(source=source', "\n".join(files))
     tasks = page.partition("\n## Tasks\n")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", tasks, re.MULTILINE)) == {
         operator or function for operator, function in started

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 _ROOT = Path(__file__).resolve().parents[2]
-DELTA = "continuous_delta"
+DELTA = "shop.delta"
+LOAD = "shop.initial_load"
 PARTS = ("api-server", "scheduler", "dag-processor")
 Found = TypeVar("Found")
 
@@ -61,14 +62,14 @@ class Airflow:
 
     def prepare(self) -> None:
         self.home.mkdir()
-        for arguments in (("db", "migrate"), ("pools", "import", str(_ROOT / "infra" / "airflow" / "pools.json"))):
+        for arguments in (("db", "migrate"), ("pools", "set", "shop.spark", "1", "of the source shop")):
             subprocess.run(self.command(*arguments), env=self.env, check=True, capture_output=True)
 
     def wait_until_ready(self) -> None:
         until("Airflow to answer", lambda: self._answers("GET", "/auth/token"))
         token = self._request("GET", "/auth/token")["access_token"]
         self._headers["Authorization"] = f"Bearer {token}"
-        for dag in ("initial_load", DELTA):
+        for dag in (LOAD, DELTA):
             until(f"{dag} to be known", lambda dag=dag: self._answers("GET", f"/api/v2/dags/{dag}"))
 
     def get(self, path: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.e2e.airflow_server import DELTA, Airflow, running, until
+from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
@@ -28,8 +28,8 @@ def airflow(empty: Loaded) -> Iterator[Airflow]:
 @pytest.fixture(scope="module")
 def followed(airflow: Airflow, empty: Loaded) -> str:
     """The shop is loaded, and the first run that the schedule made has brought changes to it; that run."""
-    airflow.unpause("initial_load")
-    airflow.wait_for("initial_load", airflow.trigger("initial_load"), "success")
+    airflow.unpause(LOAD)
+    airflow.wait_for(LOAD, airflow.trigger(LOAD), "success")
     empty.execute(*changes(1))
     airflow.unpause(DELTA)
     run = str(until("a scheduled run", lambda: airflow.get(f"{DELTA}/dagRuns")["dag_runs"])[0]["dag_run_id"])
@@ -104,12 +104,12 @@ def test_what_has_nothing_to_do_starts_no_spark(airflow: Airflow, followed: str,
     )
     airflow.wait_for(DELTA, airflow.trigger(DELTA), "success")
     quiet = _newest_interval(airflow)
-    again = airflow.trigger("initial_load")
-    airflow.wait_for("initial_load", again, "success")
+    again = airflow.trigger(LOAD)
+    airflow.wait_for(LOAD, again, "success")
     assert airflow.result(quiet, "materialise")["published"]
     for dag, run, tasks in (
         (DELTA, quiet, ("extract", "materialise")),
-        ("initial_load", again, ("read_tables", "load_tables")),
+        (LOAD, again, ("read_tables", "load_tables")),
     ):
         for task in tasks:
             folder = airflow.home / "logs" / f"dag_id={dag}" / f"run_id={run}" / f"task_id={task}"

@@ -15,17 +15,17 @@ pytestmark = pytest.mark.e2e
 def test_load_and_follow(empty: Loaded) -> None:
     with Airflow(empty.home / "airflow", empty.config, empty.home / "airflow.log") as airflow:
         with pytest.raises(LoaderError, match="nothing was loaded from this source yet"):
-            airflow.run("continuous_delta")
-        loaded = airflow.run("initial_load", tables=["shop.orders", "shop.customers"])
+            airflow.run("shop.delta")
+        loaded = airflow.run("shop.initial_load", tables=["shop.orders", "shop.customers"])
         assert {table["table"] for table in loaded["load_tables"]["tables"]} == {"shop.customers", "shop.orders"}
-        loaded = airflow.run("initial_load")
+        loaded = airflow.run("shop.initial_load")
         assert {table["table"]: table["status"] for table in loaded["load_tables"]["tables"]} == dict.fromkeys(
             NOTHING_DIFFERS, "applied"
         ) | {"shop.customers": "already", "shop.orders": "already"}
         empty.execute(*changes(1))
-        delta = airflow.run("continuous_delta")
+        delta = airflow.run("shop.delta")
         assert delta["extract"]["stop_seqno"] == delta["plan_interval"]["stop_seqno"]
-        quiet = airflow.run("continuous_delta")
+        quiet = airflow.run("shop.delta")
         assert quiet["extract"] == delta["extract"] | {"status": "already"}
         _an_alarm_stops_nothing(airflow, empty)
     assert empty.differences() == NOTHING_DIFFERS
@@ -37,9 +37,9 @@ def _an_alarm_stops_nothing(airflow: Airflow, shop: Loaded) -> None:
         config.write("min_runway_hours = 100000\n")
         config.flush()
         with pytest.raises(LoaderError, match=r"will purge a log file that is still needed"):
-            airflow.run("continuous_delta")
+            airflow.run("shop.delta")
         config.write("airflow.pause_on_failure = true\n")
         config.flush()
-        assert airflow.run("continuous_delta")["materialise"] is not None
+        assert airflow.run("shop.delta")["materialise"] is not None
         # Neither does a typing error in the conf of one run.
-        assert airflow.run("continuous_delta", lognmu=5)["materialise"] is None
+        assert airflow.run("shop.delta", lognmu=5)["materialise"] is None

@@ -98,7 +98,7 @@ def test_from_init_to_compared_tables(installed: Installed, shop: Loaded) -> Non
     installed.env["LOADER_CONFIG"] = str(shop.config)
     installed.run("airflow", "dags", "reserialize")
     listed = installed.run("airflow", "dags", "list", "--output", "plain")
-    assert [name for name in ("continuous_delta", "initial_load", "replay_binlog") if name not in listed] == []
+    assert [name for name in ("shop.delta", "shop.initial_load", "shop.replay") if name not in listed] == []
 
 
 def test_the_demo(installed: Installed) -> None:

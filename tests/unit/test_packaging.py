@@ -60,7 +60,7 @@ def test_the_wheel_holds_all_files_that_are_no_modules(wheel: Path) -> None:
     expected |= {
         "loader/jars/jars.lock",
         "loader/cli/commands/loader.toml.template",
-        "loader/_airflow/pools.json",
+        "loader/_airflow/superseded_dags.json",
         "loader/_airflow/connections.json",
     }
     for source, target in folders.items():

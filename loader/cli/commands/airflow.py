@@ -1,14 +1,16 @@
-"""The command that installs the DAGs, their pools and the Spark connection into Airflow."""
+"""The command that installs the DAG file, pools and the Spark connection into Airflow."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +18,9 @@ from loader.cli.command_group import CommandGroup
 from loader.cli.session import Session
 from loader.errors import LoaderError, UsageError
 from loader.resources import config_file, folder
+
+if TYPE_CHECKING:
+    from loader.config import Source
 
 airflow = CommandGroup(help="Install the DAGs into Airflow.")
 
@@ -33,23 +38,33 @@ def install(
         ),
     ] = "",
 ) -> None:
-    """Install the DAGs, their pools and the connection spark_default into Airflow.
+    """Install the DAG file, the pools of the sources and the connection spark_default into Airflow.
 
-    DAG files of an older version are replaced. Existing pools and connections are kept. Airflow's database must exist:
-    airflow db migrate.
+    Run it again after an upgrade, and after you added a source. Older DAG files are replaced or removed; existing pools
+    and connections are kept. Airflow's database must exist: airflow db migrate.
     """
+    from loader.config import configured
+
     session: Session = context.obj
     cli = _Cli(home)
+    sources = session.load().sources if configured(session.file) else {}
     dags = Path(cli.run("config", "get-value", "core", "dags_folder").split("\n")[-1]) / _FOLDER
+    removed, changed = _remove_superseded(dags)
     done = _copy(dags)
-    done += [f"pool {name}" for name in _pools(cli)]
+    done += [f"pool {name}" for name in _pools(cli, sources)]
     done += [f"connection {name}" for name in _connections(cli)]
     if session.output.as_json:
-        session.output.document({"dags": str(dags), "done": done})
+        session.output.document({"dags": str(dags), "done": done, "removed": removed, "superseded": changed})
         return
+    for name in removed:
+        session.output.line(f"removed DAG file {name}, which has no use any more")
     for name in done:
         session.output.line(f"added {name}")
-    session.output.line(f"the DAGs are in {dags}")
+    for name in changed:
+        session.output.line(f"{name} was changed by hand and is superseded: delete it")
+    if not sources:
+        session.output.line("there is no configuration yet: write one with loader init, then run this again")
+    session.output.line(f"the DAG file is in {dags}")
     session.output.line(f"Airflow's environment needs LOADER_CONFIG={config_file(session.file).absolute()}")
 
 
@@ -103,12 +118,31 @@ def _copy(target: Path) -> list[str]:
     return done
 
 
-def _pools(cli: _Cli) -> list[str]:
-    wanted = _shipped("pools.json")
+def _remove_superseded(target: Path) -> tuple[list[str], list[str]]:
+    """Remove the DAG files of older versions. Return them, and those that were changed by hand, which stay."""
+    removed, changed = [], []
+    for name, digests in _shipped("superseded_dags.json").items():
+        file = target / name
+        if not file.exists():
+            continue
+        if hashlib.sha256(file.read_bytes()).hexdigest() in digests:
+            file.unlink()
+            removed.append(str(file))
+        else:
+            changed.append(str(file))
+    return removed, changed
+
+
+def _pools(cli: _Cli, sources: Mapping[str, Source]) -> list[str]:
+    from loader.dag_settings import pool_of
+
+    wanted = {pool_of(name, source.airflow) for name, source in sources.items()}
+    if not wanted:
+        return []
     known = {pool["pool"] for pool in _listed(cli.run("pools", "list", "--output", "json"))}
-    added = sorted(wanted.keys() - known)
+    added = sorted(wanted - known)
     for name in added:  # slots of an existing pool may have been changed by an administrator
-        cli.run("pools", "set", name, str(wanted[name]["slots"]), wanted[name]["description"])
+        cli.run("pools", "set", name, "1", "Tasks of binlog-loader that read a source or start Spark")
     return added
 
 

@@ -86,21 +86,21 @@ def _follow(output: Output, home: Path, config: Path, address: ServerAddress, ro
     with Airflow(home / "airflow-demo", config, home / "airflow.log") as airflow:
         writer.start()
         try:
-            with _step(output, "DAG initial_load, while a writer writes") as said:
-                result = airflow.run("initial_load")
+            with _step(output, "DAG shop.initial_load, while a writer writes") as said:
+                result = airflow.run("shop.initial_load")
                 tally.add_load(result["load_tables"])
                 said(f"{sum(tally.loaded.values()):,} rows")
             for number in range(1, deltas + 1):
-                _delta(output, airflow, tally, f"DAG continuous_delta {number}, while it writes")
+                _delta(output, airflow, tally, f"DAG shop.delta {number}, while it writes")
         finally:
             writer.stop()
-        _delta(output, airflow, tally, f"DAG continuous_delta {deltas + 1}, after {writer.transactions:,} transactions")
+        _delta(output, airflow, tally, f"DAG shop.delta {deltas + 1}, after {writer.transactions:,} transactions")
     return tally
 
 
 def _delta(output: Output, airflow: Airflow, tally: _Tally, title: str) -> None:
     with _step(output, title) as said:
-        result = airflow.run("continuous_delta")
+        result = airflow.run("shop.delta")
         interval = result["plan_interval"]
         tally.add_delta(interval, result["materialise"])
         said(f"{interval['start']} to {interval['stop']}")

@@ -1,4 +1,4 @@
-"""Keep the tables of a source fast to read, once a day, and remove files that are no longer needed.
+"""Keep the tables of a source fast to read, and remove files that are no longer needed.
 
 **What it does.** `maintain` compacts warehouse tables with many small files or deletions. It expires snapshots older
 than `maintain.keep_days` of the source, except those with an applied position and those of views that must be kept. It
@@ -12,29 +12,22 @@ then clear the failed task. Finished work is not done again.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from airflow.sdk import DAG
 
-from loader.airflow.defaults import SOURCE, serial, source_param, tasks
+from loader.airflow.dags.arguments import dag_arguments, parse_schedule
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.tasks import purge
+from loader.dag_settings import DagSettings, pool_of
 
-with DAG(
-    dag_id="maintain_tables",
-    description="Compact tables, and remove files that are no longer needed",
-    doc_md=__doc__,
-    schedule="@daily",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    default_args=tasks(hours=12),
-    tags=["binlog-loader", "maintenance"],
-    params={"source": source_param(scheduled=True)},
-    **serial(),
-) as dag:
-    LoaderSparkOperator(
-        task_id="maintain",
-        use_case="maintain",
-        source=SOURCE,
-        arguments={},
-    )
-    purge(source=SOURCE)
+
+def maintain_dag(source: str, settings: DagSettings) -> DAG:
+    """Return the DAG `<source>.maintain`."""
+    pool = pool_of(source, settings)
+    with DAG(
+        description=f"Compact the tables of {source}, and remove files that are no longer needed",
+        schedule=parse_schedule(settings.schedule.maintain),
+        **dag_arguments("maintain", source, settings, page=str(__doc__)),
+    ) as dag:
+        LoaderSparkOperator(task_id="maintain", use_case="maintain", source=source, arguments={}, pool=pool)
+        purge(source=source)
+    return dag

@@ -15,18 +15,34 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
-from loader.airflow.defaults import SOURCE, serial, source_param, tables_param, tasks
+from loader.airflow.dags.arguments import dag_arguments, tables_param
 from loader.airflow.operators import FIRST_POSITION, LoaderSparkOperator
+from loader.dag_settings import DagSettings, pool_of
 
-with DAG(
-    dag_id="replay_binlog",
-    description="Compare tables with a part of the log, and correct them",
-    doc_md=__doc__,
-    schedule=None,
-    default_args=tasks(hours=48),
-    tags=["binlog-loader", "replay"],
-    params={
-        "source": source_param(scheduled=False),
+_TABLES = "Tables to replay, as schema.table or patterns, one per line; empty: all tables."
+
+
+def replay_dag(source: str, settings: DagSettings) -> DAG:
+    """Return the DAG `<source>.replay`."""
+    arguments = dag_arguments("replay", source, settings, page=str(__doc__))
+    with DAG(
+        description=f"Compare tables of {source} with the log, and correct them",
+        schedule=None,
+        params=_params(),
+        **arguments,
+    ) as dag:
+        LoaderSparkOperator(
+            task_id="replay",
+            use_case="replay",
+            source=source,
+            arguments={name: dag.param(name) for name in ("lognum", "logpos", "tables", "dry_run")},
+            pool=pool_of(source, settings),
+        )
+    return dag
+
+
+def _params() -> dict[str, Param]:
+    return {
         "lognum": Param(type="integer", minimum=1, title="Log number", description="For example 54 for binlog.000054."),
         "logpos": Param(
             FIRST_POSITION,
@@ -35,14 +51,6 @@ with DAG(
             title="Position",
             description="Offset in that file; empty: the start of the file.",
         ),
-        "tables": tables_param("Tables to replay, as schema.table or patterns, one per line; empty: all tables."),
+        "tables": tables_param(_TABLES),
         "dry_run": Param(True, type="boolean", title="Dry run", description="Only report differences."),
-    },
-    **serial(),
-) as dag:
-    LoaderSparkOperator(
-        task_id="replay",
-        use_case="replay",
-        source=SOURCE,
-        arguments={name: dag.param(name) for name in ("lognum", "logpos", "tables", "dry_run")},
-    )
+    }

@@ -1,0 +1,123 @@
+"""Arguments that all DAGs of the loader share, and params of their forms."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from airflow.sdk import Asset, Param, XComArg
+from airflow.sdk.module_loading import import_string
+
+from loader.airflow.errors import RetryWhereItHelps
+from loader.dag_settings import DagSettings, NotifierSettings, dag_key
+from loader.errors import UsageError
+
+Name = Literal["delta", "initial_load", "replay", "maintain"]
+
+_SOURCE = re.compile(r"\bSOURCE\.")
+_INTERVAL = re.compile(r"(\d+)([mhd])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+_ASSET = "asset:"
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def dag_arguments(name: Name, source: str, settings: DagSettings, page: str) -> dict[str, Any]:
+    """Return the arguments of a DAG whose runs follow each other, also after a failure unless it pauses itself.
+
+    The next run takes the oldest interval that is not done, so nothing is skipped. Do not combine this with
+    depends_on_past: the next run would hold the only slot and wait for the failed run, which could not be cleared.
+
+    Args:
+        name: of the DAG. Its id is `<source>.<name>`.
+        source: its name.
+        settings: of the source's DAGs.
+        page: the documentation of the DAG. `SOURCE.` in it becomes the prefix of the DAG ids.
+
+    Raises:
+        UsageError: the notifier cannot be created.
+    """
+    key = dag_key(source)
+    return {
+        "dag_id": f"{key}.{name}",
+        "dag_display_name": f"{source}.{name}",
+        "doc_md": _SOURCE.sub(f"{key}.", page),
+        "start_date": _START,
+        "tags": ["binlog-loader", source, name, *settings.tags],
+        "default_args": _task_arguments(source, settings, getattr(settings.timeout_hours, name)),
+        "max_active_runs": 1,
+        "max_consecutive_failed_dag_runs": 1 if settings.pause_on_failure else 0,
+        "catchup": False,
+        # A task that is cleared after a new DAG version was deployed must run the new version.
+        "rerun_with_latest_version": True,
+        "allowed_run_types": _run_types(getattr(settings.schedule, name, "")),
+    }
+
+
+def _run_types(schedule: str) -> list[str]:
+    """Return the types of runs. Runs of a backfill are refused, because dates select no work."""
+    return ["asset_triggered" if schedule.startswith(_ASSET) else "scheduled", "manual"]
+
+
+def _task_arguments(source: str, settings: DagSettings, hours: float) -> dict[str, Any]:
+    """Return the default arguments of tasks.
+
+    An error that a retry cannot fix fails its task at once. The pauses between five retries add up to 15 minutes, which
+    is enough for the restart of a catalog, a name node or a server. A task that hangs fails after `hours` and is tried
+    again. Finished work is found and not done twice.
+    """
+    found: dict[str, Any] = {
+        "owner": settings.owner,
+        "retries": settings.retries,
+        "retry_delay": timedelta(seconds=30),
+        "retry_exponential_backoff": 2.0,
+        "max_retry_delay": timedelta(minutes=10),
+        "retry_policy": RetryWhereItHelps(),
+        "execution_timeout": timedelta(hours=hours),
+    }
+    found |= {name: value for name in ("queue", "executor") if (value := getattr(settings, name))}
+    if settings.notifier.type:
+        found["on_failure_callback"] = _notifier(source, settings.notifier)
+    return found
+
+
+def _notifier(source: str, settings: NotifierSettings) -> Any:
+    try:
+        return import_string(settings.type)(**settings.arguments)
+    except Exception as error:  # the class is not ours
+        raise UsageError(
+            "the notifier cannot be created",
+            why=f"{settings.type}: {type(error).__name__}: {error}",
+            hint=f"correct sources.{source}.airflow.notifier, or install the provider of that class",
+            source=source,
+        ) from error
+
+
+def parse_schedule(text: str) -> Any:
+    """Return a configured schedule in the form that a DAG takes."""
+    if match := _INTERVAL.fullmatch(text):
+        return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    if text.startswith(_ASSET):
+        asset = text.removeprefix(_ASSET)
+        return [Asset.ref(uri=asset) if "://" in asset else Asset.ref(name=asset)]
+    return text or None
+
+
+def alarm(task: XComArg, settings: DagSettings) -> None:
+    """Let a task fail without pausing the DAG: its warning must not stop the reading of the log.
+
+    Airflow pauses a DAG for failed runs. The failure of a teardown task does not make the run a failed run.
+    """
+    if settings.pause_on_failure:
+        task.as_teardown(on_failure_fail_dagrun=False)
+
+
+def tables_param(description: str) -> Param:
+    """Return the param `tables`: names as schema.table. An empty field is null, and means all tables."""
+    return Param(
+        [],
+        type=["null", "array"],
+        items={"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
+        title="Tables",
+        description=description,
+    )

@@ -1,0 +1,110 @@
+"""Settings of the DAGs of a source. This module is light: DAG files import it, and so do commands without Airflow."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from loader.secret import names_secret
+
+_PRESETS = "hourly|daily|weekly|monthly|quarterly|yearly|continuous"
+_SCHEDULE = re.compile(rf"|[1-9]\d*[mhd]|@({_PRESETS})|asset:\S.*|\S+( \S+){{4}}")
+_CLASS = re.compile(r"|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_NOT_IN_KEYS = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+def _schedule(value: str) -> str:
+    if not _SCHEDULE.fullmatch(value):
+        raise ValueError(
+            "write an interval (5m, 2h, 1d), a cron expression, @daily or another preset,"
+            " asset:NAME, or nothing for runs that people trigger"
+        )
+    return value
+
+
+def _class(value: str) -> str:
+    if not _CLASS.fullmatch(value):
+        raise ValueError("write the dotted name of a class: airflow.providers.smtp.notifications.smtp.SmtpNotifier")
+    return value
+
+
+_Schedule = Annotated[str, AfterValidator(_schedule)]
+_Hours = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Schedules(_Section):
+    """When Airflow starts runs of a DAG: an interval, a cron expression, a preset or `asset:NAME`; empty for never."""
+
+    delta: _Schedule = "5m"
+    maintain: _Schedule = "@daily"
+
+
+class TimeLimits(_Section):
+    """Hours after which a task of a DAG fails. A retry then continues."""
+
+    delta: _Hours = 2
+    initial_load: _Hours = 48
+    replay: _Hours = 48
+    maintain: _Hours = 12
+
+
+class NotifierSettings(_Section):
+    """A notifier of Airflow, which failed tasks call after their last try.
+
+    Attributes:
+        type: dotted name of its class; empty for none.
+        arguments: of the class. Texts may be templates: `{{ exception }}` is the text of the error.
+    """
+
+    type: Annotated[str, AfterValidator(_class)] = ""
+    arguments: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _no_secrets(self) -> NotifierSettings:
+        if secrets := sorted(filter(names_secret, self.arguments)):
+            raise ValueError(f"arguments have secrets: {', '.join(secrets)}; name a connection of Airflow instead")
+        return self
+
+
+class DagSettings(_Section):
+    """How Airflow runs the DAGs of a source.
+
+    Attributes:
+        owner: of the tasks.
+        tags: of the DAGs, next to those of the loader.
+        retries: of a task whose error a retry can fix.
+        pool: of the tasks that read the source and start Spark; empty for a pool of the source.
+        queue: of the tasks, for executors with queues; empty for the default of Airflow.
+        executor: of the tasks, if Airflow has several; empty for its first one.
+        pause_on_failure: whether a DAG pauses itself after a failed run, until a person unpauses it.
+    """
+
+    owner: Annotated[str, Field(min_length=1)] = "data-platform"
+    tags: tuple[str, ...] = ()
+    schedule: Schedules = Schedules()
+    timeout_hours: TimeLimits = TimeLimits()
+    retries: Annotated[int, Field(ge=0)] = 5
+    pool: str = ""
+    queue: str = ""
+    executor: str = ""
+    pause_on_failure: bool = False
+    notifier: NotifierSettings = NotifierSettings()
+
+
+def dag_key(source: str) -> str:
+    """Return a source's name for ids of DAGs. Characters that Airflow refuses become `-HEX-`, such as `-20-`."""
+    return _NOT_IN_KEYS.sub(lambda match: f"-{ord(match[0]):x}-", source)
+
+
+def pool_of(source: str, settings: DagSettings) -> str:
+    """Return the pool of a source: the configured one, else one with the name of the source.
+
+    A pool that sources share lets a slow source delay the others.
+    """
+    return settings.pool or f"{dag_key(source)}.spark"
