@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -59,8 +59,6 @@ def _airflow_home() -> Iterator[None]:
 with _airflow_home():
     from airflow.dag_processing.dagbag import DagBag
     from airflow.providers.apache.spark.hooks import spark_submit
-    from airflow.sdk import Context
-    from airflow.sdk.bases.notifier import BaseNotifier
     from airflow.utils.db import initdb
 
 
@@ -75,20 +73,6 @@ class Configure(Protocol):
     """Writes the configuration, and parses the DAG file with it."""
 
     def __call__(self, sources: str | None, *, parse: bool = True) -> DagBag: ...
-
-
-class Recorder(BaseNotifier):
-    """A notifier that keeps its messages."""
-
-    template_fields = ("text",)
-    sent: ClassVar[list[str]] = []
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-    def notify(self, context: Context) -> None:
-        self.sent.append(self.text)
 
 
 def source_table(name: str) -> str:

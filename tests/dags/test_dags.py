@@ -18,7 +18,8 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from loader.airflow.operators import LoaderSparkOperator
 from loader.resources import folder
-from tests.dags.conftest import Configure, Recorder, source_table
+from tests.dags.conftest import Configure, source_table
+from tests.dags.notifiers import FileNotifier
 
 DAGS = {
     "shop.initial_load": {
@@ -149,7 +150,7 @@ def test_settings_of_a_source_reach_its_dags(configured: Configure) -> None:
         airflow.pool = "small"
         airflow.queue = "spark-workers"
         airflow.executor = "LocalExecutor"
-        airflow.notifier = { type = "tests.dags.conftest.Recorder", arguments = { text = "{{ exception }}" } }
+        airflow.notifier = { type = "tests.dags.notifiers.FileNotifier", arguments = { file = "f", text = "{{ ti }}" } }
     """
     delta = configured(source_table("shop") + text).dags["shop.delta"]
     assert delta.schedule == "10 * * * *"
@@ -158,8 +159,8 @@ def test_settings_of_a_source_reach_its_dags(configured: Configure) -> None:
         assert (task.owner, task.retries, task.queue) == ("shop-team", 2, "spark-workers")
         assert (task.executor, task.execution_timeout) == ("LocalExecutor", timedelta(minutes=30))
         (notifier,) = task.on_failure_callback
-        assert isinstance(notifier, Recorder)
-        assert notifier.text == "{{ exception }}"
+        assert isinstance(notifier, FileNotifier)
+        assert notifier.text == "{{ ti }}"
     assert delta.get_task("extract").pool == "small"
     assert configured(source_table("shop") + text).dags["shop.maintain"].schedule is None
 

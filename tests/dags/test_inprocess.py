@@ -13,6 +13,11 @@ from tests.dags.conftest import Site
 
 def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
     (tmp_path / "staging" / "shop" / "0001" / "generation.json").unlink()
+    sent = tmp_path / "sent"
+    text = "{{ ti.task_id }}: {{ exception }}"
+    with (tmp_path / "loader.toml").open("a") as config:
+        config.write('[sources.shop.airflow.notifier]\ntype = "tests.dags.notifiers.FileNotifier"\n')
+        config.write(f'arguments = {{ file = "{sent}", text = "{text}" }}\n')
     requests = [
         {"dag_id": "shop.delta"},
         {"dag_id": "shop.initial_load", "conf": {"table": "shop.orders"}},
@@ -34,3 +39,9 @@ def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
     assert first["tasks"]["extract"] == {"state": "upstream_failed", "result": None, "error": None}
     assert second["tasks"]["read_tables"]["error"].startswith("the run's conf has unknown keys: table")
     assert third["tasks"]["read_tables"]["error"].startswith("the server does not answer")
+    told = [
+        task["error"].partition("\n")[0] for task in (first["tasks"]["plan_interval"], third["tasks"]["read_tables"])
+    ]
+    lines = sent.read_text().splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["plan_interval", "read_tables", "read_tables"]
+    assert (lines[0].partition(": ")[2], lines[2].partition(": ")[2]) == (told[0], told[1])

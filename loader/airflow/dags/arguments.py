@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any, Literal
 
 from airflow.sdk import Asset, Param, XComArg
-from airflow.sdk.module_loading import import_string
 
 from loader.airflow.errors import RetryWhereItHelps
 from loader.dag_settings import DagSettings, NotifierSettings, dag_key
@@ -83,7 +83,8 @@ def _task_arguments(source: str, settings: DagSettings, hours: float) -> dict[st
 
 def _notifier(source: str, settings: NotifierSettings) -> Any:
     try:
-        return import_string(settings.type)(**settings.arguments)
+        module, _, name = settings.type.rpartition(".")
+        return getattr(import_module(module), name)(**settings.arguments)
     except Exception as error:  # the class is not ours
         raise UsageError(
             "the notifier cannot be created",

@@ -21,6 +21,8 @@ The DAG continues after a failed run. With `airflow.pause_on_failure = true` of 
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow.sdk import DAG
 
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule
@@ -37,7 +39,7 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
         schedule=parse_schedule(settings.schedule.delta),
         **dag_arguments("delta", source, settings, page=str(__doc__)),
     ) as dag:
-        interval = plan_interval(source=source)
+        interval: Any = plan_interval(source=source)
         extract = LoaderSparkOperator(
             task_id="extract", use_case="extract", source=source, arguments=interval, pool=pool
         )
@@ -49,6 +51,7 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
             fail_on_tables=False,
             pool=pool,
         )
-        check_tables(source=source, results=[extract.output, materialise.output])
+        results: Any = [extract.output, materialise.output]
+        check_tables(source=source, results=results)
         alarm(check_runway(source=source, interval=interval), settings)
     return dag

@@ -14,6 +14,8 @@ fails and names them. Fix the causes, then trigger the DAG again.
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow.sdk import DAG
 
 from loader.airflow.dags.arguments import dag_arguments, tables_param
@@ -50,5 +52,6 @@ def initial_load_dag(source: str, settings: DagSettings) -> DAG:
             fail_on_tables=False,
             pool=pool,
         )
-        check_tables(source=source, results=[read.output, load.output])
+        results: Any = [read.output, load.output]
+        check_tables(source=source, results=results)
     return dag
