@@ -179,7 +179,7 @@ def test_a_delta_can_follow_an_asset(asset: str, key: dict[str, str], configured
     [
         (None, ["there is no configuration", "what to do: write one with loader init"]),
         ("[sources", ["the configuration cannot be read", "Expected ']'"]),
-        (source_table("shop") + 'airflow.schedul = ""', ["the configuration is wrong", "did you mean schedule?"]),
+        (source_table("shop") + 'airflow.schedle = ""', ["the configuration is wrong", "did you mean schedule?"]),
         (source_table("shop") + 'airflow.schedule.delta = "5 minutes"', ["write an interval (5m, 2h, 1d)"]),
         (
             source_table("shop") + 'airflow.notifier.type = "no.such.Class"',
