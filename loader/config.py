@@ -146,7 +146,7 @@ class Warehouse(_Section):
 
     @model_validator(mode="after")
     def _secrets_by_reference(self) -> Warehouse:
-        if open_ones := sorted(filter(_SECRET.search, self.properties)):
+        if open_ones := sorted(name for name in self.properties if _SECRET.search(name) or names_secret(name)):
             raise ValueError(
                 f"secrets are not allowed here, write a reference in warehouse.secrets: {', '.join(open_ones)}"
             )

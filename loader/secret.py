@@ -9,14 +9,26 @@ from pathlib import Path
 
 from loader.errors import UsageError
 
-_OF_SPARK = re.compile(
-    r"(secret|passw(or)?d|passphrase|token|(secret[.-])?access[.-]?key([.-]id)?|secret[.-]?key|credential|authorization|shared-key)$"
-    r"|account\.key\b|\bsas\b(?!.*\.class$)",
+_NAME = re.compile(
+    r"(secret|passw(or)?d|passphrase|token|(secret[.-])?access[.-]?key([.-]id)?|(secret|private|api)[.-]?key|credential"
+    r"|authorization|shared-key)$"
+    r"|account\.key\b|\bsas\b(?!.*\.class$)"
+    r"|oauth2\.(client\.secret|user\.password|refresh\.token(?!\.endpoint))\b",  # of one account of Azure
     re.IGNORECASE,
 )
-_OPTION = re.compile(r"-D\S*(password|secret|token|credential)\S*=", re.IGNORECASE)
+_VARIABLE = re.compile(r"(?:executorEnv|driverEnv|appMasterEnv)\.(.*)")
+"""Properties that set an environment variable."""
+_VARIABLE_NAME = re.compile(
+    r"(secret|passw(or)?d|pwd|passphrase|token|key(_id)?|credential)$|^loader_secret_", re.IGNORECASE
+)
+_REFERENCE = re.compile(r"\.secretKeyRef\.")
+"""Properties that name a secret of Kubernetes and do not hold it."""
+_OPTION = re.compile(r"-D\S*(password|pwd|secret|token|credential)\S*=", re.IGNORECASE)
+_KEY = re.compile(r"[A-Za-z0-9+/]{43}=")
+"""32 bytes in Base64: a key of AES-256, such as the key of the customer in S3 (SSE-C)."""
 _PASSWORD_IN_URI = re.compile(
-    r"(?:^|[?&;,(\s])(?:password|pwd)\s*="  # jdbc:...?password=x, and (password=x) of MySQL's driver
+    r"(?:^|[?&;,(\s])\w*(?:password|pwd)\s*="  # jdbc:...?password=x, and (password=x) of MySQL's driver
+    r"|[?&](?:\w*token|sig)="  # a token, or the signature of an Azure address
     r"|//[^/?#@]*:[^/?#]*@|^jdbc:[^?#]*//[^/?#@]*:[^?#]*@"  # scheme://user:password@host
     r"|^jdbc:oracle:\w+:[^@/]+/[^@]+@"  # jdbc:oracle:thin:user/password@host
     r"|^(?:https?|s3[an]?)://[^/?#]*@",  # a token or a key instead of a user
@@ -26,12 +38,15 @@ _PASSWORD_IN_URI = re.compile(
 
 def names_secret(name: str) -> bool:
     """Return whether a property of Spark or Hadoop with that name holds a secret, not its location or class."""
-    return bool(_OF_SPARK.search(name))
+    if _REFERENCE.search(name):
+        return False
+    variable = _VARIABLE.search(name)
+    return bool(_VARIABLE_NAME.search(variable[1]) if variable else _NAME.search(name))
 
 
 def holds_secret(value: str) -> bool:
-    """Return whether an address or a list of Java options has a password, or user information that may be secret."""
-    return bool(_PASSWORD_IN_URI.search(value) or _OPTION.search(value))
+    """Return whether a value is a key, or an address or Java options with a password or user information."""
+    return bool(_PASSWORD_IN_URI.search(value) or _OPTION.search(value) or _KEY.fullmatch(value))
 
 
 def secret_variable(connection: str) -> str:

@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from loader.errors import LoaderError, UnexpectedError
 from loader.log_format import visible_records
+from loader.visible_text import visible_lines
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -122,7 +123,7 @@ def _judged(error: Exception, context: Context) -> LoaderError:
     file = details_file(context)
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as details:
-        details.writelines(traceback.format_exception(error))
+        details.writelines(map(visible_lines, traceback.format_exception(error)))
     text = "".join(traceback.format_exception_only(error)).strip()
     hint = "read the traceback in the file of details, and report it: this is a bug of the loader"
     known = carried_error(error) or outage(error)

@@ -15,6 +15,7 @@ from typing import Any
 from airflow.sdk._shared.secrets_masker import redact
 
 from loader.spark.progress import LOGGER
+from loader.visible_text import visible_lines
 
 _LOADER_LINE = re.compile(r"(?P<level>INFO|WARNING|ERROR) (?P<logger>loader\.[\w.]+): (?P<text>.*)")
 """A log line of the loader, in the format of `loader.spark.job`."""
@@ -45,10 +46,10 @@ class _LoaderLines(logging.Handler):
 
 
 class _Redacted(logging.Formatter):
-    """Hides the secrets that Airflow hides in its logs."""
+    """Hides the secrets that Airflow hides in its logs, and writes control characters as escapes."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return str(redact(super().format(record)))
+        return visible_lines(str(redact(super().format(record))).expandtabs())  # JVM frames have tabs
 
 
 @contextmanager

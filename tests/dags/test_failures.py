@@ -96,12 +96,32 @@ def test_the_log_ends_with_what_to_do(
 def test_the_traceback_of_a_fault_of_ours_is_in_the_file(
     site: Site, running: Task, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("loader.airflow.operators.LoaderSparkOperator._job", lambda *_: 1 // 0)
+    monkeypatch.setattr("loader.airflow.operators.LoaderSparkOperator._job", lambda *_: int("\x1b[2J"))
     with caplog.at_level("ERROR"):
         raised = failed_task("materialise", site, running)
-    assert (raised.error.why, raised.retry) == ("ZeroDivisionError: integer division or modulo by zero", True)
+    why = r"ValueError: invalid literal for int() with base 10: '\x1b[2J'"
+    assert (raised.error.why, raised.retry) == (why, True)
     assert not [record for record in caplog.records if "Traceback" in record.getMessage() or record.exc_info]
-    assert "Traceback (most recent call last)" in (log_folder(running) / "attempt=1.details.log").read_text()
+    details = (log_folder(running) / "attempt=1.details.log").read_text()
+    assert details.startswith("Traceback (most recent call last)")
+
+
+def test_the_file_of_details_does_not_act_on_a_terminal(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark_submit_program.result, spark_submit_program.exit_code = None, 1
+    spark_submit_program.output = ["\x1b[2J table \x9bm", "at\torg.apache.spark.Spark"]
+    failed_task("materialise", site, running)
+
+    def fail(*_: object) -> None:
+        raise ValueError("\x1b[2J")
+
+    monkeypatch.setattr("loader.airflow.operators.LoaderSparkOperator._job", fail)
+    failed_task("materialise", site, running)
+    text = (log_folder(running) / "attempt=1.details.log").read_text()
+    assert "\n".join(["", r"\x1b[2J table \x9bm", "at      org.apache.spark.Spark", ""]) in text
+    assert text.splitlines()[-1] == r"ValueError: \x1b[2J"
+    assert not {"\x1b", "\x9b"} & set(text)
 
 
 def test_no_retry_follows_an_error_that_it_cannot_help() -> None:

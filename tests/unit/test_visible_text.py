@@ -6,6 +6,9 @@ import io
 import json
 import logging
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -62,6 +65,18 @@ def test_what_is_logged_cannot_begin_a_line() -> None:
     first, second, third, *_ = stream.getvalue().split("\n")
     assert (first[:9], second[:7], third) == ("WARNING t", "     | ", "ERROR failed")
     assert not ACTING.search(stream.getvalue().replace("\n", ""))
+
+
+def test_what_a_spark_job_logs_does_not_act(tmp_path: Path) -> None:
+    program = """
+import logging, sys
+from loader.spark import job
+job._outcome = lambda *_: logging.getLogger("loader.x").warning("table %s", "\\x1b[2J\\nERROR all is lost") or {}
+job.job_main(None, None)
+"""
+    arguments = [sys.executable, "-c", program, "--spec", "none", "--result", str(tmp_path / "result")]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines() == [r"WARNING loader.x: table \x1b[2J", "     | ERROR all is lost"]
 
 
 def test_tables_and_sentences_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,8 @@ def test_secrets_of_a_catalog_are_given_by_reference(write: Path) -> None:
         "s3.secret-access-key",
         "fs.s3a.secret.key",
         "adls.sas-token.a",
+        "fs.azure.account.key.a",
+        "header.X-Api-Key",
     ):
         text = complaint(
             write, with_catalog(f'properties = {{ "{name}" = "hunter2", "token-refresh-enabled" = "true" }}')
@@ -72,6 +74,12 @@ def test_secrets_of_a_catalog_are_given_by_reference(write: Path) -> None:
         "spark.sql.catalog.lake.token", "spark.sql.catalog.lake.credential", "spark.ssl.keyPassword",
         "spark.authenticate.secret", "spark.hadoop.javax.jdo.option.ConnectionPassword",
         "spark.sql.catalog.lake.s3.secret-access-key", "spark.sql.catalog.lake.s3.access-key-id",
+        "spark.executorEnv.AWS_SECRET_ACCESS_KEY", "spark.executorEnv.AWS_ACCESS_KEY_ID", "spark.executorEnv.MYSQL_PWD",
+        "spark.kubernetes.driverEnv.SHOP_PASSWORD", "spark.yarn.appMasterEnv.SIGNING_KEY",
+        "spark.executorEnv.LOADER_SECRET_SHOP_1a2b3c4d", "spark.hadoop.fs.gs.auth.service.account.private.key",
+        "spark.hadoop.fs.azure.account.oauth2.client.secret.me.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.account.oauth2.user.password.me.dfs.core.windows.net",
+        "spark.sql.catalog.lake.header.X-Api-Key",
     ],
 )  # fmt: skip
 def test_secrets_in_the_configuration_of_spark_would_be_seen_by_every_user(name: str, write: Path) -> None:
@@ -80,7 +88,14 @@ def test_secrets_in_the_configuration_of_spark_would_be_seen_by_every_user(name:
     assert "hunter2" not in text
 
 
-@pytest.mark.parametrize("value", ["-Dx.password=hunter2", "jdbc:mysql://u:hunter2@db/x", "https://hunter2@catalog/"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "-Dx.password=hunter2", "jdbc:mysql://u:hunter2@db/x", "https://hunter2@catalog/", "-Dx.pwd=hunter2",
+        "jdbc:postgresql://db/x?sslpassword=hunter2", "https://me.blob.core.windows.net/c?sv=1&sig=hunter2",
+        "https://catalog/?access_token=hunter2", "hunter2+/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    ],
+)  # fmt: skip
 def test_secrets_inside_of_values_of_the_configuration_of_spark(value: str, write: Path) -> None:
     text = complaint(write, GOOD.replace("[sources.shop]", f'[spark.conf]\n"spark.x" = "{value}"\n[sources.shop]', 1))
     assert text.startswith("spark: conf has secrets: spark.x; refer")
@@ -94,6 +109,11 @@ def test_secrets_inside_of_values_of_the_configuration_of_spark(value: str, writ
         '"spark.hadoop.hadoop.security.credential.provider.path" = "jceks://file/x"', '"spark.authenticate" = "true"',
         '"spark.security.credentials.hadoopfs.enabled" = "false"', '"spark.redaction.regex" = "(?i)secret|password"',
         '"spark.driver.extraJavaOptions" = "-Xmx1g -Da=b"', '"spark.kerberos.keytab" = "/etc/x.keytab"',
+        '"spark.executorEnv.GOOGLE_APPLICATION_CREDENTIALS" = "/etc/key.json"', '"spark.executorEnv.JAVA_HOME" = "/java"',
+        '"spark.executorEnv.AWS_WEB_IDENTITY_TOKEN_FILE" = "/run/token"',
+        '"spark.hadoop.fs.azure.account.oauth2.refresh.token.endpoint.me" = "https://login.example.org/x"',
+        '"spark.hadoop.fs.s3a.encryption.key" = "arn:aws:kms:eu-west-1:1:key/1a2b3c4d-1a2b-1a2b-1a2b-1a2b3c4d5e6f"',
+        '"spark.kubernetes.executor.secretKeyRef.SHOP_PASSWORD" = "shop:password"',
     ],
 )  # fmt: skip
 def test_places_and_classes_of_secrets_are_none(line: str, write: Path) -> None:
