@@ -95,7 +95,7 @@ def _of_tables(
         ("grants", lambda: grants.excess(user, granted)),
         ("tables", lambda: tables.found(captured, wanted)),
         ("keys", lambda: tables.supported(connection, captured)),
-        ("tables", lambda: tables.cascades(connection, captured, asked)),
+        ("tables", lambda: tables.cascades(connection, captured)),
         ("binlog_format", lambda: statements.by_statement(connection, captured, asked)),
         ("markers", lambda: tables.markers(markers, find_tables(connection, markers.__contains__))),
         ("tables", lambda: tables.logged(logged, *log_filters(connection)) if logged else []),

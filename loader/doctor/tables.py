@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pymysql.connections import Connection
@@ -12,14 +11,11 @@ from loader.doctor.finding import Finding, error, of_error, ok, warning
 from loader.doctor.grants import listed
 from loader.errors import LoaderError
 from loader.model.table import TableName, TableSchema
-from loader.source.digest import show_create
+from loader.source.foreign_keys import has_cascades, logs_cascades
 from loader.source.schemas import read_schemas
 from loader.staging.documents import TableFilter
 
 _EXCLUDE = "or exclude them: tables.exclude"
-_CASCADES = re.compile(
-    rb"^ *CONSTRAINT .* FOREIGN KEY .* ON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)", re.MULTILINE
-)
 
 
 def found(tables: Sequence[TableName], wanted: TableFilter) -> Finding:
@@ -50,15 +46,9 @@ def supported(connection: Connection[Any], tables: Sequence[TableName]) -> list[
     return findings
 
 
-def cascades(connection: Connection[Any], tables: Sequence[TableName], variables: Mapping[str, str]) -> list[Finding]:
-    """Return an error for tables whose rows foreign keys change without logging it.
-
-    InnoDB changes the rows below the log (MySQL manual, "Replication and Foreign Keys"). From MySQL 9.6 on, the server
-    changes and logs them, unless innodb_native_foreign_keys is set.
-    """
-    if variables.get("innodb_native_foreign_keys") == "OFF":
-        return []
-    changed = [name for name in tables if _CASCADES.search(show_create(connection, name))]
+def cascades(connection: Connection[Any], tables: Sequence[TableName]) -> list[Finding]:
+    """Return an error for tables whose rows foreign keys change without logging it: their loads are refused."""
+    changed = [] if logs_cascades(connection) else [name for name in tables if has_cascades(connection, name)]
     if not changed:
         return []
     what = f"foreign keys change rows of {listed(map(str, changed))} without logging it"

@@ -17,6 +17,7 @@ from loader.initial_load.spec import InitialLoadSpec
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest
+from loader.source.foreign_keys import check_cascades
 from loader.source.schemas import read_schemas
 from loader.store.registry import open_store
 from loader.transport.server.connection import connected
@@ -35,6 +36,7 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
         check_identity(asking, spec.identity)
         digest = definition_digest(asking, table)
         check_engine(asking, table)
+        check_cascades(asking, table)
         prepare_session(reading)
         position = open_snapshot(reading)
         # From here on nobody can alter the table. If its rows were rewritten since the snapshot, the server refuses to

@@ -19,6 +19,7 @@ from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.source.continuity import check_log_holds
 from loader.source.digest import definition_digest
+from loader.source.foreign_keys import check_cascades
 from loader.source.schemas import TableKey, read_key, read_schemas, read_unlogged
 from loader.source.server_facts import log_end, query
 from loader.source.table_sizes import read_size
@@ -33,7 +34,7 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     position.
 
     Raises:
-        UnsupportedError: a column type is not supported.
+        UnsupportedError: the table is not supported.
         RetryableError: the table is being altered, or commits hang.
     """
     digest = definition_digest(connection, table)
@@ -41,6 +42,7 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     if read_key(connection, table) != key or schema.key != key.names:
         raise altered_error(table)
     refuse_inexact(table, [schema.column(name) for name in key.names])
+    check_cascades(connection, table)
     position = log_end(connection)
     wait_until_visible(connection, position)
     parts = tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts)

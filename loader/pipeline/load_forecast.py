@@ -18,6 +18,7 @@ from loader.materialise.rules import rule_of
 from loader.model.table import TableName
 from loader.pipeline.planning import chain_of
 from loader.settings import SourceSettings
+from loader.source.foreign_keys import check_cascades
 from loader.source.schemas import read_schemas
 from loader.source.table_sizes import TableSize, read_sizes
 from loader.store.registry import open_store
@@ -114,6 +115,7 @@ def _checked_key(connection: Connection[Any], settings: SourceSettings, table: T
     """
     (schema,) = read_schemas(connection, [table])
     refuse_inexact(table, [schema.column(name) for name in schema.key])
+    check_cascades(connection, table)
     if not schema.key:
         check_engine(connection, table)
     Layout(schema, rule_of(settings.rules, table)).check()

@@ -22,6 +22,7 @@ from loader.pipeline.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
 from loader.source.continuity import AnotherServer, LogRenamed
+from loader.source.foreign_keys import logs_cascades
 from loader.source.schemas import find_sequences, read_ambiguous_tables
 from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
@@ -187,6 +188,7 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
         side_effects=read.side_effects or (),
         side_effects_at="" if read.side_effects is None else str(stop),
         folds=read.folds,
+        unlogged_cascades=not read.logs_cascades,
     )
     return _note_for_run(chain, _extend_chain(chain, generation, template, log, settings.interval), run, new=True)
 
@@ -240,6 +242,7 @@ class _SourceState:
     Attributes:
         stop: the end of the log.
         untold, late, side_effects, folds: see Plan.untold, Plan.schemas, Plan.side_effects and Plan.folds.
+        logs_cascades: see loader.source.foreign_keys.
         sequences: of MariaDB, if the log does not tell them from tables.
     """
 
@@ -248,6 +251,7 @@ class _SourceState:
     late: str
     side_effects: tuple[str, ...] | None
     folds: bool
+    logs_cascades: bool
     sequences: list[TableName]
 
 
@@ -267,11 +271,12 @@ def _read_source(
         late = "" if named else table_registry.store_new_tables(connection, settings, schemas, digest)
         sequences = [] if named else find_sequences(connection, captured)
         side_effects, folds = read_side_effects(connection), server_facts.folds_names(connection)
+        logged = logs_cascades(connection)
         stop = max(start, server_facts.log_end(connection))
         sizes = log_sizes(connection)
     if log.kind == "file" and stop > start:
         check_whole(Interval(start, stop), log.open().size, sizes)
-    return _SourceState(stop, untold, late, side_effects, folds, sequences)
+    return _SourceState(stop, untold, late, side_effects, folds, logged, sequences)
 
 
 def _exclude(tables: TableFilter, names: list[TableName]) -> TableFilter:

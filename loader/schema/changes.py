@@ -13,6 +13,9 @@ from loader.model.table import TableName
 VERSIONED = "a system-versioned table logs its history as rows"
 """Why MariaDB's system-versioned tables are not supported. Loading the table again does not help."""
 
+CASCADES = "its foreign keys CASCADE or SET NULL, and the server does not log the rows that they change"
+"""Why such tables are not supported on servers that do not log these changes. Loading again does not help."""
+
 FIRST = ""
 """`place` of a column that comes first. For AFTER it is the name of the column before, which is never empty."""
 
@@ -226,11 +229,12 @@ class Unreadable:
 
 def recovery_hint(table: TableName, why: str) -> str:
     """Return the hint for a table that cannot be merged further for the reason `why`."""
+    first = {
+        VERSIONED: f"ALTER TABLE {table} DROP SYSTEM VERSIONING on the server",
+        CASCADES: "make the foreign keys RESTRICT on the server",
+    }.get(why)
     reload = table.load_again
-    if why != VERSIONED:
-        return reload
-    plain = f"ALTER TABLE {table} DROP SYSTEM VERSIONING on the server and then {reload}"
-    return f"exclude the table (tables.exclude of the source), or {plain}"
+    return f"exclude the table (tables.exclude of the source), or {first} and then {reload}" if first else reload
 
 
 TableChange = Created | Dropped | SchemaDropped | SchemaDefined | Truncated | Renamed | Altered | Unreadable

@@ -5,11 +5,13 @@ Sources: MySQL manual, "Data Definition Statements"; MariaDB manual, "SQL Statem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from loader.model.table import TableName
 from loader.schema.alter import AlterReader
 from loader.schema.changes import (
+    CASCADES,
     VERSIONED,
     Action,
     Altered,
@@ -41,7 +43,13 @@ _FAR = 8
 
 
 def table_changes(
-    statement: str, database: str, sql_mode: int, mariadb: bool, *, folds: bool = False
+    statement: str,
+    database: str,
+    sql_mode: int,
+    mariadb: bool,
+    *,
+    folds: bool = False,
+    unlogged_cascades: bool = False,
 ) -> tuple[TableChange, ...]:
     """Return the changes that a statement makes to whole tables, in order; empty if it makes none.
 
@@ -51,10 +59,12 @@ def table_changes(
         sql_mode: bits of the sql_mode it ran with.
         mariadb: a MariaDB server ran it.
         folds: the server stores table and database names in lower case (lower_case_table_names).
+        unlogged_cascades: the server does not log the rows that foreign keys change. A table that gets a foreign key
+            with CASCADE, SET NULL or SET DEFAULT must then stop.
     """
     try:
         cursor = TokenCursor(inner_statement(tokens(statement, sql_mode, mariadb)), folds=folds)
-        return _Reader(cursor, database, sql_mode, mariadb).read()
+        return _Reader(cursor, database, sql_mode, mariadb, unlogged_cascades).read()
     except UnreadableError as error:
         return (Unreadable(None, str(error)),)
 
@@ -70,11 +80,14 @@ def inner_statement(found: list[Token]) -> list[Token]:
 class _Reader:
     """Parses one statement, with the settings it ran with."""
 
-    def __init__(self, cursor: TokenCursor, database: str, sql_mode: int, mariadb: bool) -> None:
+    def __init__(
+        self, cursor: TokenCursor, database: str, sql_mode: int, mariadb: bool, unlogged_cascades: bool
+    ) -> None:
         self.cursor = cursor
         self.database = database
         self.sql_mode = sql_mode
         self.mariadb = mariadb
+        self.unlogged_cascades = unlogged_cascades
 
     def read(self) -> tuple[TableChange, ...]:
         cursor = self.cursor
@@ -128,6 +141,8 @@ class _Reader:
         like = cursor.table(self.database) if cursor.take("LIKE") or cursor.take("(", "LIKE") else None
         if ("SYSTEM", "VERSIONING") in pairwise(token.word for token in cursor.rest()):
             return (Unreadable(table, VERSIONED),)
+        if self.unlogged_cascades and _has_cascades(cursor.rest()):
+            return (Unreadable(table, CASCADES),)
         defines = self._read_definitions(table)
         charset = default_charset(cursor.rest()) if defines is not None else ""
         return (Created(table, missing, like, "REPLACE" in before, defines, charset),)
@@ -155,6 +170,8 @@ class _Reader:
             # The part that cannot be parsed may name another table.
             several = {"RENAME", "TABLE"} & {token.word for token in cursor.tokens[start:]}
             return (Unreadable(None if several else table, str(error)),)
+        if self.unlogged_cascades and _has_cascades(cursor.tokens[start:]):
+            actions = (Reload(CASCADES), *actions)
         if "IGNORE" in before:
             actions = (Reload("ALTER IGNORE may delete rows"), *actions)
         if self.sql_mode & _PAD_CHAR and any(isinstance(action, ModifyColumn) for action in actions):
@@ -201,6 +218,13 @@ class _Reader:
             self.cursor.pop("number")
         else:
             self.cursor.take("NOWAIT")
+
+
+def _has_cascades(found: Sequence[Token]) -> bool:
+    """Return whether a foreign key makes the server change rows of the table that is defined."""
+    words = [token.word for token in found]
+    triples = zip(words, words[1:], words[2:], strict=False)
+    return any(on == "ON" and what in {"DELETE", "UPDATE"} and act in {"CASCADE", "SET"} for on, what, act in triples)
 
 
 def tables_of(change: TableChange) -> tuple[TableName, ...]:

@@ -190,12 +190,16 @@ class Plan(Document, Shaping):
         read_before: the GTID set of transactions that are skipped because they were read from the server of the older
             generation; empty if the interval contains none.
         folds: the server stores table names in lower case, however a statement writes them (lower_case_table_names).
+        unlogged_cascades: the server does not log the rows that foreign keys change; see loader.source.foreign_keys.
         side_effects_at: the end of the log after `side_effects` were read; empty if the user may not see all of them.
             It equals the stop of the last interval of a backlog only. For earlier intervals, a later statement could
             have dropped a trigger.
     """
 
-    LATER = ("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before", "folds")
+    LATER = (
+        *("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before"),
+        *("folds", "unlogged_cascades"),
+    )
 
     source: str
     generation: str
@@ -210,6 +214,7 @@ class Plan(Document, Shaping):
     side_effects_at: str = ""
     read_before: str = ""
     folds: bool = False
+    unlogged_cascades: bool = False
 
     def check(self, key: str) -> None:
         """Check that the definitions in `untold` are valid: see Document."""
@@ -299,11 +304,11 @@ class Barrier(_Entry):
     """A statement that concerns captured tables as a whole, in its order among the staged records.
 
     It can also be a statement that changed rows without row events in the log, or a ROLLBACK of rows that are in the
-    log. Empty `tables` mean that the affected tables are unknown. `database`, `sql_mode`, `mariadb` and `folds` define
-    how the statement is read: see `schema.statement_reader.table_changes`.
+    log. Empty `tables` mean that the affected tables are unknown. `database`, `sql_mode`, `mariadb`, `folds`
+    and `unlogged_cascades` define how the statement is read: see `schema.statement_reader.table_changes`.
     """
 
-    LATER = ("folds",)
+    LATER = ("folds", "unlogged_cascades")
 
     seqno: int
     position: str
@@ -313,6 +318,7 @@ class Barrier(_Entry):
     mariadb: bool
     tables: tuple[str, ...]
     folds: bool = False
+    unlogged_cascades: bool = False
 
 
 class IncompleteTable(_Entry):

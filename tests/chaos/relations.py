@@ -15,7 +15,7 @@ def foreign_key(catalogue: Catalogue) -> None:
         return
     rng, parent = catalogue.rng, parents[0]
     name = table_name(rng, set(catalogue.names))
-    # MariaDB logs nothing of what a cascade does to the child: docs/reference/limits.md says so, and the doctor names such tables.
+    # MariaDB logs nothing of what a cascade does to the child: the loader refuses such tables, see docs/reference/limits.md.
     acts = ["CASCADE", "SET NULL"] if catalogue.kind == "mysql" else ["RESTRICT"]
     catalogue.do(
         f"CREATE TABLE {quoted(name)} (k0 INT PRIMARY KEY, parent {parent.key[0].declared}, v VARCHAR(9),"

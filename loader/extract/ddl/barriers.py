@@ -65,6 +65,7 @@ def _barrier(statement: LogStatement, tables: tuple[str, ...], plan: Plan) -> Ba
         mariadb=statement.mariadb,
         tables=tables,
         folds=plan.folds,
+        unlogged_cascades=plan.unlogged_cascades,
     )
 
 

@@ -157,7 +157,14 @@ def read_barrier(barrier: Barrier) -> tuple[changes.TableChange, ...]:
     if writes_rows(barrier):
         return ()
     database, mode = barrier.database, barrier.sql_mode
-    return table_changes(barrier.statement, database, mode, barrier.mariadb, folds=barrier.folds)
+    return table_changes(
+        barrier.statement,
+        database,
+        mode,
+        barrier.mariadb,
+        folds=barrier.folds,
+        unlogged_cascades=barrier.unlogged_cascades,
+    )
 
 
 def writes_rows(barrier: Barrier) -> bool:
@@ -256,7 +263,8 @@ class _StatementEvents:
         return TableRemoved(*at) if isinstance(change, changes.Dropped) else TableEmptied(*at)
 
     def _unreadable(self, why: str) -> UnsupportedError:
-        what = "created an unsupported table" if why == changes.VERSIONED else "may change the table cannot be read"
+        unsupported = why in {changes.VERSIONED, changes.CASCADES}
+        what = "created an unsupported table" if unsupported else "may change the table cannot be read"
         return UnsupportedError(
             f"a statement that {what}: {self.barrier.statement[:200]}",
             why=why,

@@ -10,8 +10,9 @@ import pytest
 from loader.errors import UnsupportedError
 from loader.initial_load.chunks import chunk_query
 from loader.initial_load.documents import LoadPlan
+from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.keys import range_condition
-from tests.integration.initial_load.loading import plan_of, read_chunks
+from tests.integration.initial_load.loading import plan_of, read_chunks, spec_of
 from tests.integration.initial_load.source_server import SourceServer
 
 pytestmark = pytest.mark.integration
@@ -192,6 +193,28 @@ def test_keys_that_are_refused(source: SourceServer, tmp_path: Path, definition:
     with pytest.raises(UnsupportedError) as caught:
         plan_of(source, tmp_path, "t", 5)
     assert caught.value.where["table"] == f"{source.schema}.t"
+
+
+@pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
+def test_tables_whose_cascades_are_not_logged_are_refused(source: SourceServer, tmp_path: Path, key: str) -> None:
+    source.run("CREATE TABLE p (id INT PRIMARY KEY)")
+    source.run(f"CREATE TABLE t (id INT {key}, p INT, FOREIGN KEY (p) REFERENCES p (id) ON UPDATE CASCADE)")
+    source.run(f"CREATE TABLE u (id INT {key}, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE RESTRICT)")
+
+    def load(table: str) -> None:
+        if key:
+            plan_of(source, tmp_path, table, 5)
+        else:
+            load_keyless_table(spec_of(source, tmp_path), source.name(table), "a")
+
+    load("u")
+    if source.kind == "mysql":  # from 9.6 on
+        load("t")
+        return
+    with pytest.raises(UnsupportedError, match="the log does not have all changes of the table") as caught:
+        load("t")
+    assert caught.value.where["table"] == f"{source.schema}.t"
+    assert "RESTRICT" in caught.value.hint
 
 
 EXPLAINED = {

@@ -10,8 +10,9 @@ import pytest
 from infra.servers import Server
 from loader import pipeline
 from loader.errors import UnsupportedError
-from loader.materialise.plan.ddl_events import collect_events
-from loader.model.table import TableName
+from loader.materialise.plan.ddl_events import TableAltered, collect_events
+from loader.model.table import TableName, TableSchema
+from loader.schema.evolution import evolve
 from loader.staging.documents import Manifest
 from tests.conftest import StartServer
 from tests.integration.pipeline.conftest import settings_of
@@ -160,3 +161,34 @@ def test_rows_that_mariadb_logs_and_takes_back(fresh_server: StartServer, tmp_pa
     second = shop.delta()
     assert [(one.statement, one.tables) for one in second.barriers] == [("ROLLBACK TO `s`", ("nameless.b",))]
     assert (shop.again(first), shop.again(second)) == ((), ())
+
+
+CHILD = "(id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES aside.parent (id) ON DELETE SET NULL)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "logged"),
+    [("mariadb", {}, False), ("mysql", {"innodb_native_foreign_keys": "ON"}, False), ("mysql", {}, True)],
+)
+def test_tables_whose_cascades_are_not_logged_stop(
+    kind: str, options: dict[str, str], logged: bool, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    shop = _begun(fresh_server(kind, options), tmp_path)
+    shop.run(f"CREATE TABLE nameless.born {CHILD}\nINSERT INTO nameless.born VALUES (1,1)")
+    shop.run(
+        "ALTER TABLE nameless.a ADD p INT, ADD FOREIGN KEY (p) REFERENCES aside.parent (id) ON UPDATE CASCADE\n"
+        "INSERT INTO nameless.a VALUES (1,1)\nDELETE FROM nameless.a\nDELETE FROM aside.parent"
+    )
+    manifest = shop.delta()
+    updated = {file.name.table: file.updates + file.deletes for file in manifest.files}
+    assert updated == ({"a": 1, "born": 1, "child": 1} if logged else {"a": 1, "born": 0})
+    for table in ("born", "a"):
+        name = TableName("nameless", table)
+        if logged:
+            collect_events(name, [manifest], 0, manifest.stop_seqno)
+            continue
+        with pytest.raises(UnsupportedError) as caught:
+            events = collect_events(name, [manifest], 0, manifest.stop_seqno)
+            evolve(TableSchema(name, (), ()), [one.step for one in events if isinstance(one, TableAltered)], None)
+        assert "its foreign keys CASCADE or SET NULL" in caught.value.why
+        assert f"RESTRICT on the server and then loader initial-load --table {name} --again" in caught.value.hint

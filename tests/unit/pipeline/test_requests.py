@@ -51,7 +51,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
     monkeypatch.setattr(
         planning,
         "_read_source",
-        lambda _s, _l, start, *_: planning._SourceState(start_after(start), [], "", (), False, []),
+        lambda _s, _l, start, *_: planning._SourceState(start_after(start), [], "", (), False, True, []),
     )
     monkeypatch.setattr(planning, "find_stops", lambda _log, interval, _limits: [interval.stop])
     monkeypatch.setattr(source_status, "check_server", lambda _: (IDENTITY, position(MANY + 1)))

@@ -8,6 +8,7 @@ import pytest
 
 from loader.model.table import TableName
 from loader.schema.changes import (
+    CASCADES,
     FIRST,
     AddColumn,
     Altered,
@@ -295,3 +296,41 @@ def test_what_cannot_be_read_says_why_and_of_which_table(statement: str) -> None
 def test_types_of_other_dialects_are_not_guessed(mode: int) -> None:
     (found,) = read("ALTER TABLE t ADD x DATE", mode, mariadb=True)
     assert found == Unreadable(T, "types have a different meaning in sql_mode ORACLE or MAXDB")
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "FOREIGN KEY (p) REFERENCES u (id) ON DELETE CASCADE",
+        "CONSTRAINT `f` FOREIGN KEY (p) REFERENCES u (id) ON UPDATE SET NULL",
+        "FOREIGN KEY (p) REFERENCES u (id) ON DELETE RESTRICT ON UPDATE /* */ SET DEFAULT",
+        "q INT REFERENCES u (id) ON DELETE CASCADE",
+    ],
+)
+def test_foreign_keys_whose_changes_are_not_logged(definition: str) -> None:
+    t = TableName("shop", "t")
+
+    def changes(statement: str, unlogged: bool) -> tuple[TableChange, ...]:
+        return table_changes(statement, "shop", 0, True, unlogged_cascades=unlogged)
+
+    create, alter = f"CREATE TABLE t (p INT, {definition})", f"ALTER TABLE t COMMENT = 'x', ADD {definition}"
+    assert changes(create, True) == (Unreadable(t, CASCADES),)
+    (altered,) = changes(alter, True)
+    assert isinstance(altered, Altered) and altered.actions[0] == Reload(CASCADES)
+    for statement in (create, alter):
+        (change,) = changes(statement, False)
+        assert CASCADES not in str(change)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "FOREIGN KEY (p) REFERENCES u (id) ON DELETE RESTRICT ON UPDATE NO ACTION",
+        "at DATETIME DEFAULT NOW() ON UPDATE NOW() COMMENT 'ON DELETE CASCADE'",
+        "`ON` INT, `DELETE` INT, `CASCADE` INT",
+    ],
+)
+def test_foreign_keys_that_change_no_rows(definition: str) -> None:
+    for statement in (f"CREATE TABLE t (p INT, {definition})", f"ALTER TABLE t ADD ({definition})"):
+        (change,) = table_changes(statement, "shop", 0, True, unlogged_cascades=True)
+        assert CASCADES not in str(change)
