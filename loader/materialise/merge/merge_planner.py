@@ -20,7 +20,13 @@ from loader.materialise.merge.table_results import (
     replaced_table_error,
     rows_unavailable_error,
 )
-from loader.materialise.plan.ddl_events import RenamedFrom, check_initial_load, collect_events
+from loader.materialise.plan.ddl_events import (
+    RenamedFrom,
+    TableAltered,
+    check_initial_load,
+    collect_events,
+    iter_events,
+)
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.lifetimes import find_new_life
 from loader.materialise.plan.merge_plan import Merge, plan_stages
@@ -30,6 +36,7 @@ from loader.materialise.plan.timeline import CopySource, Lifecycle, TableState, 
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
+from loader.schema.changes import Reload
 from loader.staging.documents import Manifest, Published
 from loader.staging.refusals import find_refusal
 
@@ -234,6 +241,28 @@ class MergePlanner:
         if any(file.rows and file.min_seqno <= last_seqno and file.max_seqno > after_seqno for file in files):
             return True
         return bool(collect_events(table, manifests, after_seqno, last_seqno)) and with_statements
+
+    def check_never_filled(self, table: TableName, after_seqno: int, last_seqno: int) -> None:
+        """Check that no statement in (`after_seqno`, `last_seqno`] gave rows to a table that was never loaded.
+
+        MariaDB can make a table of a partition (CONVERT PARTITION ... TO TABLE). None of its rows are in the log.
+
+        Raises:
+            DataError: a statement did.
+        """
+        events = iter_events(table, self.chain.intervals_between(after_seqno, last_seqno), after_seqno, last_seqno)
+        steps = [event.step for event in events if isinstance(event, TableAltered)]
+        reasons = [one.reason for step in steps for one in step.altered.actions if isinstance(one, Reload)]
+        if not reasons:
+            return
+        origin = self.chain.find_origin(table, last_seqno)
+        if origin.seqno is None and not origin.dropped:
+            raise DataError(
+                f"a statement gave rows to table {table}, which was never loaded",
+                why="; ".join(reasons),
+                hint=f"loader initial-load --table {table.argument}",
+                table=table,
+            )
 
     def _read_state(
         self, table: TableName, metadata: TableMetadata | None, applied: Applied | None, target: int

@@ -169,6 +169,7 @@ class SourceRun:
             if find_new_life(table, intervals, low, self._stop) is None:
                 return quarantined
         if not changed and not quarantined and (metadata is None or metadata.applied is None):
+            self._planner.check_never_filled(table, self._record.stop_seqno if self._record else 0, self._stop)
             return None
         return self._planner.plan(table, metadata, self._stop)
 

@@ -38,6 +38,29 @@ def barred(seqno: int, at: str, statement: str, tables: tuple[str, ...]) -> Barr
     )
 
 
+def test_a_table_that_a_partition_became(both: Lake) -> None:
+    """Nothing of the new table is staged: it must be named all the same. A created table got its rows by the log."""
+    statements = {
+        "CREATE TABLE made (id INT PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (9))": ("made",),
+        "ALTER TABLE made DROP PARTITION p0": ("made",),
+        "ALTER TABLE orders CONVERT PARTITION p0 TO TABLE part": ("orders", "part"),
+    }
+    barriers = [
+        barred(number(1, at), f"binlog.000001:{at}", text, tuple(f"shop.{name}" for name in names))
+        for at, (text, names) in enumerate(statements.items(), 1200)
+    ]
+    both.staging.interval(P0, position(1, 2000), [(ITEMS, [Change("I", number(1, 1300), 5, (2, "new"))])], barriers)
+    result = both.merged()
+    assert {one.table: one.status for one in result.tables} == {
+        "shop.items": "applied", "shop.orders": "quarantined", "shop.part": "quarantined"
+    }  # fmt: skip
+    (error,) = [one.error for one in result.tables if one.table == "shop.part"]
+    assert error is not None
+    assert error["what"] == "a statement gave rows to table shop.part, which was never loaded"
+    assert error["why"] == "CONVERT PARTITION adds rows"
+    assert error["hint"].startswith("loader initial-load --table shop.part")
+
+
 @pytest.fixture
 def both(lake: Lake) -> Lake:
     """Two loaded tables, each with one row."""
