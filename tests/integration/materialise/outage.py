@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from loader.materialise.iceberg import branch
+from loader.materialise.iceberg import branch, publication
 from loader.materialise.merge import merge_stages, table_merge
 from loader.materialise.plan import interval_chain
 
@@ -25,7 +25,7 @@ def at(point: str, action: Callable[[], object], patch: pytest.MonkeyPatch) -> l
             passed.append(name)
             action()
 
-    for module in (branch, merge_stages, interval_chain, table_merge):
+    for module in (branch, publication, merge_stages, interval_chain, table_merge):
         patch.setattr(module, "failpoint", failpoint)
     return passed
 

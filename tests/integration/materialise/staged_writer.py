@@ -23,6 +23,7 @@ from loader.staging.documents import (
     TableFilter,
 )
 from loader.staging.layout import interval_folder, load_folder, part_key
+from loader.store.base import Store
 from loader.store.local import LocalStore
 from loader.types.column_type import Form
 from loader.types.warehouse import form
@@ -76,10 +77,14 @@ class Staging:
     root: Path
     source: str = SOURCE
     generation: str = GENERATION
-    store: LocalStore = field(init=False)
+    store: Store = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = LocalStore(f"file://{self.root}")
+        self.move_to(LocalStore(f"file://{self.root}"))
+
+    def move_to(self, store: Store) -> None:
+        """Begin on another store, without what was staged."""
+        self.store = store
         mark = Mark(log="", last=0, event="")
         generation = Generation(
             source=self.source, name=self.generation, identity=IDENTITY, start="binlog.000001:4", mark=mark

@@ -14,10 +14,12 @@ from infra.hdfs import HdfsNodes, run_hdfs
 from infra.postgres import PASSWORD, PostgresServer, run_postgres
 from infra.s3server import S3Process, run_s3
 from loader import retries
+from loader.errors import StoreUnavailable
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
 from loader.model.table import Column
 from loader.s3 import open_client
 from loader.spark.job import failure
+from loader.store.registry import open_store
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.outage import at, lost_replies
 from tests.integration.materialise.staged_writer import Change, fold, number, position, table
@@ -71,7 +73,7 @@ def lake(spark: SparkSession, tmp_path: Path, database: PostgresServer) -> Lake:
 def impatient(patch: pytest.MonkeyPatch) -> None:
     """Fail a run at once that would wait."""
     patch.setattr(retries.Retries, "_taken", lambda *_: None)
-    patch.setattr("loader.materialise.iceberg.branch._PAUSES", (0, 0))
+    patch.setattr("loader.materialise.iceberg.publication._PAUSES", (0, 0))
 
 
 def told(result: MaterialiseResult) -> dict[str, str]:
@@ -118,7 +120,7 @@ def test_a_catalog_that_comes_back_is_waited_for(
     lake: Lake, database: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("loader.materialise.iceberg.branch._PAUSES", (0, 0))
+        patch.setattr("loader.materialise.iceberg.publication._PAUSES", (0, 0))
         passed = at("delete.after", database.stop, patch)
         patch.setattr(retries.Retries, "_taken", lambda *_: database.start() or 0.001)
         result = lake.merged()
@@ -185,6 +187,45 @@ def test_an_object_store_that_goes_away_in_a_merge(
         process.start()
     assert passed == [point]
     assert "does not answer" in errors["shop.orders"]
+    exact_once(lake)
+
+
+@pytest.fixture
+def staged_on_s3(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Lake, S3Process]]:
+    """A lake on the disk whose staging is on an S3 server of its own."""
+    folder = tmp_path / "buckets"
+    folder.mkdir()
+    with run_s3(folder) as process:
+        for variable, value in process.server.environment.items():
+            monkeypatch.setenv(variable, value)
+        open_client(endpoint=process.server.endpoint).create_bucket(Bucket="staging")
+        lake = Lake(spark, tmp_path)
+        lake.staging.move_to(open_store(f"s3://staging/a?endpoint={process.server.endpoint}&path_style=True"))
+        yield ready(lake), process
+
+
+@SWEEP
+@pytest.mark.parametrize("point", ["table.before", "delete.after", "publish.after"])
+def test_a_staging_store_that_goes_away_in_a_merge(
+    staged_on_s3: tuple[Lake, S3Process], monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """Behind `table.before` the staged files are read, behind the others the record of the run is written."""
+    lake, process = staged_on_s3
+    try:
+        with monkeypatch.context() as patch:
+            impatient(patch)
+            passed = at(point, process.stop, patch)
+            if point == "table.before":
+                errors = told(lake.merged())
+                assert "S3 does not answer" in errors["shop.orders"]
+            else:
+                with pytest.raises(StoreUnavailable, match="S3 does not answer"):
+                    lake.merged()
+    finally:
+        process.start()
+    assert passed == [point]
     exact_once(lake)
 
 
