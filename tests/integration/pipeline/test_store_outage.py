@@ -12,8 +12,8 @@ import pytest
 
 from infra.s3server import S3Process, run_s3
 from loader import pipeline
-from loader.extract.extraction import extract, reextract
 from loader.errors import StoreUnavailable
+from loader.extract.extraction import extract, reextract
 from loader.failpoints import failpoint
 from loader.pipeline import chain_of, extract_job, plan_interval
 from loader.s3 import open_client
