@@ -23,6 +23,7 @@ from loader.cli.commands.initial_load import initial_load
 from loader.cli.commands.inspect import inspect
 from loader.cli.commands.intervals import intervals
 from loader.cli.commands.jars import jars
+from loader.cli.commands.log_start import begin, follow
 from loader.cli.commands.maintain import maintain
 from loader.cli.commands.purge import purge
 from loader.cli.commands.release import release
@@ -33,9 +34,8 @@ from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
-from loader.cli.session import Session, SourceOption
-from loader.errors import LoaderError, UsageError
-from loader.model.position import Position
+from loader.cli.session import Session
+from loader.errors import LoaderError
 
 if TYPE_CHECKING:
     from loader import pipeline
@@ -89,35 +89,8 @@ app.command("initial-load")(initial_load)
 app.command()(extract)
 app.command()(materialise)
 app.command()(run)
-
-
-@app.command()
-def follow(
-    context: typer.Context,
-    at: Annotated[
-        str,
-        typer.Option(
-            metavar="POSITION",
-            help="Position on the new server, such as binlog.000003:4. Everything before it must have been read.",
-        ),
-    ] = "",
-    accept: Annotated[
-        str, typer.Option(metavar="GTIDS", help="Transactions that only the new server has; they are skipped.")
-    ] = "",
-    source: SourceOption = "",
-) -> None:
-    """Continue on another server at a position that you know. With GTIDs, runs find that position themselves."""
-    session: Session = context.obj
-    if bool(at) == bool(accept):
-        raise UsageError("give either --at or --accept", hint="loader follow --help")
-    settings = session.settings(source)
-    generation = pipeline.follow_to(settings, Position.parse(at)) if at else pipeline.follow_accepting(settings, accept)
-    if session.output.as_json:
-        session.output.document(generation)
-    else:
-        session.output.line(
-            f"generation {generation.name} of the log starts at {generation.start} of server {generation.identity}"
-        )
+app.command()(begin)
+app.command()(follow)
 
 
 @app.command()

@@ -6,6 +6,7 @@
 Each use case can be repeated at any time. Work that is already done is found and not repeated.
 """
 
+from loader.pipeline.chain_begin import begin, begin_again, begin_at, chain_of
 from loader.pipeline.failover import follow_accepting, follow_to
 from loader.pipeline.interval_details import (
     FileFault,
@@ -34,7 +35,8 @@ from loader.pipeline.jobs import (
     snapshots_job,
 )
 from loader.pipeline.load_forecast import LoadForecast, TableForecast, forecast_load
-from loader.pipeline.planning import IntervalChosen, begin, begin_again, chain_of, plan_interval, unfinished
+from loader.pipeline.log_lookup import find_log_position
+from loader.pipeline.planning import IntervalChosen, plan_interval, unfinished
 from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.pipeline.retention import source_runway
 from loader.pipeline.schema_descriptions import ShownTable, set_table_schema, table_schema
@@ -59,10 +61,12 @@ __all__ = [
     "View",
     "begin",
     "begin_again",
+    "begin_at",
     "chain_of",
     "delta_job",
     "extract_job",
     "find_interval",
+    "find_log_position",
     "find_stop",
     "follow_accepting",
     "follow_to",

@@ -177,12 +177,12 @@ def _begin_at(
         schemas=known.schemas,
         follows=Followed(name=old.name, stop_seqno=known.position.seqno(old.shift)),
         accepted=accepted,
-        known_until=_known_until(settings, Interval(position, end), here.gtids, read) if position < end else "",
+        known_until=known_until(settings, Interval(position, end), here.gtids, read) if position < end else "",
     )
     return chain.begin(generation)
 
 
-def _known_until(settings: SourceSettings, log: Interval, before: str, known: str) -> str:
+def known_until(settings: SourceSettings, log: Interval, before: str, known: str) -> str:
     """Return the position up to which the log after a start position contains known transactions; empty if it has none.
 
     Raises:

@@ -16,8 +16,8 @@ from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
 from loader.pipeline import table_registry
+from loader.pipeline.chain_begin import begin, begin_again, chain_of, check_server
 from loader.pipeline.failover import generation_transport
-from loader.pipeline.planning import begin, begin_again, chain_of, check_server
 from loader.pipeline.views import View
 from loader.settings import SourceSettings
 from loader.staging.documents import Generation

@@ -1,35 +1,30 @@
-"""Planning: where a chain begins, and where its next intervals stop."""
+"""Planning: where the next intervals of a chain stop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from glob import escape
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from pymysql.connections import Connection
 
-from loader.errors import GapError
-from loader.extract.checkpoint import read_checkpoint
+from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
-from loader.model.identity import Identity
-from loader.model.position import SEQNO_UNIT, Interval, Position
+from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline import table_registry
-from loader.pipeline.failover import check_continuity, follow_server, generation_transport
+from loader.pipeline.chain_begin import chain_of, current_generation
+from loader.pipeline.failover import generation_transport
 from loader.pipeline.limits import find_stops
 from loader.settings import IntervalLimits, SourceSettings
 from loader.source import server_facts
-from loader.source.continuity import AnotherServer, LogRenamed
 from loader.source.foreign_keys import logs_cascades
 from loader.source.schemas import find_sequences, read_ambiguous_tables
 from loader.source.side_effects import read_side_effects
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Followed, Generation, Plan, TableFilter
+from loader.staging.documents import Generation, Plan, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.schemas import SchemaStore
-from loader.store.registry import open_store
 from loader.transport.segments import check_whole
 from loader.transport.server.connection import connected, log_sizes
 
@@ -54,108 +49,16 @@ class IntervalChosen(BaseModel):
     new: bool
 
 
-def chain_of(settings: SourceSettings) -> PlanChain:
-    """Return the plan chain of a source."""
-    return PlanChain(open_store(settings.staging_root), settings.name)
-
-
-def begin(settings: SourceSettings) -> Generation:
-    """Return the source's current generation. The first generation starts at the current end of the log.
-
-    Raises:
-        LoaderError: the server cannot be read, or its log does not continue the chain.
-    """
-    chain = chain_of(settings)
-    existing = chain.generation()
-    if existing:
-        check_server(settings)
-        return _current(settings, chain, existing)
-    return chain.begin(_at_the_end(settings, chain))
-
-
-def begin_again(settings: SourceSettings) -> Generation:
-    """Return the generation in which all tables are to be loaded again.
-
-    If the chain is broken, this is a new generation at the end of the log. A chain is broken if the log does not
-    continue it, or if planned intervals were never staged, which are then given up. A table that is not loaded again
-    stops with that reason, unless the server no longer has it.
-
-    Raises:
-        LoaderError: the server cannot be read.
-    """
-    chain = chain_of(settings)
-    old = chain.generation()
-    if old is None:
-        return begin(settings)
-    try:
-        current = begin(settings)
-    except GapError as error:
-        current, broken = old, ": ".join(filter(None, (error.what, error.why)))
-    else:
-        given_up = chain.unfinished(current.name)
-        broken = f"planned intervals from {given_up[0].start} on were never staged" if given_up else ""
-    if not broken:
-        return current
-    end = _at_the_end(settings, chain)
-    shift = chain.newest_seqno(current) // SEQNO_UNIT + 1 - end.start_position.lognum
-    stop = chain.newest_checkpoint(current).position.seqno(current.shift)
-    follows = Followed(name=current.name, stop_seqno=stop)
-    name = chain.name_after(current)
-    return chain.begin(end.model_copy(update={"name": name, "shift": shift, "follows": follows, "gap": broken}))
-
-
-def _at_the_end(settings: SourceSettings, chain: PlanChain) -> Generation:
-    """Return a first generation that begins at the end of the server's log."""
-    with connected(settings.server) as connection:
-        identity = _check_identity(connection)
-        schemas, end = table_registry.read_at_log_end(connection, settings)
-    here = read_checkpoint(settings.transport.open(), end, end.logpos)
-    return Generation(
-        source=settings.name,
-        name=chain.name_after(None),
-        identity=identity,
-        start=str(end),
-        gtids=here.gtids,
-        mark=here.mark,
-        schemas=SchemaStore(chain.store, settings.name).put(schemas),
-    )
-
-
-def check_server(settings: SourceSettings) -> tuple[Identity, Position]:
-    """Check that the server's log can be read; return the server's identity and the end of its log."""
-    with connected(settings.server) as connection:
-        return _check_identity(connection), server_facts.log_end(connection)
-
-
-def _check_identity(connection: Connection[Any]) -> Identity:
-    """Return the server's identity after checking that its log can be read."""
-    identity = server_facts.read_identity(connection)
-    server_facts.check_version(identity)
-    server_facts.check_settings(connection)
-    return identity
-
-
-def _current(settings: SourceSettings, chain: PlanChain, generation: Generation) -> Generation:
-    """Return the generation, or its continuation on the current server of the source.
-
-    Raises:
-        GapError: the log does not continue.
-    """
-    try:
-        check_continuity(settings, generation, chain.newest_checkpoint(generation))
-    except (AnotherServer, LogRenamed):
-        return follow_server(settings, chain, generation)
-    return generation
-
-
-def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | None:
+def plan_interval(settings: SourceSettings, run: str = "", until: Position | None = None) -> IntervalChosen | None:
     """Return the intervals to work on: all unfinished ones, or else new ones up to the current end of the log.
 
     New log is planned at once, in as many intervals as the limits require. A `run` of an orchestrator that was given
-    intervals before gets the same ones. The result is None if nothing was ever planned and the log has nothing new.
+    intervals before gets the same ones. With `until`, a transaction boundary, no interval ends after it. The result is
+    None if nothing was ever planned and the log has nothing new.
 
     Raises:
         LoaderError: the source was never loaded or cannot be read, or its log does not continue the chain.
+        UsageError: intervals up to a later position than `until` are planned or staged already.
     """
     chain = chain_of(settings)
     if run and (given := _find_run(chain, run)):
@@ -163,15 +66,17 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
     newest = chain.require_generation()
     with connected(settings.server) as connection:
         server_facts.check_settings(connection)
-    generation = _current(settings, chain, newest)
+    generation = current_generation(settings, chain, newest)
     if unfinished := chain.unfinished(generation.name):
-        return _note_for_run(chain, unfinished, run, new=False)
+        return _note_for_run(chain, _ending_by(unfinished, until), run, new=False)
     head = chain.newest_plan(generation.name)
     start = head.interval.stop if head else generation.start_position
+    if until is not None and until < start:
+        raise _too_late_error(settings.name, until, start)
     log = generation_transport(settings, generation)
     digest = chain.newest_checkpoint(generation).schemas
     read = _read_source(settings, log, start, SchemaStore(chain.store, settings.name), digest)
-    stop = read.stop
+    stop = read.stop if until is None else min(read.stop, until)
     if stop == start:
         return _note_for_run(chain, [head], run, new=False) if head else None
     template = Plan(
@@ -179,18 +84,40 @@ def plan_interval(settings: SourceSettings, run: str = "") -> IntervalChosen | N
         generation=generation.name,
         identity=generation.identity,
         start=str(start),
-        stop=str(stop),
+        stop=str(read.stop),
         shift=generation.shift,
         **settings.shaping() | {"tables": _exclude(settings.tables, read.sequences)},
         untold=tuple(schema.as_dict() for schema in read.untold),
         schemas=read.late,
-        schemas_at=str(stop) if read.late else "",
+        schemas_at=str(read.stop) if read.late else "",
         side_effects=read.side_effects or (),
-        side_effects_at="" if read.side_effects is None else str(stop),
+        side_effects_at="" if read.side_effects is None else str(read.stop),
         folds=read.folds,
         unlogged_cascades=not read.logs_cascades,
     )
-    return _note_for_run(chain, _extend_chain(chain, generation, template, log, settings.interval), run, new=True)
+    plans = _extend_chain(chain, generation, template, Interval(start, stop), log, settings.interval)
+    return _note_for_run(chain, plans, run, new=True)
+
+
+def _ending_by(plans: Sequence[Plan], until: Position | None) -> Sequence[Plan]:
+    """Return the plans that stop at a position or before it.
+
+    Raises:
+        UsageError: the first plan stops after it.
+    """
+    found = [plan for plan in plans if until is None or plan.interval.stop <= until]
+    if not found and until is not None:
+        raise _too_late_error(plans[0].source, until, plans[0].interval.stop)
+    return found
+
+
+def _too_late_error(source: str, until: Position, planned: Position) -> UsageError:
+    return UsageError(
+        f"the log is planned up to {planned}, which is after {until}",
+        why="a planned interval does not change",
+        hint=f"loader run --source {source} --until {planned}",
+        source=source,
+    )
 
 
 def _find_run(chain: PlanChain, run: str) -> tuple[Plan, int] | None:
@@ -213,22 +140,29 @@ def unfinished(settings: SourceSettings) -> list[IntervalChosen]:
 
 
 def _extend_chain(
-    chain: PlanChain, generation: Generation, backlog: Plan, log: TransportSettings, limits: IntervalLimits
+    chain: PlanChain,
+    generation: Generation,
+    template: Plan,
+    backlog: Interval,
+    log: TransportSettings,
+    limits: IntervalLimits,
 ) -> list[Plan]:
     """Add the plans of a backlog to the chain, in log order, and return them.
+
+    The template ends where the facts in it were read.
 
     If another process added a plan first that stops elsewhere, its plan is kept, and the rest of the backlog waits for
     the next run.
     """
     plans: list[Plan] = []
-    start = backlog.start
-    for stop in find_stops(log.open(), backlog.interval, limits):
+    start = str(backlog.start)
+    for stop in find_stops(log.open(), backlog, limits):
         change: dict[str, object] = {"start": start, "stop": str(stop)}
         if generation.known_until and Position.parse(start) < Position.parse(generation.known_until):
             change["read_before"] = generation.gtids
-        if change["stop"] != backlog.stop:
+        if change["stop"] != template.stop:
             change |= {"side_effects": (), "side_effects_at": ""}
-        plans.append(chain.extend(backlog.model_copy(update=change)))
+        plans.append(chain.extend(template.model_copy(update=change)))
         start = plans[-1].stop
         if start != str(stop):
             break

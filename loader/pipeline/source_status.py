@@ -12,7 +12,7 @@ from loader.errors import LoaderError, SourceUnavailable
 from loader.initial_load.load_states import LoadState, unfinished_loads
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline.planning import chain_of, check_server
+from loader.pipeline.chain_begin import chain_of, check_server
 from loader.pipeline.quarantine_release import quarantines_of
 from loader.pipeline.retention import source_runway
 from loader.settings import SourceSettings

@@ -16,7 +16,7 @@ import pytest
 
 from infra.postgres import PASSWORD
 from loader.materialise.iceberg.branch import Branch
-from loader.materialise.iceberg.publication import BranchLostError
+from loader.materialise.iceberg.publication import BranchLostError, Publication
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.model.table import Column
@@ -72,14 +72,14 @@ def test_a_merge_has_its_effect_once(loaded: Lake, monkeypatch: pytest.MonkeyPat
 
     # A commit that happened, and whose reply was lost.
     staged(loaded, 2000)
-    original = Branch._forward
+    original = Publication._commit
 
     def loses_replies(*arguments) -> None:
         original(*arguments)
         raise ConnectionError("the reply was lost")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Branch, "_forward", loses_replies)
+        patch.setattr(Publication, "_commit", loses_replies)
         assert loaded.one(loaded.merged()).status == "applied"
     assert exact(loaded, 2000)
 

@@ -17,6 +17,7 @@ from loader.errors import UsageError
 if TYPE_CHECKING:
     from loader import pipeline
     from loader.cli import jobs
+    from loader.model.position import Position
     from loader.settings import SourceSettings
 else:
     pipeline, jobs = lazily("loader.pipeline"), lazily("loader.cli.jobs")
@@ -29,11 +30,22 @@ RunOption = Annotated[
 ]
 
 
-def plan(context: typer.Context, source: SourceOption = "", run: RunOption = "") -> None:
+UntilOption = Annotated[
+    str,
+    typer.Option(
+        metavar="PLACE",
+        show_default=False,
+        help="Stop there: binlog.000054:123, a GTID set, or before a time such as 2026-01-31T12:00:00Z. By default the"
+        " end of the log.",
+    ),
+]
+
+
+def plan(context: typer.Context, source: SourceOption = "", run: RunOption = "", until: UntilOption = "") -> None:
     """Plan the log from the stop of the last interval to its end, unless planned intervals are not staged yet."""
     session: Session = context.obj
     output, settings = session.output, session.settings(source)
-    chosen = pipeline.plan_interval(settings, run)
+    chosen = pipeline.plan_interval(settings, run, _position(settings, until))
     if chosen is None:
         _report_nothing(output)
     elif output.as_json:
@@ -101,15 +113,16 @@ def materialise(
     report_tables(session.output, result)
 
 
-def run(context: typer.Context, source: SourceOption = "") -> None:
+def run(context: typer.Context, source: SourceOption = "", until: UntilOption = "") -> None:
     """Run one delta: plan, extract the planned intervals for up to run_minutes, materialise."""
     session: Session = context.obj
     output, settings = session.output, session.settings(source)
-    chosen = pipeline.plan_interval(settings)
+    chosen = pipeline.plan_interval(settings, until=_position(settings, until))
     if chosen is None:
         _report_nothing(output)
         return
-    todo = pipeline.unfinished(settings) or [chosen]
+    unfinished = [plan for plan in pipeline.unfinished(settings) if plan.stop_seqno <= chosen.through_seqno]
+    todo = unfinished or [chosen]
     job = pipeline.delta_job(settings, chosen.start_seqno, chosen.through_seqno)
     result = jobs.submit(job, settings, output)
     failed = jobs.error_of(result["failed"])
@@ -125,6 +138,10 @@ def run(context: typer.Context, source: SourceOption = "") -> None:
         jobs.fail_on_tables(result["materialise"])
     if failed:
         raise failed
+
+
+def _position(settings: SourceSettings, until: str) -> Position | None:
+    return pipeline.find_log_position(settings, until) if until else None
 
 
 def _report_nothing(output: Output) -> None:

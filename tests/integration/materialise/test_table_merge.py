@@ -110,7 +110,7 @@ def test_order_of_records_is_a_number_not_a_text(lake: Lake) -> None:
 def test_applied_position_is_in_the_commit_and_only_in_the_last_one(lake: Lake) -> None:
     start(lake)
     result = merge_changes(lake, [Change("I", number(1, 1100), 5, (7, "x"))])
-    newest, deletion, load, _empty = lake.metadata(NUMBERED).ancestry(result.snapshot)
+    newest, deletion, load = lake.metadata(NUMBERED).ancestry(result.snapshot)
     assert newest.summary["loader.applied"] == str(number(1, 2000))
     assert newest.summary["loader.position"] == position(1, 2000)
     assert (newest.summary["loader.source"], newest.summary["loader.generation"]) == ("shop", "g1")

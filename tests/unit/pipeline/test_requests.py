@@ -21,7 +21,7 @@ from loader.materialise.merge.table_selection import changed_tables, known_table
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.pipeline import planning, source_status
+from loader.pipeline import chain_begin, planning, source_status
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
@@ -46,7 +46,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
 
     monkeypatch.setattr(planning, "connected", nobody)
     monkeypatch.setattr(planning.server_facts, "check_settings", lambda _: None)
-    monkeypatch.setattr(planning, "check_continuity", lambda *_: None)
+    monkeypatch.setattr(chain_begin, "check_continuity", lambda *_: None)
     monkeypatch.setattr(page, "check_continuity", lambda *_: None)
     monkeypatch.setattr(
         planning,

@@ -1,0 +1,41 @@
+"""Positions of a source's log as people name them: a position, a time, a GTID set, `begin` or `end`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loader.errors import UsageError
+from loader.model.position import Position
+from loader.reader.seek.position_spec import parse_place
+from loader.settings import SourceSettings
+
+if TYPE_CHECKING:
+    from loader.reader.files.log_files import LogFiles
+
+
+def find_log_position(settings: SourceSettings, text: str) -> Position:
+    """Return the transaction boundary that a text names; see loader.reader.seek.position_spec for its forms.
+
+    A time means the first transaction committed then or later. A GTID set means the first transaction outside of it.
+
+    Raises:
+        UsageError: the text names nothing, a position inside a transaction or outside of the log, or a time to come.
+        GapError: the log lacks the transactions outside the GTID set.
+        LoaderError: the log cannot be read.
+    """
+    # Not at the top: the search loads the kernels of the codec.
+    from loader.reader.seek.seek import Locator
+
+    place = parse_place(text)
+    found = Locator(_files(settings)).find(place)
+    if found is None:
+        raise UsageError(f"{text} is in the future", hint="give an earlier time, or: end", source=settings.name)
+    return found
+
+
+def _files(settings: SourceSettings) -> LogFiles:
+    if settings.transport.kind == "file":
+        return settings.transport.files()
+    from loader.reader.server import ServerFiles
+
+    return ServerFiles(settings.server)
