@@ -23,7 +23,7 @@ from loader.cli.commands.initial_load import initial_load
 from loader.cli.commands.inspect import inspect
 from loader.cli.commands.intervals import intervals
 from loader.cli.commands.jars import jars
-from loader.cli.commands.log_start import begin, follow
+from loader.cli.commands.log_start import adopt, begin, follow
 from loader.cli.commands.maintain import maintain
 from loader.cli.commands.purge import purge
 from loader.cli.commands.release import release
@@ -90,6 +90,7 @@ app.command()(extract)
 app.command()(materialise)
 app.command()(run)
 app.command()(begin)
+app.command()(adopt)
 app.command()(follow)
 
 

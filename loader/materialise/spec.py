@@ -64,6 +64,21 @@ class LoadSpec(TablesSpec):
     manifests: tuple[str, ...]
 
 
+class AdoptSpec(TablesSpec):
+    """Take over tables that were loaded by other means as of a position.
+
+    Attributes:
+        definitions: of the source's tables, as TableSchema.as_dict().
+        position, seqno: the tables have every change before it, and none after it.
+        unlogged: by table, see read_unlogged of loader.source.schemas.
+    """
+
+    definitions: tuple[dict[str, Any], ...]
+    position: str
+    seqno: int
+    unlogged: dict[str, tuple[str, ...]]
+
+
 class TablesResult(BaseModel):
     """The results of a job by table. A failed table has an `error`, in the form of `LoaderError.as_dict()`."""
 

@@ -6,6 +6,7 @@
 Each use case can be repeated at any time. Work that is already done is found and not repeated.
 """
 
+from loader.pipeline.adoption import plan_adoption, record_adoption
 from loader.pipeline.chain_begin import begin, begin_again, begin_at, chain_of
 from loader.pipeline.failover import follow_accepting, follow_to
 from loader.pipeline.interval_details import (
@@ -20,6 +21,7 @@ from loader.pipeline.interval_details import (
 from loader.pipeline.interval_lookup import find_interval, find_stop
 from loader.pipeline.jobs import (
     Job,
+    adopt_job,
     delta_job,
     extract_job,
     full_load_job,
@@ -59,6 +61,7 @@ __all__ = [
     "TableState",
     "TableView",
     "View",
+    "adopt_job",
     "begin",
     "begin_again",
     "begin_at",
@@ -79,10 +82,12 @@ __all__ = [
     "log_position",
     "maintain_job",
     "materialise_job",
+    "plan_adoption",
     "plan_interval",
     "purge",
     "quarantines_of",
     "read_tables_job",
+    "record_adoption",
     "reextract_job",
     "release",
     "replay_job",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -11,9 +12,10 @@ from pydantic import BaseModel
 from loader.delta.spec import DeltaSpec
 from loader.extract.spec import ExtractSpec
 from loader.full_load.spec import FullLoadSpec
+from loader.initial_load.documents import LoadPlan
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.maintain.spec import MaintainSpec
-from loader.materialise.spec import LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
+from loader.materialise.spec import AdoptSpec, LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
 from loader.pipeline import table_registry
 from loader.pipeline.chain_begin import begin, begin_again, chain_of, check_server
@@ -33,6 +35,7 @@ class Job:
 
     name: Literal[
         "initial_load",
+        "adopt",
         "read_tables",
         "load_tables",
         "extract",
@@ -142,7 +145,15 @@ def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, a
     """Return the job that reads the captured tables, or only these; with `again` also tables that are already read."""
     generation = begin_again(settings) if again and not tables else begin(settings)
     table_registry.describe_tables(settings, chain_of(settings), generation, tables)
-    spec = InitialLoadSpec(
+    spec = initial_load_spec(settings, generation, tables, str(check_server(settings)[1]) if again else "")
+    return Job("read_tables", _PACKAGE / "initial_load" / "job.py", spec)
+
+
+def initial_load_spec(
+    settings: SourceSettings, generation: Generation, tables: tuple[str, ...], not_before: str = ""
+) -> InitialLoadSpec:
+    """Return the spec of an initial load of these tables, or of all captured tables if empty."""
+    return InitialLoadSpec(
         source=settings.name,
         generation=generation.name,
         identity=generation.identity,
@@ -150,11 +161,23 @@ def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, a
         server=settings.server,
         staging_root=settings.staging_root,
         only=tables,
-        not_before=str(check_server(settings)[1]) if again else "",
+        not_before=not_before,
         **settings.shaping(),
         chunk_rows=settings.chunk_rows,
     )
-    return Job("read_tables", _PACKAGE / "initial_load" / "job.py", spec)
+
+
+def adopt_job(settings: SourceSettings, plans: Sequence[LoadPlan]) -> Job:
+    """Return the job that takes over warehouse tables at the position of these loads."""
+    first = plans[0]
+    spec = AdoptSpec(
+        **_tables(settings, chain_of(settings).require_generation()),
+        definitions=tuple(plan.table_schema for plan in plans),
+        position=first.position,
+        seqno=first.seqno,
+        unlogged={str(plan.name): plan.unlogged for plan in plans if plan.unlogged is not None},
+    )
+    return Job("adopt", _MATERIALISE / "adopt_job.py", spec)
 
 
 def full_load_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:

@@ -363,9 +363,10 @@ class Manifest(Document):
         nameless: the log has captured tables without column names.
         given: keys of the definitions that an operator gave for the interval.
         left_out: the incomplete tables, by name. A merge stops each of them before its first missing row.
+        adopted: of an initial load without files: another tool loaded the table.
     """
 
-    LATER = ("schemas_after", "nameless", "given", "left_out")
+    LATER = ("schemas_after", "nameless", "given", "left_out", "adopted")
 
     source: str
     generation: str
@@ -389,6 +390,7 @@ class Manifest(Document):
     nameless: bool = False
     given: tuple[str, ...] = ()
     left_out: tuple[IncompleteTable, ...] = ()
+    adopted: bool = False
     loader_version: str
 
     def check(self, key: str) -> None:

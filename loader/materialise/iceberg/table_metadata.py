@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -134,6 +134,38 @@ class TableMetadata:
         parser = getattr(self._java, "org.apache.iceberg.SchemaParser")
         found: dict[str, Any] = json.loads(parser.toJson(self._table.schema()))
         return found
+
+    @property
+    def format_version(self) -> int:
+        """The version of Iceberg's table format."""
+        return int(self._table.operations().current().formatVersion())
+
+    def make_columns_optional(self, change: JavaObject, added: Mapping[str, str]) -> None:
+        """Make all columns optional in a transaction, and add optional columns.
+
+        Args:
+            change: the transaction.
+            added: by name, the Iceberg type of each new column.
+        """
+        update = change.updateSchema()
+        if self.schema.get("identifier-field-ids"):
+            update.setIdentifierFields(getattr(self._java, "java.util.Collections").emptyList())
+        for column in self.schema["fields"]:
+            if column["required"]:
+                update.makeColumnOptional(column["name"])
+        types = getattr(self._java, "org.apache.iceberg.types.Types")
+        for name, kind in added.items():
+            update.addColumn(name, types.fromPrimitiveString(kind))
+        update.commit()
+
+    def set_write_order(self, change: JavaObject, columns: Sequence[str]) -> None:
+        """Set the write order in a transaction; none without columns."""
+        reference = getattr(self._java, "org.apache.iceberg.expressions.Expressions").ref
+        first = getattr(self._java, "org.apache.iceberg.NullOrder").NULLS_FIRST
+        order = change.replaceSortOrder()
+        for name in columns:
+            order.asc(reference(name), first)
+        order.commit()
 
     @property
     def is_partitioned(self) -> bool:

@@ -148,8 +148,7 @@ class Warehouse:
         name = self.name(schema.name)
         namespace = namespace_identifier(self.catalog.name, schema.name)
         columns = [f"{identifier(column.name)} {column.type}" for column in layout.columns]
-        properties = _LAYOUT | _owner_properties(schema, source, generation) | layout.rule.properties
-        properties |= {} if unlogged is None else {UNLOGGED: json.dumps(unlogged)}
+        properties = table_properties(layout, source, generation, unlogged)
         self._create_namespace(namespace)
         self.session.sql(
             sql("materialise/create_table").format(
@@ -287,9 +286,13 @@ def _foreign_table_hint(table: TableName) -> str:
     return f"drop or rename {table} in the warehouse, or use another catalog or warehouse for this source"
 
 
-def _owner_properties(schema: TableSchema, source: str, generation: str) -> dict[str, str]:
-    name, text = schema_property(schema)
-    return {SOURCE: source, GENERATION: generation, name: text, SCHEMA_ID: schema.schema_id}
+def table_properties(
+    layout: Layout, source: str, generation: str, unlogged: tuple[str, ...] | None = None
+) -> dict[str, str]:
+    """Return the properties of a new table; see `Warehouse.create`."""
+    name, text = schema_property(layout.schema)
+    owner = {SOURCE: source, GENERATION: generation, name: text, SCHEMA_ID: layout.schema.schema_id}
+    return _LAYOUT | owner | layout.rule.properties | ({} if unlogged is None else {UNLOGGED: json.dumps(unlogged)})
 
 
 def _check_catalog(catalog: CatalogSettings) -> None:

@@ -86,6 +86,8 @@ def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations
 def _attempt(
     warehouse: Warehouse, store: Store, manifest: Manifest, work: Work, generations: Sequence[str]
 ) -> TableResult:
+    if manifest.adopted:
+        _check_adopted(warehouse, work)
     metadata = _create_table(warehouse, manifest, work)
     applied = check_owner(metadata, work.name, manifest.source, generations)
     check_rule(metadata.properties, work.rule, work.name)
@@ -114,6 +116,18 @@ def _attempt(
         complete_through=committed,
         misfits=misfits,
     )
+
+
+def _check_adopted(warehouse: Warehouse, work: Work) -> None:
+    """Check that a table that another tool loaded still has its rows: they are not staged."""
+    metadata = warehouse.metadata(work.name)
+    if metadata is None or metadata.applied is None:
+        raise LoaderError(
+            "the adopted table is not in the warehouse any more",
+            why="its rows are not staged, because another tool loaded it",
+            hint=work.name.load_again,
+            table=work.name,
+        )
 
 
 def _create_table(warehouse: Warehouse, manifest: Manifest, work: Work) -> TableMetadata:
