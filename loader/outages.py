@@ -128,6 +128,12 @@ _RULES = (
         words=("Python worker exited unexpectedly", "ExecutorLostFailure"),
     ),
     _Rule(
+        "the catalog does not answer, or somebody dropped a table during the run",
+        _AGAIN,
+        # Iceberg's catalog for Spark treats a table whose metadata cannot be read like a missing table.
+        words=("[TABLE_OR_VIEW_NOT_FOUND]",),
+    ),
+    _Rule(
         "a server does not answer, or a connection to it broke",
         _AGAIN,
         frozenset(

@@ -32,6 +32,7 @@ from loader.cli.commands.schema import schema
 from loader.cli.commands.staged_files import staged
 from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables
+from loader.cli.commands.verify import verify
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
 from loader.cli.session import Session
@@ -120,7 +121,7 @@ def warm(
         session.output.line("the classes are archived")
 
 
-for command in (doctor, init, inspect, intervals, jars, maintain, purge, release, replay, status, tables):
+for command in (doctor, init, inspect, intervals, jars, maintain, purge, release, replay, status, tables, verify):
     app.command()(command)
 app.add_typer(airflow, name="airflow")
 app.add_typer(config, name="config")

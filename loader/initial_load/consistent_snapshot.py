@@ -15,6 +15,8 @@ from loader.source.schemas import quote_name
 from loader.source.server_facts import log_end, query
 
 _LONGEST_SECONDS = 60
+SNAPSHOT_ENGINE = "InnoDB"
+"""The only engine with consistent snapshots."""
 _OPEN = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 
 
@@ -43,9 +45,17 @@ def open_snapshot(connection: Connection[Any]) -> Position:
         query(connection, "ROLLBACK")
     raise RetryableError(
         "no consistent snapshot with a known log position could be opened",
-        why=f"a table without a key needs one, but the log grew during each attempt for {_LONGEST_SECONDS} seconds",
-        hint="run again when the server is less busy, or give the table a primary key",
+        why=f"the log grew during each attempt for {_LONGEST_SECONDS} seconds",
+        hint="run again when the server is less busy; an initial load needs no snapshot if the table has a primary key",
     )
+
+
+def read_engine(connection: Connection[Any], table: TableName) -> str:
+    """Return the name of a table's engine; empty if there is no such table."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SHOW TABLE STATUS FROM {quote_name(table.schema)} WHERE Name = %s", (table.table,))
+        rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
+    return next((str(engine) for name, engine, *_ in rows if name == table.table), "")
 
 
 def check_engine(connection: Connection[Any], table: TableName) -> None:
@@ -54,13 +64,10 @@ def check_engine(connection: Connection[Any], table: TableName) -> None:
     Raises:
         UnsupportedError: its engine has no consistent snapshots.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(f"SHOW TABLE STATUS FROM {quote_name(table.schema)} WHERE Name = %s", (table.table,))
-        rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
-    engines = [str(engine) for name, engine, *_ in rows if name == table.table]
-    if engines != ["InnoDB"]:
+    engine = read_engine(connection, table)
+    if engine != SNAPSHOT_ENGINE:
         raise UnsupportedError(
-            f"a table of engine {', '.join(engines)} without a primary key is not supported",
+            f"a table of engine {engine} without a primary key is not supported",
             why="only InnoDB can read it as of one position of the log",
             hint="add a primary key, or exclude the table (tables.exclude of the source)",
             table=table,

@@ -45,6 +45,7 @@ from loader.pipeline.schema_descriptions import ShownTable, set_table_schema, ta
 from loader.pipeline.signatures import sign_staged
 from loader.pipeline.source_status import SourceStatus, TableState, status
 from loader.pipeline.staging_purge import Removal, purge
+from loader.pipeline.verification import Verified, verification
 from loader.pipeline.views import TableView, View, view
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "TableForecast",
     "TableState",
     "TableView",
+    "Verified",
     "View",
     "adopt_job",
     "begin",
@@ -100,6 +102,7 @@ __all__ = [
     "status",
     "table_schema",
     "unfinished",
+    "verification",
     "verify_interval",
     "view",
 ]

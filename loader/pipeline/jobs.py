@@ -23,6 +23,7 @@ from loader.pipeline.failover import generation_transport
 from loader.pipeline.views import View
 from loader.settings import SourceSettings
 from loader.staging.documents import Generation
+from loader.verify.spec import TableSums, VerifySpec
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _EXTRACT = _PACKAGE / "extract" / "jobs"
@@ -46,6 +47,7 @@ class Job:
         "maintain",
         "replay",
         "snapshots",
+        "verify",
     ]
     file: Path
     spec: BaseModel
@@ -118,6 +120,12 @@ def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) ->
         threads=settings.spark.threads,
     )
     return Job("delta", _PACKAGE / "delta" / "job.py", spec)
+
+
+def verify_job(settings: SourceSettings, delta: DeltaSpec | None, seqno: int, tables: tuple[TableSums, ...]) -> Job:
+    """Return the job that brings the warehouse to a position and compares tables with sums of the server's rows."""
+    spec = VerifySpec(delta=delta, catalog=settings.catalog, rules=settings.rules, seqno=seqno, tables=tables)
+    return Job("verify", _PACKAGE / "verify" / "verify_job.py", spec)
 
 
 def maintain_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, dry_run: bool = False) -> Job:

@@ -16,6 +16,7 @@ _MAX_DECIMAL = 38  # digits of DECIMAL in Spark and Iceberg; MySQL has 65
 _UNSIGNED_64 = "decimal(20,0)"
 
 _CAST = "CAST({} AS CHAR CHARACTER SET utf8mb4)"
+_NUMBER = "CAST({} + 0 AS CHAR CHARACTER SET utf8mb4)"  # without the zeros of ZEROFILL
 _HEX = "HEX({})"
 
 
@@ -45,7 +46,7 @@ _AS_STRING = _always("cast({} as string)")
 
 def _integer(name: str, words: str, number: int, sizes: tuple[int, int], spark: Callable[[Column], str]) -> ColumnType:
     return ColumnType(
-        name, tuple(words.split()), Encoding.INTEGER, Form.NUMBER, spark, KeyBound.NUMBER, _CAST, _AS_STRING,
+        name, tuple(words.split()), Encoding.INTEGER, Form.NUMBER, spark, KeyBound.NUMBER, _NUMBER, _AS_STRING,
         log_type=number, log_bytes=sizes[0], result_type=number, result_bytes=sizes[1],
     )  # fmt: skip
 
@@ -103,7 +104,7 @@ TYPES = (
     ),
     ColumnType(
         "decimal", ("DECIMAL", "DEC", "NUMERIC", "FIXED"), Encoding.DECIMAL, Form.NUMBER, _decimal, KeyBound.NUMBER,
-        _CAST, _AS_STRING, log_type=246, result_type=246,
+        _NUMBER, _AS_STRING, log_type=246, result_type=246,
     ),
     ColumnType(
         "bit", ("BIT",), Encoding.BIT, Form.NUMBER, _bit, KeyBound.INDEX, "CAST({} + 0 AS CHAR)", _AS_STRING,

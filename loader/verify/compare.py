@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pymysql.cursors import SSCursor
 from pyspark.sql import SparkSession
 
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.quoting import identifier
-from loader.model.table import Column, TableName, TableSchema
+from loader.model.table import TableName, TableSchema
 from loader.source.schemas import read_schemas
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
-from loader.types.column_type import Comparison
-from loader.verify.expressions import comparison_of, in_warehouse, on_server
+from loader.verify.expressions import Row, canonical_rows, in_warehouse, on_server
 from loader.verify.spec import CompareResult, CompareSpec, TableComparison
 
 _SAMPLES = 5
-Row = tuple[str | None, ...]
 
 
 def compare(spark: SparkSession, spec: CompareSpec) -> CompareResult:
@@ -38,8 +35,8 @@ def compare(spark: SparkSession, spec: CompareSpec) -> CompareResult:
 
 
 def _compare_table(warehouse: Warehouse, server: ServerAddress, schema: TableSchema) -> TableComparison:
-    theirs = Counter(_canonical(schema.columns, _server_rows(server, schema)))
-    ours = Counter(_canonical(schema.columns, _warehouse_rows(warehouse, schema)))
+    theirs = Counter(canonical_rows(schema.columns, _server_rows(server, schema)))
+    ours = Counter(canonical_rows(schema.columns, _warehouse_rows(warehouse, schema)))
     missing, extra = theirs - ours, ours - theirs
     samples = [f"only on the server: {row}" for row in list(missing)[:_SAMPLES]]
     samples += [f"only in the warehouse: {row}" for row in list(extra)[:_SAMPLES]]
@@ -65,34 +62,3 @@ def _warehouse_rows(warehouse: Warehouse, schema: TableSchema) -> Iterator[Row]:
     texts = frame.selectExpr(*(f"{in_warehouse(column)} as c{n}" for n, column in enumerate(schema.columns)))
     columns = texts.toArrow().to_pydict().values()
     yield from zip(*columns, strict=True)
-
-
-def _canonical(columns: tuple[Column, ...], rows: Iterable[Row]) -> Iterator[Row]:
-    ways = [(n, comparison_of(column)) for n, column in enumerate(columns)]
-    numbers = [(n, way is Comparison.SINGLE) for n, way in ways if way in {Comparison.SINGLE, Comparison.DOUBLE}]
-    vectors = [n for n, way in ways if way is Comparison.VECTOR]
-    for row in rows:
-        if not numbers and not vectors:
-            yield tuple(row)
-            continue
-        texts = list(row)
-        for n in vectors:
-            texts[n] = _vector(texts[n])
-        for n, single in numbers:
-            texts[n] = _number(texts[n], single)
-        yield tuple(texts)
-
-
-def _vector(text: str | None) -> str | None:
-    """Return a vector as the hex text of its bytes, as the server gives it. The warehouse has it as a list."""
-    if text is None or not text.startswith("["):
-        return text
-    numbers = [float(number) for number in text[1:-1].split(",") if number]
-    return struct.pack(f"<{len(numbers)}f", *numbers).hex().upper()
-
-
-def _number(text: str | None, single: bool) -> str | None:
-    if text is None:
-        return None
-    value = float(text)
-    return repr(struct.unpack("f", struct.pack("f", value))[0] if single else value)

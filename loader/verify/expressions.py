@@ -5,19 +5,25 @@ Nothing of the codec takes part, so that a fault in it cannot hide itself.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterable, Iterator
+
 from loader.model.table import Column
 from loader.types.catalogue import type_of
 from loader.types.column_type import Comparison
 
+Row = tuple[str | None, ...]
+"""The canonical text of each column of a row."""
+
 
 def on_server(column: Column) -> str:
     """Return the MySQL expression for the column's canonical text."""
-    return type_of(column).server_text.format(_quoted(column.name))
+    return type_of(column).server_text.format(quoted(column.name))
 
 
 def in_warehouse(column: Column) -> str:
     """Return the Spark expression for the column's canonical text."""
-    return type_of(column).warehouse_text(column).format(_quoted(column.name))
+    return type_of(column).warehouse_text(column).format(quoted(column.name))
 
 
 def comparison_of(column: Column) -> Comparison:
@@ -25,5 +31,38 @@ def comparison_of(column: Column) -> Comparison:
     return type_of(column).comparison
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column name as an identifier of MySQL and of Spark."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def canonical_rows(columns: tuple[Column, ...], rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows of texts in the form that is equal on both sides."""
+    ways = [(n, comparison_of(column)) for n, column in enumerate(columns)]
+    numbers = [(n, way is Comparison.SINGLE) for n, way in ways if way in {Comparison.SINGLE, Comparison.DOUBLE}]
+    vectors = [n for n, way in ways if way is Comparison.VECTOR]
+    for row in rows:
+        if not numbers and not vectors:
+            yield tuple(row)
+            continue
+        texts = list(row)
+        for n in vectors:
+            texts[n] = _vector(texts[n])
+        for n, single in numbers:
+            texts[n] = _number(texts[n], single)
+        yield tuple(texts)
+
+
+def _vector(text: str | None) -> str | None:
+    """Return a vector as the hex text of its bytes, as the server gives it. The warehouse has it as a list."""
+    if text is None or not text.startswith("["):
+        return text
+    numbers = [float(number) for number in text[1:-1].split(",") if number]
+    return struct.pack(f"<{len(numbers)}f", *numbers).hex().upper()
+
+
+def _number(text: str | None, single: bool) -> str | None:
+    if text is None:
+        return None
+    value = float(text)
+    return repr(struct.unpack("f", struct.pack("f", value))[0] if single else value)

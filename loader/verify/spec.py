@@ -1,9 +1,13 @@
-"""The spec and the result of the comparison job."""
+"""The specs and the results of the comparison jobs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
+from loader.delta.spec import DeltaSpec
+from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.transport.server.address import ServerAddress
 
@@ -39,3 +43,63 @@ class CompareResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tables: tuple[TableComparison, ...]
+
+
+SAMPLED_BUCKETS = 16
+"""The number of differing buckets whose rows are compared one by one."""
+Sums = dict[int, tuple[int, int]]
+"""By bucket, the number of rows and the sum of their hashes."""
+
+
+class TableSums(BaseModel):
+    """A table on the server: its definition as `TableSchema.as_dict()`, and the sums of its rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    definition: dict[str, Any]
+    buckets: int
+    sums: Sums
+
+
+class VerifySpec(BaseModel):
+    """Bring tables to a position, and compare them with the server's rows there.
+
+    Attributes:
+        delta: stages and applies the log up to the position; None if no log was written since the source was begun.
+        seqno: of the position.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    delta: DeltaSpec | None
+    catalog: CatalogSettings
+    rules: tuple[TableRule, ...]
+    seqno: int
+    tables: tuple[TableSums, ...]
+
+
+class TableDifference(BaseModel):
+    """A table in the warehouse beside the sums of the server.
+
+    Attributes:
+        rows: the number of rows in the warehouse.
+        buckets: those that differ; empty if the table is equal.
+        samples: the canonical rows of the warehouse in the first of these buckets.
+        error: why the table was not compared, in the form of `LoaderError.as_dict()`.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    rows: int = 0
+    buckets: tuple[int, ...] = ()
+    samples: tuple[tuple[str | None, ...], ...] = ()
+    error: dict[str, Any] | None = None
+
+
+class VerifyResult(BaseModel):
+    """The differences of all tables."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tables: tuple[TableDifference, ...]

@@ -1,0 +1,60 @@
+"""The rows of a table on the server, as sums of hashes and as texts. The connection decides what it sees."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from pymysql.connections import Connection
+from pymysql.cursors import SSCursor
+
+from loader.model.table import TableSchema
+from loader.resources import sql
+from loader.source.schemas import quote_name
+from loader.verify.expressions import Row, canonical_rows, on_server
+from loader.verify.row_hashes import hashed_columns, row_hash, server_digests, server_hash
+from loader.verify.spec import Sums
+
+
+def server_sums(connection: Connection[Any], schema: TableSchema, buckets: int) -> Sums:
+    """Return number and sum of hashes of the rows in each bucket.
+
+    Raises:
+        MySQLError: from the driver, for example if the table was altered after the snapshot.
+    """
+    texts, numbers = hashed_columns(schema.columns)
+    if not numbers:
+        statement = sql("verify/sums").format(hash=server_hash(texts), table=_table(schema), buckets=buckets)
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            return {int(bucket): (int(count), int(total)) for bucket, count, total in cursor.fetchall()}
+    found: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for hashed, _ in _hashed(connection, schema, ()):
+        count, total = found[hashed % buckets]
+        found[hashed % buckets] = count + 1, total + hashed
+    return dict(found)
+
+
+def server_rows(
+    connection: Connection[Any], schema: TableSchema, buckets: int, wanted: Collection[int]
+) -> Iterator[Row]:
+    """Yield the canonical texts of the rows in the wanted buckets."""
+    texts = [on_server(column) for column in schema.columns]
+    rows = (row for hashed, row in _hashed(connection, schema, texts) if hashed % buckets in wanted)
+    yield from canonical_rows(schema.columns, rows)
+
+
+def _hashed(connection: Connection[Any], schema: TableSchema, more: Collection[str]) -> Iterator[tuple[int, Row]]:
+    """Yield the hash of each row, and the values of more expressions."""
+    texts, numbers = hashed_columns(schema.columns)
+    expressions = ", ".join([server_digests(texts), *map(on_server, numbers), *more])
+    last = 1 + len(numbers)
+    with connection.cursor(SSCursor) as cursor:
+        cursor.execute(f"SELECT {expressions} FROM {_table(schema)}")
+        for row in cursor.fetchall_unbuffered():
+            yield row_hash(row[0], row[1:last], numbers), row[last:]
+
+
+def _table(schema: TableSchema) -> str:
+    return f"{quote_name(schema.name.schema)}.{quote_name(schema.name.table)}"

@@ -1,0 +1,40 @@
+"""The rows of a table in a snapshot of the warehouse, as sums of hashes and as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.quoting import identifier
+from loader.model.table import TableSchema
+from loader.verify.expressions import Row, canonical_rows, in_warehouse
+from loader.verify.row_hashes import warehouse_hash
+from loader.verify.spec import Sums
+
+
+def snapshot_rows(warehouse: Warehouse, schema: TableSchema, snapshot: int | None) -> DataFrame:
+    """Return the rows that the source has, of a snapshot; without one, the table has no rows."""
+    version = f" VERSION AS OF {snapshot}" if snapshot is not None else " WHERE false"
+    rows = warehouse.session.sql(f"SELECT * FROM {warehouse.name(schema.name)}{version}")
+    rule = warehouse.rule(schema.name)
+    return rows.where(f"NOT {identifier(rule.deleted_column)}") if rule.mode == "soft_delete" else rows
+
+
+def warehouse_sums(rows: DataFrame, schema: TableSchema, buckets: int) -> Sums:
+    """Return number and sum of hashes of the rows in each bucket."""
+    hashed = rows.selectExpr(f"{warehouse_hash(schema.columns)} as hash")
+    summed = hashed.groupBy((sf.col("hash") % buckets).alias("bucket")).agg(
+        sf.count("*").alias("amount"), sf.sum(sf.col("hash").cast("decimal(38,0)")).alias("total")
+    )
+    return {int(row.bucket): (int(row.amount), int(row.total)) for row in summed.collect()}
+
+
+def warehouse_rows(rows: DataFrame, schema: TableSchema, buckets: int, wanted: Collection[int]) -> Iterator[Row]:
+    """Yield the canonical texts of the rows in the wanted buckets."""
+    within = rows.where(sf.expr(f"{warehouse_hash(schema.columns)} % {buckets}").isin(sorted(wanted)))
+    texts = [f"{in_warehouse(column)} as c{place}" for place, column in enumerate(schema.columns)]
+    found = within.selectExpr(*texts).toArrow().to_pydict().values()
+    yield from canonical_rows(schema.columns, zip(*found, strict=True))
