@@ -109,11 +109,12 @@ def misfit_error(records: DataFrame, work: Work) -> DataError:
     for place, (count, text, first_seqno) in (counted.asDict() if counted else {}).items():
         if count:
             kind = spark_type(columns[place])
+            in_key = place in key_places(work.schema)
+            rule = "" if in_key else 'give the table a rule with on_misfit = "null"; or '
             return DataError(
                 f"{count} value{'s do' if count > 1 else ' does'} not fit the column's type {kind}",
-                why=f"for example {'NULL in a key' if text is None else repr(text)}",
-                hint=f"fix the value on the server, then: {work.name.load_again}; or give the table a rule with "
-                f'on_misfit = "null"; or {work.name.exclusion}',
+                why=f"for example {'NULL' if text is None else repr(text)}{' in the key' if in_key else ''}",
+                hint=f"fix the value on the server, then: {work.name.load_again}; or {rule}{work.name.exclusion}",
                 table=work.name,
                 column=columns[place].name,
                 position=work.position_of(first_seqno),
