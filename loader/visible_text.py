@@ -22,6 +22,11 @@ _KEEPING_LINES = {code: text for code, text in _HIDDEN.items() if code != 10}
 _IN_JSON = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127} | _WIDE
 
 
+def hides(code: int) -> bool:
+    """Return whether a character is written as an escape."""
+    return code in _HIDDEN
+
+
 def visible(text: str) -> str:
     """Return the text with escapes instead of characters that control a terminal, including line feeds."""
     return text.translate(_HIDDEN)

@@ -8,23 +8,36 @@ number of an ENUM without a label.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import rows as k
 from loader.binlog.events.table_map import old_format_error
-from loader.binlog.partial_updates import expand_partial_updates
+from loader.binlog.partial_updates import expand_partial_updates, is_partial
 from loader.binlog.program import Program
 from loader.binlog.stager import Stager, Timing
 from loader.binlog.values.operations import HEX, MOST, OP, PREFIX, SIZE
-from loader.binlog.walk import R_EVENT, R_SIZE
+from loader.binlog.walk import R_EVENT, R_INNER, R_SIZE, R_TABLE
 
 Ints = NDArray[np.int64]
 
 _HEAD_FIELDS = 5
 _FIELD = re.compile(rb'(?:"(?:[^"]|"")*"|[^,"\n]*)[,\n]')
+
+
+@dataclass(frozen=True)
+class StagedEvents:
+    """Staged lines of row events.
+
+    Attributes:
+        lines: the lines, and other bytes.
+        spans: int64 (row events + 1, 2): start and end of the lines of each event; -1 if it is not staged here.
+    """
+
+    lines: NDArray[np.uint8]
+    spans: Ints
 
 
 class ListingStager(Stager):
@@ -33,6 +46,42 @@ class ListingStager(Stager):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.any_image = True
+
+    def stage_events(self, block: NDArray[np.uint8], base: int, rows: Ints, timing: Timing) -> StagedEvents:
+        """Stage the row events that can be staged in blocks; `stage` takes the others. Arguments as for `stage`.
+
+        The next call overwrites the lines.
+        """
+        spans = np.full((len(rows) + 1, 2), -1, np.int64)
+        plain = np.flatnonzero((rows[:, R_TABLE] >= 0) & (rows[:, R_INNER] == 0) & ~is_partial(rows))
+        order = plain[np.argsort(rows[plain, R_TABLE], kind="stable")]
+        tables = rows[order, R_TABLE]
+        filled = 0
+        for run in np.split(order, np.flatnonzero(tables[1:] != tables[:-1]) + 1) if len(order) else ():
+            program = self.registry.programs[int(rows[run[0], R_TABLE])]
+            filled, spans[run] = self._stage_whole(block, base, rows[run], program, timing, filled)
+        return StagedEvents(self._out, spans)
+
+    def _stage_whole(
+        self, block: NDArray[np.uint8], base: int, rows: Ints, program: Program, timing: Timing, filled: int
+    ) -> tuple[int, Ints]:
+        """Append the lines of row events of one table. Return the bytes in the output block, and the events' spans."""
+        state = np.zeros(k.STATE, np.int64)
+        state[[k.EVERY_UPDATE, k.ANY_IMAGE, k.OUT]] = 1, 1, filled
+        scratch, ends, refused = np.empty((4, len(program.columns)), np.int64), np.empty(len(rows), np.int64), []
+        while (status := self._call(block, base, rows, program, timing, scratch, ends, state)) != k.DONE:
+            event = int(state[k.EVENT])
+            if status == k.NO_ROOM:
+                lines = self._out
+                self._grow()
+                self._out[: len(lines)] = lines
+                continue
+            refused.append(event)
+            ends[event] = ends[event - 1] if event else filled
+            state[[k.OUT, k.EVENT, k.AT]] = ends[event], event + 1, 0
+        spans = np.column_stack([np.concatenate([[filled], ends[:-1]]), ends])
+        spans[refused] = -1
+        return int(state[k.OUT]), spans
 
     def _expand_partial(
         self, block: NDArray[np.uint8], base: int, event: Ints, program: Program
@@ -68,13 +117,13 @@ class ListingStager(Stager):
         """Write one row with the columns as hex that the kernel refuses, one column after the other."""
         columns, raw = program.columns.copy(), set[int]()
         readable = replace(program, columns=columns)
-        spans = np.empty((4, len(columns)), np.int64)
+        spans, ends = np.empty((4, len(columns)), np.int64), np.empty(1, np.int64)
         found = np.zeros(k.STATE, np.int64)
         while True:
             found[:] = 0
             for name in (k.AT, k.EVERY_UPDATE, k.ANY_IMAGE, k.LOWEST, k.HIGHEST):
                 found[name] = state[name]
-            status = self._call(block, base, row, readable, timing, spans, found)
+            status = self._call(block, base, row, readable, timing, spans, ends, found)
             if status == k.DONE:
                 break
             if status == k.NO_ROOM:

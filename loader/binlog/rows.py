@@ -301,12 +301,12 @@ def _rows_start(buf: Bytes, pos: int, end: int, kind: np.uint8, count: int) -> t
 @kernel(
     "int64(uint8[::1], int64, int64[:,::1], int64[::1], int64[::1], int64[::1],"
     " int64[:,::1], int64[::1], int64[::1], uint8[::1], uint16[::1], int64[:,::1],"
-    " int64[:,::1], uint8[::1], uint8[::1], int64[::1])"
+    " int64[:,::1], uint8[::1], uint8[::1], int64[::1], int64[::1])"
 )
 def stage_rows(
     buf: Bytes, base: int, rows: Ints, seqnos: Ints, begins: Ints, commits: Ints,
     columns: Ints, key: Ints, label_ends: Ints, labels: Bytes, tables: Codes,
-    spans: Ints, stack: Ints, head: Bytes, out: Bytes, state: Ints,
+    spans: Ints, stack: Ints, head: Bytes, out: Bytes, ends: Ints, state: Ints,
 ) -> int:  # fmt: skip
     """Append the staged lines of row events to `out`, from state[EVENT] and state[AT] on; return a status.
 
@@ -328,6 +328,7 @@ def stage_rows(
         stack: scratch of shape binary_json.STACK.
         head: scratch of HEAD bytes.
         out: the output block.
+        ends: gets the position in `out` behind the last line of each row event.
         state: the kernel's state.
     """
     at = state[OUT]
@@ -379,5 +380,6 @@ def stage_rows(
             state[DELETES] += split or delete
             state[UPDATES] += update and not split
         state[AT] = 0
+        ends[event] = at
         state[EVENT] += 1
     return DONE

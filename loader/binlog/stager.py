@@ -153,9 +153,9 @@ class Stager:
         left_out = 0
         state = np.zeros(k.STATE, np.int64)
         state[[k.EVERY_UPDATE, k.LOWEST, k.ANY_IMAGE]] = self.every_update, _NO_SEQNO, self.any_image
-        spans = np.empty((4, len(program.columns)), np.int64)
+        spans, ends = np.empty((4, len(program.columns)), np.int64), np.empty(len(rows), np.int64)
         while True:
-            status = self._call(block, base, rows, program, timing, spans, state)
+            status = self._call(block, base, rows, program, timing, spans, ends, state)
             filled = int(state[k.OUT])
             if filled:
                 self.write(program.schema, self._out.data[:filled])
@@ -178,9 +178,10 @@ class Stager:
         program: Program,
         timing: Timing,
         spans: Ints,
+        ends: Ints,
         state: Ints,
     ) -> int:
-        """Run the kernel; its status."""
+        """Run the kernel; return its status."""
         return k.stage_rows(
             block,
             base,
@@ -197,6 +198,7 @@ class Stager:
             self._stack,
             self._head,
             self._out,
+            ends,
             state,
         )
 

@@ -37,16 +37,25 @@ _NO_TABLE = TableName("", "")
 
 
 class Decoder:
-    """Decodes windows of one log file, one after the other. `lenient`: see open_log."""
+    """Decodes windows of one log file, one after the other. `lenient`: see open_log.
+
+    Attributes:
+        log: the file.
+        place: a position in it.
+        registry: its table maps.
+        stager: stages its row events.
+        staged: lines of the newest row event.
+        tables: the table of each table id.
+    """
 
     def __init__(self, log: LogBytes, place: Position, registry: TableRegistry, *, lenient: bool = False) -> None:
-        self._log = log
-        self._place = place
-        self._registry = registry
-        self._staged: list[bytes] = []
+        self.log = log
+        self.place = place
+        self.registry = registry
+        self.staged: list[bytes] = []
+        self.tables: dict[int, TableName] = {}
         kind = ListingStager if lenient else Stager
-        self._stager = kind(registry, log.name, place.lognum, log.form.checksum, 0, True, self._write, any_image=True)
-        self._tables: dict[int, TableName] = {}
+        self.stager = kind(registry, log.name, place.lognum, log.form.checksum, 0, True, self._write, any_image=True)
 
     def events(self, window: Window) -> Iterator[Event]:
         """Yield the window's events, in log order.
@@ -54,61 +63,92 @@ class Decoder:
         Raises:
             BinlogFormatError, UnsupportedError, DataError: with file and position, after all events before it.
         """
-        timing = self._stager.timing(window.index.transactions)
-        begins = timing.begins.tolist()
-        ends = window.index.transactions[:, w.T_END].tolist()
-        transaction: Transaction | None = None
-        number = taken = 0
-        for piece in pieces(self._log, window):
-            position = piece.header.position
-            while number < len(ends) and position >= ends[number]:
-                number, transaction = number + 1, None
-                self._tables.clear()
-            if transaction is None and number < len(ends) and position >= begins[number]:
-                transaction = self._transaction(window, number, piece)
-            if CLASSES[piece.kind] == ROWS:
-                mine = self._row(window.index.rows, taken, piece)
-                taken += len(mine)
-                yield self._rows(piece, transaction, mine, timing)
-                continue
-            with error_place(self._log.name, position):
-                event = read_body(piece.header, transaction, piece.body(), piece.kind)
-            if isinstance(event, TableMapEvent):
-                self._tables[event.table_id] = event.table
-            yield event
+        decoded = WindowDecoder(self, window)
+        for piece in pieces(self.log, window):
+            yield decoded.event(piece)
 
-    def _row(self, rows: w.Ints, number: int, piece: Piece) -> w.Ints:
+    def _write(self, _schema: TableSchema, lines: memoryview) -> None:
+        self.staged.append(bytes(lines))
+
+
+class WindowDecoder:
+    """Decodes the events of a window.
+
+    Attributes:
+        timing: of the window's transactions.
+        number: number of the transaction at the next event, or after it.
+        taken: row events before the next event.
+        transaction: of the newest event.
+    """
+
+    def __init__(self, decoder: Decoder, window: Window) -> None:
+        self._decoder = decoder
+        self._index = window.index
+        self.timing = decoder.stager.timing(window.index.transactions)
+        self._begins = self.timing.begins.tolist()
+        self._ends = window.index.transactions[:, w.T_END].tolist()
+        self.transaction: Transaction | None = None
+        self.number = self.taken = 0
+
+    def event(self, piece: Piece) -> Event:
+        """Return the next event.
+
+        Raises:
+            BinlogFormatError, UnsupportedError, DataError: with file and position.
+        """
+        self._enter(piece)
+        if CLASSES[piece.kind] == ROWS:
+            mine = self._row(piece)
+            self.taken += len(mine)
+            return self._rows(piece, mine)
+        with error_place(self._decoder.log.name, piece.header.position):
+            event = read_body(piece.header, self.transaction, piece.body(), piece.kind)
+        if isinstance(event, TableMapEvent):
+            self._decoder.tables[event.table_id] = event.table
+        return event
+
+    def _enter(self, piece: Piece) -> None:
+        """Go to the transaction of the event."""
+        position, ends = piece.header.position, self._ends
+        while self.number < len(ends) and position >= ends[self.number]:
+            self.number, self.transaction = self.number + 1, None
+        if self.transaction is None and self.number < len(ends) and position >= self._begins[self.number]:
+            self.transaction = self.begin(piece)
+
+    def _row(self, piece: Piece) -> w.Ints:
         """Return the index entry of a row event: the next one, or none if the event has no table."""
-        row = rows[number : number + 1]
+        row = self._index.rows[self.taken : self.taken + 1]
         offset = piece.base + piece.first
         if len(row) and row[0, w.R_EVENT] == piece.header.position and row[0, w.R_OFFSET] == offset:
             return row
-        return rows[:0]
+        return row[:0]
 
-    def _write(self, _schema: TableSchema, lines: memoryview) -> None:
-        self._staged.append(bytes(lines))
+    def begin(self, piece: Piece) -> Transaction:
+        """Return the transaction of this number, whose first event is given.
 
-    def _transaction(self, window: Window, number: int, piece: Piece) -> Transaction:
-        start, end, committed, outcome = (int(field) for field in window.index.transactions[number][:4])
-        place = self._place
-        ends = Position(place.basename, place.lognum, end)
+        Raises:
+            BinlogFormatError: its GTID cannot be read.
+        """
         gtid = gtid_of(piece.header, piece.body()) if piece.kind in _GTIDS else None
+        start, end, committed, outcome = (int(field) for field in self._index.transactions[self.number][:4])
+        place = self._decoder.place
+        ends = Position(place.basename, place.lognum, end)
         begins = Position(place.basename, place.lognum, start)
         undone, prepared, is_cut = (outcome == wanted for wanted in (w.ROLLED_BACK, w.PREPARED, w.CUT_OFF))
         return Transaction(ends.seqno(), begins, ends, committed, undone, prepared, gtid, is_cut)
 
-    def _rows(self, piece: Piece, transaction: Transaction | None, row: w.Ints, timing: Timing) -> RowsEvent:
-        kind = _ROWS[piece.kind]
-        name = self._tables.get(int.from_bytes(piece.body(6), "little"), _NO_TABLE)
-        row = self._registry.assign_programs(row, timing.seqnos)
+    def _rows(self, piece: Piece, row: w.Ints) -> RowsEvent:
+        kind, decoder = _ROWS[piece.kind], self._decoder
+        name = decoder.tables.get(int.from_bytes(piece.body(6), "little"), _NO_TABLE)
+        row = decoder.registry.assign_programs(row, self.timing.seqnos)
         if not len(row) or row[0, w.R_TABLE] < 0:
-            unstaged = self._registry.unstaged.get(name) if len(row) and row[0, w.R_TABLE] == w.UNSTAGED else None
-            return kind(piece.header, transaction, name, None, b"", unstaged.error if unstaged else None)
-        schema = self._registry.programs[int(row[0, w.R_TABLE])].schema
-        self._staged = []
-        self._stager.stage(piece.block, piece.base, row, timing)
-        error = self._stager.take_error()
-        return kind(piece.header, transaction, schema.name, schema, b"".join(self._staged), error)
+            unstaged = decoder.registry.unstaged.get(name) if len(row) and row[0, w.R_TABLE] == w.UNSTAGED else None
+            return kind(piece.header, self.transaction, name, None, b"", unstaged.error if unstaged else None)
+        schema = decoder.registry.programs[int(row[0, w.R_TABLE])].schema
+        decoder.staged = []
+        decoder.stager.stage(piece.block, piece.base, row, self.timing)
+        error = decoder.stager.take_error()
+        return kind(piece.header, self.transaction, schema.name, schema, b"".join(decoder.staged), error)
 
 
 def gtid_of(header: EventHeader, body: bytes) -> Gtid | None:

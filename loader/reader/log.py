@@ -15,7 +15,7 @@ from loader.reader.decode import Decoder
 from loader.reader.events import Event
 from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.log_walk import FIRST, LogBytes
-from loader.reader.files.window import opened, windows
+from loader.reader.files.window import Window, opened, windows
 from loader.reader.handlers import Chain, Handler
 from loader.reader.known_schemas import Known, knows_nothing
 from loader.reader.seek.position_spec import End, Place, Since, place_of
@@ -107,6 +107,17 @@ class BinaryLog:
             self._stop = self._found(wanted)
         self._close()
 
+    def size(self) -> int:
+        """Return the bytes of log from the position to `end`, or to the end of the log as it is now."""
+        at, stop = self._at, self._stop
+        found = 0
+        for file in self._files.listed():
+            if file.lognum < at.lognum or (stop and file.lognum > stop.lognum):
+                continue
+            last = stop.logpos if stop and stop.lognum == file.lognum else file.size
+            found += last - (at.logpos if file.lognum == at.lognum else FIRST)
+        return max(found, 0)
+
     def __iter__(self) -> Iterator[Event]:
         """Yield the events up to `end`, or to the end of the log at the time when it is reached.
 
@@ -177,8 +188,33 @@ class BinaryLog:
             if event := self._chain.passed(found):
                 return event
 
+    def windows(self) -> Iterator[tuple[Decoder, Window]]:
+        """Yield the windows of the log up to `end`, with the decoders of their files, instead of single events.
+
+        Handlers do not get the events. The position is that of the newest window.
+
+        Raises:
+            LoaderError: as iteration.
+        """
+        for decoder, window in self._windows():
+            yield decoder, window
+            if not window.is_cut:
+                self._at = Position(self._at.basename, self._at.lognum, window.end)
+
     def _read(self) -> Generator[Event]:
         """Yield the events from the position to the current end of the log."""
+        for decoder, window in self._windows():
+            for event in decoder.events(window):
+                if self._until is not None and event.transaction and event.transaction.committed >= self._until:
+                    self._stop = event.transaction.start
+                    return
+                self._at = self._after(event)
+                yield event
+            if not window.is_cut:
+                self._at = Position(self._at.basename, self._at.lognum, window.end)
+
+    def _windows(self) -> Iterator[tuple[Decoder, Window]]:
+        """Yield windows from the position to the current end of the log. The caller moves the position."""
         while not self._ended():
             listed = self._files.listed()
             file = self._current(listed)
@@ -206,20 +242,13 @@ class BinaryLog:
             position=self._at,
         )
 
-    def _read_file(self, file: ListedFile, stop: int, last: bool) -> Iterator[Event]:
+    def _read_file(self, file: ListedFile, stop: int, last: bool) -> Iterator[tuple[Decoder, Window]]:
         with opened(self._files, ListedFile(file.name, file.lognum, stop), self._at.logpos) as log:
             self._registry.mariadb = log.form.mariadb
             decoder = Decoder(log, self._at, self._registry, lenient=self._lenient)
             closed = file.lognum in self._final or (last and not self._is_live(log))
             for window in windows(log, self._registry, self._at.logpos, stop, closed=closed, cut=self._lenient):
-                for event in decoder.events(window):
-                    if self._until is not None and event.transaction and event.transaction.committed >= self._until:
-                        self._stop = event.transaction.start
-                        return
-                    self._at = self._after(event)
-                    yield event
-                if not window.is_cut:
-                    self._at = Position(self._at.basename, self._at.lognum, window.end)
+                yield decoder, window
 
     def _is_live(self, log: LogBytes) -> bool:
         return log.form.in_use if self._live is None else self._live

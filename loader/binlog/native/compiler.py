@@ -31,7 +31,7 @@ from loader.resources import cache_folder
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_KERNELS_IN = ("loader.binlog", "loader.native_collapse", "loader.reader", "loader.initial_load")
+_KERNELS_IN = ("loader.binlog", "loader.native_collapse", "loader.reader", "loader.initial_load", "loader.visible_text")
 _PART = "__kernel_part__"
 _compiled: dict[Callable[..., Any], Any] = {}
 

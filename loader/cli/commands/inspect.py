@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -16,7 +16,7 @@ from loader.cli.output import Output
 from loader.errors import UsageError
 
 if TYPE_CHECKING:
-    from loader.reader.events import Event
+    from loader.cli.listing.blocks import Form, Selection
     from loader.reader.known_schemas import Known
 
 
@@ -102,8 +102,11 @@ def inspect(
         return
     if output:
         raise UsageError("--output needs --format csv", hint="add --format csv", key="--output")
-    lines = _printer(form, headers, bigint_as_text=bigint is Bigint.string)
-    _list(out, uri, (start, stop), limit, (tuple(table), operations), lines, wait, known)
+    from loader.cli.listing.blocks import Selection
+
+    selection = Selection(bool(table) or operations != "IUD", operations, limit)
+    shown = _form(form, headers, bigint_as_text=bigint is Bigint.string)
+    _list(out, uri, (start, stop), tuple(table), selection, shown, wait, known)
 
 
 def _operations(text: str) -> str:
@@ -139,61 +142,44 @@ def _known(schema: str) -> Known:
     return read_schemas(schema)
 
 
-def _printer(form: Format, headers: bool, *, bigint_as_text: bool) -> Callable[[Event], Iterable[str]]:
+def _form(form: Format, headers: bool, *, bigint_as_text: bool) -> Form:
     if form is Format.json:
         from loader.cli.listing.json_lines import JsonLines
 
-        lines = JsonLines(headers, bigint_as_text=bigint_as_text)
-        return lambda event: (lines.line(event),)
+        return JsonLines(headers, bigint_as_text=bigint_as_text)
     from loader.cli.listing.text import Listing
 
-    return Listing(headers).lines
+    return Listing(headers)
 
 
 def _list(
-    out: Output,
-    uri: str,
-    span: tuple[str, str],
-    limit: int,
-    filters: tuple[tuple[str, ...], str],
-    lines: Callable[[Event], Iterable[str]],
-    wait: bool,
-    known: Known,
-) -> None:
+    out: Output, uri: str, span: tuple[str, str], tables: tuple[str, ...], selection: Selection, form: Form,
+    wait: bool, known: Known,
+) -> None:  # fmt: skip
+    from loader.cli.listing.blocks import BlockListing
+    from loader.cli.listing.progress import show_bytes
     from loader.cli.listing.unreadable_values import UnreadableCount, note_assumed
-    from loader.reader.events import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
     from loader.reader.log import open_log
 
-    tables, operations = filters
-    wanted = tuple(
-        kind for kind, op in ((WriteRowsEvent, "I"), (UpdateRowsEvent, "U"), (DeleteRowsEvent, "D")) if op in operations
-    )
-    shown, seqno = 0, -1
     unreadable = UnreadableCount()
     opened = open_log(uri, start=span[0], stop=span[1], tables=tables, wait=wait, lenient=True, known=known)
-    with opened as log, _piped():
-        events = iter(log) if not wait else iter(log.wait_for_next_event, None)
-        for event in events:
-            if (tables or operations != "IUD") and not (isinstance(event, wanted) and (event.schema or event.error)):
-                continue
-            if event.transaction and event.transaction.seqno != seqno:
-                shown, seqno = shown + 1, event.transaction.seqno
-                if 0 < limit < shown:
-                    break
-            for line in lines(event):
-                sys.stdout.write(f"{line}\n")
-            unreadable.add(event)
+    with opened as log, _piped() as write:
+        if wait:
+            BlockListing(form, selection, write, unreadable, lambda _: None).follow(log)
+        else:
+            with show_bytes(out, log.size()) as advance:
+                BlockListing(form, selection, write, unreadable, advance).list(log)
     note_assumed(out, log.assumed)
     unreadable.check()
 
 
 @contextmanager
-def _piped() -> Iterator[None]:
-    """Escape names that are not UTF-8, and end quietly if the reader of a pipe, such as `head`, closes it."""
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+def _piped() -> Iterator[Callable[[bytes], object]]:
+    """Yield what writes UTF-8 to stdout. End quietly if the reader of a pipe, such as `head`, closes it."""
+    sys.stdout.flush()
     try:
-        yield
-        sys.stdout.flush()
+        yield sys.stdout.buffer.write
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         # The interpreter flushes stdout again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from loader.cli.listing.progress import show_bytes
 from loader.cli.listing.unreadable_values import note_assumed, refuse_unreadable
 from loader.cli.output import Output
 from loader.errors import UsageError
@@ -57,7 +56,7 @@ def stage_rows(
     """
     if folder is None:
         raise UsageError("--format csv needs a folder", hint="give --output DIR", key="--output")
-    with _progress(out, sum(end - begin for _, begin, end in segments)) as progress:
+    with show_bytes(out, sum(end - begin for _, begin, end in segments)) as progress:
         results = stage(files, segments, folder, wanted, progress)
     found = count_records(results)
     if out.as_json:
@@ -85,7 +84,7 @@ def count_rows(out: Output, files: LogFiles, segments: list[Segment], wanted: St
         out.rows(("type", "events", "bytes"), [list(one.values()) for one in events])
         out.line(f"{tally.transactions:,} transactions, the largest:")
         out.rows(("start", "end", "bytes"), [[one["start"], one["end"], one["bytes"]] for one in largest])
-    with _progress(out, sum(end - begin for _, begin, end in segments)) as progress:
+    with show_bytes(out, sum(end - begin for _, begin, end in segments)) as progress:
         results = count(files, segments, wanted, progress)
     counted = count_records(results)
     if as_json:
@@ -103,17 +102,3 @@ def _print_tables(out: Output, found: dict[str, Any]) -> None:
     columns = ("inserts", "updates", "deletes", "bytes")
     rows = [[TableName(one["schema"], one["table"]), *(one[name] for name in columns)] for one in found["tables"]]
     out.rows(("table", *columns), rows)
-
-
-@contextmanager
-def _progress(out: Output, total: int) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar of bytes on a terminal, and nothing in a pipe."""
-    if not sys.stderr.isatty():  # asked first: a pipe need not wait for the import of what draws
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = (BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=out.errors, transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda size: bar.advance(task, size)

@@ -7,22 +7,25 @@ NULL is null. A column that the row image leaves out is left out. An unreadable 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from loader.cli.listing.plain_rows import Change, PlainColumns, plain_changes
+from loader.binlog.listing.fields import INTEGER, LABELS, REAL, STRING
+from loader.cli.listing.event_templates import Sample
+from loader.cli.listing.row_formats import RowFormats, ShownColumn
 from loader.cli.listing.text import reason
 from loader.model.gtid import MariadbGtid, MariadbGtidSet, MysqlGtid, MysqlGtidSet
 from loader.model.position import Position
 from loader.model.table import Column, TableName, TableSchema
-from loader.reader.dialect import resolve_escapes
 from loader.reader.events import Event, IntvarEvent, RandEvent, RowsEvent, Transaction, UserVarEvent, XidEvent
 from loader.reader.rows import Row
 from loader.reader.values import Value
 from loader.visible_text import exact_json
 
 _NUMBERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"}
+_REALS = {"float", "double"}
+_NO_ROWS = "[]}"
+"""How the line of a row event without rows ends."""
 _SHOWN = (MysqlGtid, MariadbGtid, MysqlGtidSet, MariadbGtidSet, Position, Decimal)
 _OWN = {"header", "transaction", "staged", "schema", "error"}
 _EXACT_BITS = 53
@@ -37,17 +40,34 @@ class JsonLines:
         bigint_as_text: write integers of 64 bits as strings: BIGINT, BIT of more than 53 bits, XIDs, INTVAR and RAND.
     """
 
+    json = True
+
     def __init__(self, headers: bool, *, bigint_as_text: bool = False) -> None:
         self._headers = headers
         self._bigint_as_text = bigint_as_text
-        self._columns: dict[int, PlainColumns] = {}
+        self.formats = RowFormats(self._shown_columns, json=True)
 
-    def line(self, event: Event) -> str:
+    def text(self, event: Event) -> str:
         """Return the line of an event.
 
         Raises:
             StagedDataError: see RowsEvent.
         """
+        rows = self.formats.rows(event) if isinstance(event, RowsEvent) else None
+        line = exact_json(self._document(event, with_rows=rows is None))
+        return f"{line.removesuffix(_NO_ROWS)}[{rows}]}}\n" if rows else f"{line}\n"
+
+    def sample(self, event: Event, *, fresh: bool) -> Sample:
+        """Return the line of an event without rows."""
+        line = self.text(event)
+        if not isinstance(event, RowsEvent):
+            return Sample(line)
+        return Sample(line.removesuffix(f"{_NO_ROWS}\n") + "[", "]}\n")
+
+    def resume(self, seqno: int) -> None:
+        """Do nothing: a line does not depend on the lines before it."""
+
+    def _document(self, event: Event, *, with_rows: bool) -> dict[str, Any]:
         header = event.header
         found: dict[str, Any] = {"type": header.name, "file": header.file, "position": header.position}
         if header.inner >= 0:
@@ -57,56 +77,35 @@ class JsonLines:
             found["header"] = {"size": header.size, "end": header.end, "flags": header.flags, "type": header.type}
         if event.transaction:
             found |= _transaction(event.transaction)
-        found |= self._rows(event) if isinstance(event, RowsEvent) else self._fields(event)
-        return exact_json(found)
+        is_rows = isinstance(event, RowsEvent)
+        return found | (self._rows(event, with_rows=with_rows) if is_rows else self._fields(event))
 
-    def _rows(self, event: RowsEvent) -> dict[str, Any]:
+    def _rows(self, event: RowsEvent, *, with_rows: bool) -> dict[str, Any]:
         found: dict[str, Any] = {"schema": event.table.schema, "table": event.table.table}
         if event.schema:
             found |= _described(event.schema)
         if event.error:
             found["unreadable"] = reason(event.error)
-        plain = plain_changes(event)
-        found["rows"] = (
-            [
-                {
-                    "op": change.op,
-                    "row_offset": change.row_offset,
-                    "before": self._row(change.before),
-                    "after": self._row(change.after),
-                }
-                for change in event
-            ]
-            if plain is None
-            else list(self._plain_rows(event, plain))
-        )
+        found["rows"] = [
+            {
+                "op": change.op,
+                "row_offset": change.row_offset,
+                "before": self._row(change.before),
+                "after": self._row(change.after),
+            }
+            for change in (event if with_rows else ())
+        ]
         return found
 
-    def _plain_rows(self, event: RowsEvent, rows: list[Change]) -> Iterator[dict[str, Any]]:
-        if event.schema is None:
-            return
-        columns = self._columns.get(id(event.schema))
-        if columns is None:
-            columns = self._columns[id(event.schema)] = PlainColumns(event.schema, self._plain_value)
-        for offset, before, after in rows:
-            yield {
-                "op": "I" if before is None else "D" if after is None else "U",
-                "row_offset": offset,
-                "before": dict(zip(columns.names, columns.values(before, None), strict=True)) if before else None,
-                "after": dict(zip(columns.names, columns.values(after, None), strict=True)) if after else None,
-            }
+    def _shown_columns(self, schema: TableSchema) -> list[ShownColumn]:
+        """Return how rows of a table are shown: each value after the name of its column."""
+        return [ShownColumn(self._kind(column), f", {exact_json(column.name)}: ") for column in schema.columns]
 
-    def _plain_value(self, column: Column) -> Callable[[str], Any]:
-        """Return the function that turns staged fields of a column into JSON values, as `typed` does."""
-        if self._bigint_as_text and _is_wide(column):
-            return str
+    def _kind(self, column: Column) -> int:
+        """Return how the kernels show a column, as `typed` does."""
         if column.type in _NUMBERS:
-            return int
-        if column.type in {"float", "double"}:
-            return float
-        if column.type == "set":
-            return lambda field: resolve_escapes(field).split(",") if field else []
-        return resolve_escapes
+            return STRING if self._bigint_as_text and _is_wide(column) else INTEGER
+        return REAL if column.type in _REALS else LABELS if column.type == "set" else STRING
 
     def _row(self, row: Row | None) -> dict[str, Any] | None:
         if row is None:
@@ -145,7 +144,7 @@ def typed(value: Value) -> Any:
         return {"hex": value.raw.hex()}
     if kind in _NUMBERS:
         return int(text)
-    if kind in {"float", "double"}:
+    if kind in _REALS:
         return float(text)
     if kind == "set":
         return text.split(",") if text else []

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from operator import add
+from collections.abc import Iterator
 from typing import Any
 
-from loader.cli.listing.plain_rows import Change, PlainColumns, plain_changes
+from loader.binlog.listing.fields import BARE, HEX, QUOTED
+from loader.cli.listing.event_templates import Sample
+from loader.cli.listing.row_formats import RowFormats, ShownColumn
 from loader.errors import DataError, UnsupportedError
 from loader.model.table import Column, TableSchema
-from loader.reader.dialect import resolve_escapes
 from loader.reader.events import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
@@ -35,7 +35,6 @@ from loader.reader.values import Value
 from loader.types.column_type import Form
 from loader.types.warehouse import form
 from loader.visible_text import visible as hidden
-from loader.visible_text import visible_lines
 
 _BEGIN = "BEGIN"
 _ENDS = {"COMMIT", "ROLLBACK"}
@@ -44,36 +43,37 @@ _ENDS = {"COMMIT", "ROLLBACK"}
 class Listing:
     """Lines of text for each event. With `headers` every event has a line of its own."""
 
+    json = False
+
     def __init__(self, headers: bool) -> None:
         self._headers = headers
         self._seqno = -1
         self._statements = 0
         self._server = ""
-        self._columns: dict[int, _PlainText] = {}
+        self.formats = RowFormats(_shown_columns, json=False)
 
-    def lines(self, event: Event) -> Iterator[str]:
+    def text(self, event: Event) -> str:
         """Return the lines of an event.
 
         Raises:
             StagedDataError: see RowsEvent.
         """
-        rows = plain_changes(event) if isinstance(event, RowsEvent) else None
-        yield from map(hidden, self._lines(event, with_rows=rows is None))
-        if rows and isinstance(event, RowsEvent):
-            yield visible_lines("\n".join(self._plain_rows(event, rows)))
+        rows = self.formats.rows(event) if isinstance(event, RowsEvent) else None
+        lines = map(hidden, self._lines(event, with_rows=rows is None))
+        return "".join(f"{line}\n" for line in lines) + (rows or "")
 
-    def _plain_rows(self, event: RowsEvent, rows: list[Change]) -> Iterator[str]:
-        if event.schema is None:
-            return
-        columns = self._columns.get(id(event.schema))
-        if columns is None:
-            columns = self._columns[id(event.schema)] = _PlainText(event.schema)
-        for number, (_, before, after) in enumerate(rows):
-            yield f" - ROW# = {number}"
-            if after is not None:
-                yield from map(add, columns.after, columns.values(after, "NULL"))
-            if before is not None:
-                yield from map(add, columns.before, columns.values(before, "NULL"))
+    def sample(self, event: Event, *, fresh: bool) -> Sample:
+        """Return the lines of an event without rows. `fresh`: it is the first listed one of its transaction."""
+        listing = Listing(self._headers)
+        listing._server = self._server
+        if event.transaction and not fresh:
+            listing._seqno = event.transaction.seqno
+        return Sample(listing.text(event))
+
+    def resume(self, seqno: int) -> None:
+        """Note that events up to this transaction are listed."""
+        if seqno != self._seqno:
+            self._seqno, self._statements = seqno, 0
 
     def _lines(self, event: Event, *, with_rows: bool) -> Iterator[str]:
         if isinstance(event, FormatDescriptionEvent):
@@ -216,28 +216,21 @@ def _variable(event: UserVarEvent) -> str:
     return _quoted(value) if isinstance(value, str) else str(value)
 
 
-class _PlainText(PlainColumns):
-    """The columns of a table in text. `after`, `before`: the text before each value of an image."""
-
-    def __init__(self, schema: TableSchema) -> None:
-        super().__init__(schema, _plain_literal)
-        named = list(enumerate(map(visible, self.names), 1))
-        words = ["KEY" if name in schema.key else "OLD" for name in self.names]
-        self.after = [f"  - COL({number}: {name}) = " for number, name in named]
-        self.before = [f"  - {word}({number}: {name}) = " for word, (number, name) in zip(words, named, strict=True)]
-
-
-def _plain_literal(column: Column) -> Callable[[str], str]:
-    """Return the function that turns staged fields of a column into text, as `literal` does."""
-    kind = _form(column)
-    if kind is Form.HEX:
-        return lambda field: f"0x{field}"
-    return _plain_quoted if kind is Form.TEXT else str
+def _shown_columns(schema: TableSchema) -> list[ShownColumn]:
+    """Return how rows of a table are shown: each value after the name and the number of its column."""
+    kinds = {Form.HEX: HEX, Form.TEXT: QUOTED}
+    return [
+        ShownColumn(
+            kinds.get(_form(column), BARE),
+            _before_value("COL", number, column.name),
+            _before_value("KEY" if column.name in schema.key else "OLD", number, column.name),
+        )
+        for number, column in enumerate(schema.columns, 1)
+    ]
 
 
-def _plain_quoted(field: str) -> str:
-    # Of the escapes of staged text a listing only shows that of NUL in another way.
-    return _quoted(resolve_escapes(field)) if "\\0" in field else f"'{field}'"
+def _before_value(word: str, number: int, name: str) -> str:
+    return f"  - {word}({number}: {visible(name)}) = "
 
 
 def _heading(event: RowsEvent) -> Iterator[str]:
@@ -276,4 +269,4 @@ def _image(row: Row | None, key_word: str, word: str, key: set[str]) -> Iterator
     """`COL`: the row as it became. `KEY` and `OLD`: the columns of its key and the others, as they were."""
     for number, value in enumerate(row or (), 1):
         name = value.column.name
-        yield f"  - {key_word if name in key else word}({number}: {visible(name)}) = {literal(value)}"
+        yield _before_value(key_word if name in key else word, number, name) + literal(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,24 +56,36 @@ def pieces(log: LogBytes, window: Window) -> Iterator[Piece]:
         base = at
         block = log.block(base, min(size, window.end - base))
         size = BLOCK
-        while at + HEADER <= base + len(block):
-            header = header_at(log.name, block, at - base, at)
-            if header.type == PARTIAL_ROW_DATA:
-                piece = _gathered(log, header)
-                yield piece
-                at += piece.header.size
-                continue
-            if at + header.size > base + len(block):
-                break
-            length = header.size - _checksum(header, log.form.checksum)
-            outer = Piece(header, header.type, block, base, at - base, length)
-            if CLASSES[header.type] == WRAPS:
-                yield from _expanded(outer)
-            else:
-                yield outer
-            at += header.size
+        while taken := (yield from pieces_at(log, block, base, at)):
+            at += taken
         if at == base:
             size = 2 * len(block)
+
+
+def pieces_at(log: LogBytes, block: Block, base: int, at: int) -> Generator[Piece, None, int]:
+    """Yield the event at offset `at` of the file, or the events inside it. Return its bytes.
+
+    The block begins at offset `base`. If the event does not end in it, nothing is yielded, and 0 returned.
+
+    Raises:
+        BinlogFormatError: as pieces.
+    """
+    if at + HEADER > base + len(block):
+        return 0
+    header = header_at(log.name, block, at - base, at)
+    if header.type == PARTIAL_ROW_DATA:
+        piece = _gathered(log, header)
+        yield piece
+        return piece.header.size
+    if at + header.size > base + len(block):
+        return 0
+    length = header.size - _checksum(header, log.form.checksum)
+    outer = Piece(header, header.type, block, base, at - base, length)
+    if CLASSES[header.type] == WRAPS:
+        yield from _expanded(outer)
+    else:
+        yield outer
+    return header.size
 
 
 def header_at(file: str, block: Block, offset: int, position: int, inner: int = -1) -> EventHeader:

@@ -1,0 +1,341 @@
+"""Lists a log in blocks: the kernels list most events, and only the others become objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog import walk as w
+from loader.binlog.constants import HEADER
+from loader.binlog.listing import events as k
+from loader.binlog.listing.templates import VALUES
+from loader.binlog.listing_stager import ListingStager, StagedEvents
+from loader.cli.listing.event_templates import EventTemplates, Sample, steps_of
+from loader.cli.listing.row_formats import RowFormats
+from loader.cli.listing.unreadable_values import UnreadableCount
+from loader.errors import BinlogFormatError
+from loader.reader.decode import Decoder, WindowDecoder
+from loader.reader.events import DeleteRowsEvent, Event, FormatDescriptionEvent, RowsEvent, UpdateRowsEvent
+from loader.reader.files.log_walk import BLOCK
+from loader.reader.files.raw_events import Piece, header_at, pieces_at
+from loader.reader.files.window import Window
+from loader.reader.log import BinaryLog
+
+_CHUNK = 256 * 1024
+"""Bytes of log that are staged at once: staged lines and listing stay in the processor's cache."""
+
+_OUT_BYTES = 4 * 1024 * 1024
+_OPERATIONS = {"I": 1, "U": 2, "D": 4}
+
+Block = NDArray[np.uint8]
+
+
+class Form(Protocol):
+    """The form of a listing: text or JSON."""
+
+    formats: RowFormats
+    json: bool
+
+    def text(self, event: Event) -> str:
+        """Return the listing of an event, with line feeds."""
+
+    def sample(self, event: Event, *, fresh: bool) -> Sample:
+        """Return the listing of an event without its rows. `fresh`: it is the first listed one of its transaction."""
+
+    def resume(self, seqno: int) -> None:
+        """Note that events up to this transaction are listed."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The events to list.
+
+    Attributes:
+        only_rows: nothing but row events of wanted tables.
+        operations: of row events: letters of I, U and D.
+        limit: most transactions; 0 for all.
+    """
+
+    only_rows: bool
+    operations: str
+    limit: int
+
+    def has(self, event: Event) -> bool:
+        """Return whether an event is to be listed, within the limit."""
+        if not self.only_rows:
+            return True
+        if not isinstance(event, RowsEvent) or not (event.schema or event.error):
+            return False
+        letter = "U" if isinstance(event, UpdateRowsEvent) else "D" if isinstance(event, DeleteRowsEvent) else "I"
+        return letter in self.operations
+
+
+class BlockListing:
+    """Lists a log.
+
+    Args:
+        form: text or JSON.
+        selection: the events to list.
+        write: gets the listing in pieces of UTF-8.
+        unreadable: counts what cannot be read.
+        advance: gets the bytes of log that are listed.
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        selection: Selection,
+        write: Callable[[bytes], object],
+        unreadable: UnreadableCount,
+        advance: Callable[[int], object],
+    ) -> None:
+        self._form, self._selection = form, selection
+        self._write, self._unreadable, self._advance = write, unreadable, advance
+        self._templates = EventTemplates()
+        self._out = np.empty(_OUT_BYTES, np.uint8)
+        self._pending: list[bytes] = []
+        self._state = np.zeros(k.STATE, np.int64)
+        self._state[k.LISTED] = -1
+        self._scratch = [np.zeros(size, np.uint8) for size in (k.KEY_BYTES, k.GTID_BYTES, k.GTID_BYTES)]
+        self._values = np.zeros(VALUES, np.int64)
+
+    def list(self, log: BinaryLog) -> None:
+        """List a log that is opened with `lenient`.
+
+        Raises:
+            LoaderError: as iteration over the log. What precedes the error is listed.
+        """
+        file, stager = None, None
+        with self._flushed():
+            for decoder, window in log.windows():
+                if decoder is not file or stager is None:
+                    self._templates.clear()
+                    file, stager = decoder, _block_stager(decoder)
+                if not self._window(decoder, window, stager):
+                    return
+
+    def follow(self, log: BinaryLog) -> None:
+        """List a log that is opened with `wait` up to its end in the future, event by event.
+
+        Raises:
+            LoaderError: as `list`.
+        """
+        with self._flushed():
+            while event := log.wait_for_next_event():
+                if not self._event(event):
+                    return
+                self._flush()
+
+    @contextmanager
+    def _flushed(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self._flush()
+
+    def _window(self, decoder: Decoder, window: Window, stager: ListingStager) -> bool:
+        """List a window. Return whether more is to be listed."""
+        try:
+            current = _WindowState(decoder, window, stager)
+        except BinlogFormatError:  # a table map is damaged: list the events before it
+            return all(map(self._event, decoder.events(window)))
+        self._state[[k.NUMBER, k.TAKEN, k.INSIDE]] = 0
+        at, size = window.start, BLOCK
+        while at < window.end:
+            block = decoder.log.block(at, min(size, window.end - at))
+            taken, more = self._block(current, block, at)
+            if not more:
+                return False
+            size = BLOCK if taken else 2 * len(block)
+            at += taken
+        return True
+
+    def _block(self, current: _WindowState, block: Block, base: int) -> tuple[int, bool]:
+        """List the whole events of a block. Return their bytes, and whether more is to be listed."""
+        state = self._state
+        state[k.AT] = 0
+        while (start := int(state[k.AT])) < len(block):
+            until = min(start + _CHUNK, len(block))
+            current.first += int(state[k.TAKEN])
+            state[k.TAKEN] = 0
+            rows, staged = current.staged(block, base, until)
+            while (status := self._run(current, block, base, until, rows, staged)) != k.DONE:
+                if status == k.ENOUGH:
+                    return 0, False
+                if status == k.FULL:
+                    self._make_room()
+                elif (taken := self._single(current, block, base, missing=status == k.MISSING)) is None:
+                    return 0, False
+                elif not taken:
+                    break
+            self._flush()
+            self._advance(int(state[k.AT]) - start)
+            if state[k.AT] < until:
+                break  # the next event is not whole
+        current.first += int(state[k.TAKEN])
+        state[k.TAKEN] = 0
+        return int(state[k.AT]), True
+
+    def _run(
+        self, current: _WindowState, block: Block, base: int, until: int, rows: w.Ints, staged: StagedEvents
+    ) -> int:
+        """Run the kernel; return its status."""
+        key, gtid, first = self._scratch
+        return k.list_events(
+            block, base, until, current.transactions, current.decoded.timing.seqnos, rows, staged.spans, staged.lines,
+            *self._templates.arrays(),
+            key, gtid, first, self._values, self._out, self._options(current), self._state,
+        )  # fmt: skip
+
+    def _options(self, current: _WindowState) -> w.Ints:
+        wanted = self._selection
+        kinds = sum(_OPERATIONS[letter] for letter in set(wanted.operations))
+        found = [current.decoder.log.form.checksum, wanted.only_rows, kinds, wanted.limit, self._form.json]
+        return np.array(found, np.int64)
+
+    def _single(self, current: _WindowState, block: Block, base: int, *, missing: bool) -> int | None:
+        """List one event of the file from its object. Return its bytes; 0 if it is not whole, None if enough is listed.
+
+        Args:
+            current: the window.
+            block: the block with the event at state[AT].
+            base: offset of block[0] in the file.
+            missing: make a template of the event.
+        """
+        state, at = self._state, int(self._state[k.AT])
+        current.go_to(state, self._scratch[2], base + at)
+        pieces = pieces_at(current.decoder.log, block, base, base + at)
+        taken = 0
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration as stop:
+                taken = stop.value
+                break
+            event = current.decoded.event(piece)
+            fresh = bool(event.transaction and event.transaction.seqno != state[k.LISTED])
+            if not self._event(event):
+                return None
+            if missing:
+                self._learn(current, event, fresh)
+        state[k.AT] += taken
+        current.save(state, self._scratch[1])
+        return taken
+
+    def _event(self, event: Event) -> bool:
+        """List an event. Return whether more is to be listed."""
+        state = self._state
+        if not self._selection.has(event):
+            return True
+        if event.transaction and event.transaction.seqno != state[k.LISTED]:
+            if 0 < self._selection.limit <= state[k.COUNT]:
+                return False
+            state[k.COUNT] += 1
+        self._form.resume(int(state[k.LISTED]))
+        if event.transaction:
+            state[k.LISTED] = event.transaction.seqno
+        self._keep_output()
+        self._pending.append(self._form.text(event).encode("utf-8", "backslashreplace"))
+        self._unreadable.add(event)
+        if isinstance(event, FormatDescriptionEvent):
+            self._templates.clear()
+        return True
+
+    def _learn(self, current: _WindowState, event: Event, fresh: bool) -> None:
+        """Make a template of an event. The kernel left its key."""
+        steps = steps_of(event, lambda marked: self._form.sample(marked, fresh=fresh))
+        if steps is None:
+            return
+        if self._templates.is_full:
+            self._templates.clear()
+        if isinstance(event, RowsEvent) and event.schema:
+            self._templates.add_table(current.newest_program, self._form.formats.of(event.schema))
+        key = self._scratch[0][: int(self._state[k.KEY_END])]
+        self._templates.add(key, int(self._state[k.HASH]), steps)
+
+    def _keep_output(self) -> None:
+        """Move what the kernel wrote to the pending pieces."""
+        if self._state[k.OUT]:
+            self._pending.append(self._out[: int(self._state[k.OUT])].tobytes())
+            self._state[k.OUT] = 0
+
+    def _make_room(self) -> None:
+        if self._state[k.OUT]:
+            self._flush()
+        else:
+            self._out = np.empty(2 * len(self._out), np.uint8)
+
+    def _flush(self) -> None:
+        self._keep_output()
+        pending, self._pending = self._pending, []
+        if pending:
+            self._write(pending[0] if len(pending) == 1 else b"".join(pending))
+
+
+def _block_stager(decoder: Decoder) -> ListingStager:
+    """Return the stager of a file's blocks. The decoder's own one stages single events in between."""
+    log, lognum = decoder.log, decoder.place.lognum
+    return ListingStager(decoder.registry, log.name, lognum, log.form.checksum, 0, True, lambda *_: None)
+
+
+class _WindowState:
+    """A window that is listed.
+
+    Attributes:
+        decoder: of its file.
+        decoded: decodes single events.
+        transactions: fields walk.T_*.
+        first: number of the first row event of the current chunk.
+    """
+
+    def __init__(self, decoder: Decoder, window: Window, stager: ListingStager) -> None:
+        self.decoder = decoder
+        self._stager = stager
+        self.decoded = WindowDecoder(decoder, window)
+        self.transactions = np.require(window.index.transactions, np.int64, ["C", "W"])
+        self._rows = decoder.registry.assign_programs(window.index.rows, self.decoded.timing.seqnos)
+        self.first = 0
+        self._known = -1
+
+    @property
+    def newest_program(self) -> int:
+        """Number of the program of the newest row event that `decoded` returned."""
+        return int(self._rows[self.decoded.taken - 1, w.R_TABLE])
+
+    def staged(self, block: Block, base: int, until: int) -> tuple[w.Ints, StagedEvents]:
+        """Return the row events of the chunk that ends at `until`, and their lines."""
+        last = int(np.searchsorted(self._rows[:, w.R_EVENT], base + until))
+        rows = self._rows[self.first : last]
+        if len(rows) and not rows[-1, w.R_INNER] and rows[-1, w.R_OFFSET] + rows[-1, w.R_SIZE] > base + len(block):
+            rows = rows[:-1]
+        return np.require(rows, np.int64, ["C", "W"]), self._stager.stage_events(block, base, rows, self.decoded.timing)
+
+    def go_to(self, state: w.Ints, first: Block, position: int) -> None:
+        """Let `decoded` continue where the kernel stopped. `first`: the transaction's first event."""
+        decoded = self.decoded
+        decoded.number, decoded.taken = int(state[k.NUMBER]), self.first + int(state[k.TAKEN])
+        if not state[k.INSIDE]:
+            decoded.transaction = None
+        elif self._known != decoded.number:
+            size = int(state[k.FIRST_END])
+            header = header_at(self.decoder.log.name, first, 0, position)
+            kind = header.type if size else 0
+            decoded.transaction = decoded.begin(Piece(header, kind, first, 0, 0, max(size, HEADER)))
+            self._known = decoded.number
+
+    def save(self, state: w.Ints, gtid: Block) -> None:
+        """Let the kernel continue where `decoded` is."""
+        decoded = self.decoded
+        state[[k.NUMBER, k.TAKEN, k.INSIDE]] = decoded.number, decoded.taken - self.first, bool(decoded.transaction)
+        if decoded.transaction:
+            self._known = decoded.number
+            text = str(decoded.transaction.gtid or "").encode()
+            gtid[: len(text)] = np.frombuffer(text, np.uint8)
+            state[k.GTID_END] = len(text)
+
+

@@ -1,0 +1,208 @@
+"""Makes the templates with which the kernel lists events: from the listing of an event with marks instead of values.
+
+The listing alone defines the text. Where a mark appears in it, the template has a slot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loader.binlog.listing import templates as t
+from loader.cli.listing.row_formats import RowFormat
+from loader.model.gtid import Gtid, MariadbGtid
+from loader.reader.events import (
+    AnonymousGtidEvent,
+    Event,
+    EventHeader,
+    GtidEvent,
+    MariadbGtidEvent,
+    QueryEvent,
+    RowsEvent,
+    Transaction,
+    XidEvent,
+)
+
+_MOST = 8192
+"""Templates in memory. At one more, all are dropped."""
+
+_SLOTS = 4 * _MOST
+_BASES = (710_000_000_000_000_000, 830_000_000_000_000_000)
+_SECONDS = (4_071_515_467, 4_163_908_519)
+
+Step = tuple[int, bytes]
+"""A slot, and the bytes of a literal."""
+
+
+class Sample(NamedTuple):
+    """The listing of an event without rows: the text before its rows, and after them."""
+
+    before: str
+    after: str = ""
+
+
+def steps_of(event: Event, listed: Callable[[Event], Sample]) -> list[Step] | None:
+    """Return the steps of an event's template; None if a text of the event looks like a mark.
+
+    Args:
+        event: an event of a transaction, of a kind that the kernel lists.
+        listed: lists an event.
+    """
+    first, second = (_steps(event, listed, base, seconds) for base, seconds in zip(_BASES, _SECONDS, strict=True))
+    return first if first == second else None
+
+
+def _steps(event: Event, listed: Callable[[Event], Sample], base: int, seconds: int) -> list[Step]:
+    marked, marks = _with_marks(event, base, seconds)
+    sample = listed(marked)
+    slots = re.compile("(" + "|".join(map(re.escape, sorted(marks, key=len, reverse=True))) + ")")
+    found: list[Step] = []
+    for part, text in enumerate(sample):
+        if part and isinstance(event, RowsEvent):
+            found.append((t.ROWS, b""))
+        for piece in filter(None, slots.split(text)):
+            found.append((marks[piece], b"") if piece in marks else (t.LITERAL, piece.encode()))
+    return found
+
+
+def _with_marks(event: Event, base: int, seconds: int) -> tuple[Event, dict[str, int]]:
+    """Return the event with marks instead of values, and the slot of each mark."""
+    transaction = event.transaction
+    if transaction is None:
+        raise ValueError("an event between transactions has no template")
+    mark = {slot: base + slot for slot in range(t.VALUES)}
+    header = replace(
+        event.header,
+        position=mark[t.POSITION],
+        server_id=mark[t.SERVER],
+        size=mark[t.SIZE],
+        end=mark[t.NEXT],
+        timestamp=seconds,
+    )
+    gtid = transaction.gtid and _marked_gtid(transaction.gtid, mark[t.GTID])
+    inside = replace(
+        transaction,
+        seqno=mark[t.SEQNO],
+        start=replace(transaction.start, logpos=mark[t.START]),
+        end=replace(transaction.end, logpos=mark[t.START] + mark[t.BYTES]),
+        committed=(seconds + 86_400) * 1_000_000 + 123_456,
+        gtid=gtid,
+    )
+    mark[t.STOP] = inside.end.logpos
+    marks = {str(mark[slot]): slot for slot in range(t.POSITION, t.TIME)} | _times(header, inside)
+    return _with_marked_fields(event, header, inside, mark), marks | ({str(gtid): t.GTID} if gtid else {})
+
+
+def _times(header: EventHeader, transaction: Transaction) -> dict[str, int]:
+    return {
+        f"{header.time:%Y-%m-%d %H:%M:%S}": t.TIME,
+        f"{header.time:%Y-%m-%dT%H:%M:%S}": t.TIME_ISO,
+        f"{transaction.time:%Y-%m-%d %H:%M:%S.%f}": t.COMMITTED,
+        f"{transaction.time:%Y-%m-%dT%H:%M:%S.%f}": t.COMMITTED_ISO,
+    }
+
+
+def _with_marked_fields(event: Event, header: EventHeader, transaction: Transaction, mark: dict[int, int]) -> Event:
+    match event:
+        case GtidEvent() | AnonymousGtidEvent():
+            event = replace(
+                event,
+                last_committed=mark[t.LAST_COMMITTED],
+                sequence_number=mark[t.SEQUENCE],
+                immediate_commit=mark[t.IMMEDIATE],
+                original_commit=mark[t.ORIGINAL],
+            )
+        case XidEvent():
+            event = replace(event, xid=mark[t.XID])
+        case QueryEvent():
+            event = replace(event, thread_id=mark[t.THREAD], execution_time=mark[t.SECONDS])
+        case RowsEvent():
+            event = replace(event, staged=b"")
+    if isinstance(event, GtidEvent | MariadbGtidEvent) and transaction.gtid:
+        event = replace(event, gtid=transaction.gtid)
+    return replace(event, header=header, transaction=transaction)
+
+
+def _marked_gtid(gtid: Gtid, mark: int) -> Gtid:
+    return replace(gtid, sequence=mark) if isinstance(gtid, MariadbGtid) else replace(gtid, number=mark)
+
+
+class Pile:
+    """An array that grows at its end.
+
+    Attributes:
+        data: the array, with room behind its end.
+        end: number of items.
+    """
+
+    def __init__(self, kind: type[np.generic], *shape: int) -> None:
+        self.data: NDArray[np.generic] = np.zeros((64, *shape), kind)
+        self.end = 0
+
+    def add(self, items: NDArray[np.generic]) -> None:
+        """Append items."""
+        while self.end + len(items) + 8 > len(self.data):
+            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
+        self.data[self.end : self.end + len(items)] = items
+        self.end += len(items)
+
+
+class EventTemplates:
+    """The arrays of the templates, and of the tables whose rows are listed; see events.list_events."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all."""
+        self._count = 0
+        self._columns, self._names = Pile(np.int64, 4), Pile(np.uint8)
+        self._ops, self._literals, self._keys = Pile(np.int64, 3), Pile(np.uint8), Pile(np.uint8)
+        self._starts, self._spans = np.zeros(_MOST + 1, np.int64), np.zeros(_MOST + 1, np.int64)
+        self._tables = np.full((64, 2), -1, np.int64)
+        self._slots = np.full(_SLOTS, -1, np.int64)
+
+    def arrays(self) -> tuple[NDArray[np.generic], ...]:
+        """Return columns, tables, names, ops, starts, literals, slots, key spans and keys."""
+        return (
+            self._columns.data, self._tables, self._names.data, self._ops.data, self._starts, self._literals.data,
+            self._slots, self._spans, self._keys.data,
+        )  # fmt: skip
+
+    def add_table(self, program: int, rows: RowFormat) -> None:
+        """Add the columns of a program, unless it has them."""
+        if program >= len(self._tables):
+            more = np.full((program + 1, 2), -1, np.int64)
+            self._tables = np.concatenate([self._tables, more])
+        if self._tables[program, 0] >= 0:
+            return
+        columns = rows.columns.copy()
+        columns[:, 1:] += self._names.end
+        self._tables[program] = self._columns.end, self._columns.end + len(columns)
+        self._columns.add(columns)
+        self._names.add(rows.names[:-8])
+
+    def add(self, key: NDArray[np.uint8], digest: int, steps: list[Step]) -> None:
+        """Add the template of a key with that hash."""
+        number = self._count
+        for slot, text in steps:
+            start = self._literals.end
+            self._literals.add(np.frombuffer(text, np.uint8))
+            self._ops.add(np.array([[slot, start, self._literals.end]], np.int64))
+        self._keys.add(key)
+        self._starts[number + 1], self._spans[number + 1] = self._ops.end, self._keys.end
+        place = digest & (_SLOTS - 1)
+        while self._slots[place] >= 0:
+            place = (place + 1) & (_SLOTS - 1)
+        self._slots[place] = number
+        self._count += 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no template can be added."""
+        return self._count == _MOST
