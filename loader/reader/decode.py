@@ -8,7 +8,7 @@ from loader.binlog import walk as w
 from loader.binlog.constants import CLASSES, ROWS
 from loader.binlog.index import error_place
 from loader.binlog.listing_stager import ListingStager
-from loader.binlog.stager import Stager, Timing
+from loader.binlog.stager import Stager
 from loader.binlog.table_registry import TableRegistry
 from loader.model.gtid import Gtid
 from loader.model.position import Position

@@ -55,7 +55,7 @@ def _run_length(ends: np.uint64) -> int:
     if ends == _U0:
         return _WORD
     lowest = ends & (_U0 - ends)
-    return np.int64((((lowest - _U1) & _ONES) * _ONES) >> _U56) - 1
+    return int((((lowest - _U1) & _ONES) * _ONES) >> _U56) - 1
 
 
 @part
@@ -80,7 +80,7 @@ def put_bare(out: Bytes, at: int, buf: Bytes, pos: int) -> tuple[int, int]:
 
 
 @part
-def _put_code(out: Bytes, at: int, code: int, json: bool) -> int:
+def _put_code(out: Bytes, at: int, code: np.int64, json: bool) -> int:
     r"""Write a hidden character as `\x85` or `\u0085`."""
     out[at] = BACKSLASH
     if code < 0x100 and not json:
@@ -123,7 +123,7 @@ def _put_wide(out: Bytes, at: int, buf: Bytes, pos: int, json: bool) -> tuple[in
 def _put_escape(out: Bytes, at: int, letter: np.uint8, json: bool) -> int:
     """Write the character of an escape of the staging dialect. Return BAD for an unknown escape."""
     if letter == _ZERO:
-        return _put_code(out, at, 0, json)
+        return _put_code(out, at, np.int64(0), json)
     if letter != _N and letter != _R and letter != BACKSLASH:
         return BAD
     out[at] = BACKSLASH

@@ -137,7 +137,7 @@ def _read_body(block: Bytes, at: int, end: int, kind: np.uint8, values: Ints) ->
 
 
 @part
-def _read_header(block: Bytes, at: int, base: int, size: int, values: Ints) -> None:
+def _read_header(block: Bytes, at: int, base: int, size: np.int64, values: Ints) -> None:
     seconds = np.int64(little(block, at, 4))
     values[t.POSITION] = base + at
     values[t.SERVER] = np.int64(little(block, at + 5, 4))
@@ -175,13 +175,13 @@ def _follow(position: int, transactions: Ints, seqnos: Ints, values: Ints, state
     )
     values[t.BYTES] = values[t.STOP] - values[t.START]
     values[t.COMMITTED] = values[t.COMMITTED_ISO] = transactions[number, w.T_COMMITTED]
-    return state[INSIDE] == 0
+    return bool(state[INSIDE] == 0)
 
 
 @part
 def _has_row(rows: Ints, taken: int, position: int) -> bool:
     """Return whether the next row event is the one at this position."""
-    return taken < len(rows) and rows[taken, w.R_EVENT] == position and rows[taken, w.R_OFFSET] == position
+    return bool(taken < len(rows) and rows[taken, w.R_EVENT] == position and rows[taken, w.R_OFFSET] == position)
 
 
 @part
@@ -192,12 +192,12 @@ def _operation(kind: np.uint8) -> int:
 
 @part
 def _is_wanted(kind: np.uint8, table: int, options: Ints) -> bool:
-    return table != w.UNCAPTURED and options[KINDS] & _operation(kind) != 0
+    return bool(table != w.UNCAPTURED and options[KINDS] & _operation(kind))
 
 
 @part
 def _make_key(
-    key: Bytes, block: Bytes, at: int, kind: np.uint8, shape: int, start: int, end: int, program: int
+    key: Bytes, block: Bytes, at: int, kind: np.uint8, shape: int, start: int, end: int, program: np.int64
 ) -> int:
     """Write the key of an event. Return its length."""
     key[0], key[1], key[2], key[3] = kind, block[at + 17], block[at + 18], np.uint8(shape)
@@ -312,7 +312,7 @@ def list_events(
         _read_header(block, at, base, size, values)
         number = state[NUMBER]
         shape = fresh | (state[GTID_END] > 0) << 1 | transactions[number, w.T_OUTCOME] << 2
-        program = rows[row, w.R_TABLE] if is_rows else np.int64(-1)
+        program = np.int64(rows[row, w.R_TABLE] if is_rows else -1)
         key_end = _make_key(key, block, at, kind, shape, body, body_end, program)
         value = hash_of(key, key_end)
         found = find_template(key, key_end, value, slots, key_spans, keys)

@@ -94,7 +94,7 @@ def _put_real(out: Bytes, at: int, buf: Bytes, pos: int) -> tuple[int, int]:
         negative = buf[pos] == _MINUS
         pos += negative
         while _ZERO <= buf[pos] <= _ZERO + 9:
-            exponent = exponent * 10 + np.int64(buf[pos] - _ZERO)
+            exponent = exponent * 10 + int(buf[pos] - _ZERO)
             pos += 1
         exponent = -exponent if negative else exponent
     first = size - 1 - places + exponent
@@ -144,7 +144,7 @@ def put_field(out: Bytes, at: int, buf: Bytes, pos: int, kind: int, json: bool) 
     if buf[pos] == BACKSLASH:  # only NULL is bare and begins with a backslash
         return put_bytes(out, at, _JSON_NULL if json else _TEXT_NULL, 0, 4), pos + 2
     quoted = buf[pos] == QUOTE
-    if quoted and (kind < HEX or buf[pos + 1] == BACKSLASH and buf[pos + 2] == _X):
+    if quoted and (kind < HEX or (buf[pos + 1] == BACKSLASH and buf[pos + 2] == _X)):
         return BAD, BAD
     if kind >= HEX:
         return _put_enclosed(out, at, buf, pos, kind, json)

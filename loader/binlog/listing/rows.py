@@ -87,7 +87,7 @@ def _nibble(digit: np.uint8) -> np.uint8:
 def _is_absent(buf: Bytes, absent: int, column: int) -> bool:
     """Return whether the bitmap in hex digits at `absent` has the column."""
     digit = _nibble(buf[absent + 2 * (column >> 3) + (0 if column & 4 else 1)])
-    return digit >> np.uint8(column & 3) & 1 != 0
+    return bool(digit >> np.uint8(column & 3) & 1)
 
 
 @part

@@ -18,8 +18,8 @@ from loader.binlog.values.digits import put_fraction, put_instant, put_unsigned
 Ints = NDArray[np.int64]
 
 (
-    LITERAL, POSITION, SERVER, SIZE, NEXT, SEQNO, START, STOP, BYTES, LAST_COMMITTED, SEQUENCE, IMMEDIATE, ORIGINAL, XID,
-    THREAD, SECONDS, TIME, COMMITTED, TIME_ISO, COMMITTED_ISO, GTID, ROWS,
+    LITERAL, POSITION, SERVER, SIZE, NEXT, SEQNO, START, STOP, BYTES, LAST_COMMITTED, SEQUENCE, IMMEDIATE, ORIGINAL,
+    XID, THREAD, SECONDS, TIME, COMMITTED, TIME_ISO, COMMITTED_ISO, GTID, ROWS,
 ) = range(22)  # fmt: skip
 """Slots of a template.
 
@@ -51,7 +51,7 @@ def hash_of(key: Bytes, size: int) -> np.int64:
 
 
 @part
-def find_template(key: Bytes, size: int, value: np.int64, slots: Ints, spans: Ints, keys: Bytes) -> int:
+def find_template(key: Bytes, size: int, value: np.int64, slots: Ints, spans: Ints, keys: Bytes) -> np.int64:
     """Return the number of the template of a key; -1 if there is none."""
     mask = len(slots) - 1  # the length is a power of 2
     slot = value & mask
@@ -63,9 +63,9 @@ def find_template(key: Bytes, size: int, value: np.int64, slots: Ints, spans: In
             while i < size and keys[start + i] == key[i]:
                 i += 1
             if i == size:
-                return found
+                return np.int64(found)
         slot = (slot + 1) & mask
-    return -1
+    return np.int64(-1)
 
 
 @part
@@ -81,9 +81,9 @@ def put_time(out: Bytes, at: int, micros: np.int64, iso: bool, fraction: bool) -
 
 
 @part
-def room_of_template(ops: Ints, first: int, last: int, gtid: int) -> int:
+def room_of_template(ops: Ints, first: int, last: int, gtid: int) -> np.int64:
     """Return the most bytes that a template needs, without rows."""
-    return ops[last - 1, 2] - ops[first, 1] + (last - first) * (_WIDEST_SLOT + gtid)
+    return np.int64(ops[last - 1, 2] - ops[first, 1] + (last - first) * (_WIDEST_SLOT + gtid))
 
 
 @part

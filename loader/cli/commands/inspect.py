@@ -167,7 +167,7 @@ def _list(
         if wait:
             BlockListing(form, selection, write, unreadable, lambda _: None).follow(log)
         else:
-            with show_bytes(out, log.size()) as advance:
+            with show_bytes(out, log.size(), lists=True) as advance:
                 BlockListing(form, selection, write, unreadable, advance).list(log)
     note_assumed(out, log.assumed)
     unreadable.check()

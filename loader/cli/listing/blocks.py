@@ -22,7 +22,7 @@ from loader.errors import BinlogFormatError
 from loader.reader.decode import Decoder, WindowDecoder
 from loader.reader.events import DeleteRowsEvent, Event, FormatDescriptionEvent, RowsEvent, UpdateRowsEvent
 from loader.reader.files.log_walk import BLOCK
-from loader.reader.files.raw_events import Piece, header_at, pieces_at
+from loader.reader.files.raw_events import Piece, PiecesAt, header_at
 from loader.reader.files.window import Window
 from loader.reader.log import BinaryLog
 
@@ -186,10 +186,12 @@ class BlockListing:
     ) -> int:
         """Run the kernel; return its status."""
         key, gtid, first = self._scratch
+        t = self._templates
         return k.list_events(
             block, base, until, current.transactions, current.decoded.timing.seqnos, rows, staged.spans, staged.lines,
-            *self._templates.arrays(),
-            key, gtid, first, self._values, self._out, self._options(current), self._state,
+            t.columns.data, t.tables, t.names.data, t.ops.data, t.starts, t.literals.data,
+            t.slots, t.key_spans, t.keys.data, key, gtid, first,
+            self._values, self._out, self._options(current), self._state,
         )  # fmt: skip
 
     def _options(self, current: _WindowState) -> w.Ints:
@@ -209,20 +211,15 @@ class BlockListing:
         """
         state, at = self._state, int(self._state[k.AT])
         current.go_to(state, self._scratch[2], base + at)
-        pieces = pieces_at(current.decoder.log, block, base, base + at)
-        taken = 0
-        while True:
-            try:
-                piece = next(pieces)
-            except StopIteration as stop:
-                taken = stop.value
-                break
+        pieces = PiecesAt(current.decoder.log, block, base, base + at)
+        for piece in pieces:
             event = current.decoded.event(piece)
             fresh = bool(event.transaction and event.transaction.seqno != state[k.LISTED])
             if not self._event(event):
                 return None
             if missing:
                 self._learn(current, event, fresh)
+        taken = pieces.taken
         state[k.AT] += taken
         current.save(state, self._scratch[1])
         return taken
@@ -337,5 +334,3 @@ class _WindowState:
             text = str(decoded.transaction.gtid or "").encode()
             gtid[: len(text)] = np.frombuffer(text, np.uint8)
             state[k.GTID_END] = len(text)
-
-

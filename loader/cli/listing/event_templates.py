@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ _MOST = 8192
 _SLOTS = 4 * _MOST
 _BASES = (710_000_000_000_000_000, 830_000_000_000_000_000)
 _SECONDS = (4_071_515_467, 4_163_908_519)
+
+_Number = TypeVar("_Number", np.int64, np.uint8)
 
 Step = tuple[int, bytes]
 """A slot, and the bytes of a literal."""
@@ -65,8 +67,11 @@ def _steps(event: Event, listed: Callable[[Event], Sample], base: int, seconds: 
     for part, text in enumerate(sample):
         if part and isinstance(event, RowsEvent):
             found.append((t.ROWS, b""))
-        for piece in filter(None, slots.split(text)):
-            found.append((marks[piece], b"") if piece in marks else (t.LITERAL, piece.encode()))
+        found += [
+            (marks[piece], b"") if piece in marks else (t.LITERAL, piece.encode())
+            for piece in slots.split(text)
+            if piece
+        ]
     return found
 
 
@@ -132,7 +137,7 @@ def _marked_gtid(gtid: Gtid, mark: int) -> Gtid:
     return replace(gtid, sequence=mark) if isinstance(gtid, MariadbGtid) else replace(gtid, number=mark)
 
 
-class Pile:
+class Pile(Generic[_Number]):
     """An array that grows at its end.
 
     Attributes:
@@ -140,11 +145,11 @@ class Pile:
         end: number of items.
     """
 
-    def __init__(self, kind: type[np.generic], *shape: int) -> None:
-        self.data: NDArray[np.generic] = np.zeros((64, *shape), kind)
+    def __init__(self, kind: type[_Number], *shape: int) -> None:
+        self.data: NDArray[_Number] = np.zeros((64, *shape), kind)
         self.end = 0
 
-    def add(self, items: NDArray[np.generic]) -> None:
+    def add(self, items: NDArray[_Number]) -> None:
         """Append items."""
         while self.end + len(items) + 8 > len(self.data):
             self.data = np.concatenate([self.data, np.zeros_like(self.data)])
@@ -153,7 +158,10 @@ class Pile:
 
 
 class EventTemplates:
-    """The arrays of the templates, and of the tables whose rows are listed; see events.list_events."""
+    """The arrays of the templates, and of the tables whose rows are listed.
+
+    Attributes are named as the arguments of loader.binlog.listing.events.list_events.
+    """
 
     def __init__(self) -> None:
         self.clear()
@@ -161,45 +169,38 @@ class EventTemplates:
     def clear(self) -> None:
         """Drop all."""
         self._count = 0
-        self._columns, self._names = Pile(np.int64, 4), Pile(np.uint8)
-        self._ops, self._literals, self._keys = Pile(np.int64, 3), Pile(np.uint8), Pile(np.uint8)
-        self._starts, self._spans = np.zeros(_MOST + 1, np.int64), np.zeros(_MOST + 1, np.int64)
-        self._tables = np.full((64, 2), -1, np.int64)
-        self._slots = np.full(_SLOTS, -1, np.int64)
-
-    def arrays(self) -> tuple[NDArray[np.generic], ...]:
-        """Return columns, tables, names, ops, starts, literals, slots, key spans and keys."""
-        return (
-            self._columns.data, self._tables, self._names.data, self._ops.data, self._starts, self._literals.data,
-            self._slots, self._spans, self._keys.data,
-        )  # fmt: skip
+        self.columns, self.names = Pile(np.int64, 4), Pile(np.uint8)
+        self.ops, self.literals, self.keys = Pile(np.int64, 3), Pile(np.uint8), Pile(np.uint8)
+        self.starts, self.key_spans = np.zeros(_MOST + 1, np.int64), np.zeros(_MOST + 1, np.int64)
+        self.tables = np.full((64, 2), -1, np.int64)
+        self.slots = np.full(_SLOTS, -1, np.int64)
 
     def add_table(self, program: int, rows: RowFormat) -> None:
         """Add the columns of a program, unless it has them."""
-        if program >= len(self._tables):
+        if program >= len(self.tables):
             more = np.full((program + 1, 2), -1, np.int64)
-            self._tables = np.concatenate([self._tables, more])
-        if self._tables[program, 0] >= 0:
+            self.tables = np.concatenate([self.tables, more])
+        if self.tables[program, 0] >= 0:
             return
         columns = rows.columns.copy()
-        columns[:, 1:] += self._names.end
-        self._tables[program] = self._columns.end, self._columns.end + len(columns)
-        self._columns.add(columns)
-        self._names.add(rows.names[:-8])
+        columns[:, 1:] += self.names.end
+        self.tables[program] = self.columns.end, self.columns.end + len(columns)
+        self.columns.add(columns)
+        self.names.add(rows.names[:-8])
 
     def add(self, key: NDArray[np.uint8], digest: int, steps: list[Step]) -> None:
         """Add the template of a key with that hash."""
         number = self._count
         for slot, text in steps:
-            start = self._literals.end
-            self._literals.add(np.frombuffer(text, np.uint8))
-            self._ops.add(np.array([[slot, start, self._literals.end]], np.int64))
-        self._keys.add(key)
-        self._starts[number + 1], self._spans[number + 1] = self._ops.end, self._keys.end
+            start = self.literals.end
+            self.literals.add(np.frombuffer(text, np.uint8))
+            self.ops.add(np.array([[slot, start, self.literals.end]], np.int64))
+        self.keys.add(key)
+        self.starts[number + 1], self.key_spans[number + 1] = self.ops.end, self.keys.end
         place = digest & (_SLOTS - 1)
-        while self._slots[place] >= 0:
+        while self.slots[place] >= 0:
             place = (place + 1) & (_SLOTS - 1)
-        self._slots[place] = number
+        self.slots[place] = number
         self._count += 1
 
     @property

@@ -77,8 +77,9 @@ class JsonLines:
             found["header"] = {"size": header.size, "end": header.end, "flags": header.flags, "type": header.type}
         if event.transaction:
             found |= _transaction(event.transaction)
-        is_rows = isinstance(event, RowsEvent)
-        return found | (self._rows(event, with_rows=with_rows) if is_rows else self._fields(event))
+        if isinstance(event, RowsEvent):
+            return found | self._rows(event, with_rows=with_rows)
+        return found | self._fields(event)
 
     def _rows(self, event: RowsEvent, *, with_rows: bool) -> dict[str, Any]:
         found: dict[str, Any] = {"schema": event.table.schema, "table": event.table.table}

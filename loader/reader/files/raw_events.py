@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,36 +56,40 @@ def pieces(log: LogBytes, window: Window) -> Iterator[Piece]:
         base = at
         block = log.block(base, min(size, window.end - base))
         size = BLOCK
-        while taken := (yield from pieces_at(log, block, base, at)):
-            at += taken
+        while (inside := PiecesAt(log, block, base, at)).taken:
+            yield from inside
+            at += inside.taken
         if at == base:
             size = 2 * len(block)
 
 
-def pieces_at(log: LogBytes, block: Block, base: int, at: int) -> Generator[Piece, None, int]:
-    """Yield the event at offset `at` of the file, or the events inside it. Return its bytes.
+class PiecesAt:
+    """The event at offset `at` of a file, or the events inside it. The block of bytes begins at offset `base`.
 
-    The block begins at offset `base`. If the event does not end in it, nothing is yielded, and 0 returned.
+    Attributes:
+        taken: bytes of the event in the file, with all fragments; 0 if it does not end in the block.
 
     Raises:
         BinlogFormatError: as pieces.
     """
-    if at + HEADER > base + len(block):
-        return 0
-    header = header_at(log.name, block, at - base, at)
-    if header.type == PARTIAL_ROW_DATA:
-        piece = _gathered(log, header)
-        yield piece
-        return piece.header.size
-    if at + header.size > base + len(block):
-        return 0
-    length = header.size - _checksum(header, log.form.checksum)
-    outer = Piece(header, header.type, block, base, at - base, length)
-    if CLASSES[header.type] == WRAPS:
-        yield from _expanded(outer)
-    else:
-        yield outer
-    return header.size
+
+    def __init__(self, log: LogBytes, block: Block, base: int, at: int) -> None:
+        self.taken = 0
+        self._pieces: Iterator[Piece] = iter(())
+        if at + HEADER > base + len(block):
+            return
+        header = header_at(log.name, block, at - base, at)
+        if header.type == PARTIAL_ROW_DATA:
+            piece = _gathered(log, header)
+            self.taken, self._pieces = piece.header.size, iter((piece,))
+        elif at + header.size <= base + len(block):
+            length = header.size - _checksum(header, log.form.checksum)
+            outer = Piece(header, header.type, block, base, at - base, length)
+            self.taken = header.size
+            self._pieces = _expanded(outer) if CLASSES[header.type] == WRAPS else iter((outer,))
+
+    def __iter__(self) -> Iterator[Piece]:
+        return self._pieces
 
 
 def header_at(file: str, block: Block, offset: int, position: int, inner: int = -1) -> EventHeader:
