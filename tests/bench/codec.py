@@ -1,4 +1,4 @@
-"""How fast a log file becomes staged CSV, as ratios to other programs that read the same file in the same call.
+"""How fast a log file becomes staged CSV or a listing, as ratios to other programs that read the same file in the same call.
 
     python -m tests.bench.codec [--quick] [--pairs N] [--json FILE]
 
@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.bench.logs import Log, bulk, live, repeated, small
-from tests.bench.peers import Program, connector_java, loader, mysqlbinlog, python_mysql_replication
+from tests.bench.logs import Log, bulk, live, narrow, repeated, small
+from tests.bench.peers import Program, connector_java, listing, loader, mysqlbinlog, python_mysql_replication
 
 _FILES = 4  # of each log for two threads
 _BULK, _SMALL = 5_500_000, 2_000_000  # 11 M row images in 1 GB; 2 M transactions
+_NARROW = 139_027  # rows in 3 MB: the start of a process is most of their listing
 
 
 def compared(log: Log, ours: Program, other: Program, pairs: int) -> dict[str, Any]:
@@ -72,12 +73,20 @@ def to_python(log: Log, kind: Literal["bulk", "small"]) -> dict[str, Any]:
     }
 
 
+def listed(log: Log, pairs: int) -> Iterator[dict[str, Any]]:
+    """The listings of a log, each beside `mysqlbinlog -v`, which prints the same values."""
+    yield compared(log, listing("text"), mysqlbinlog(), pairs)
+    yield compared(log, listing("json"), mysqlbinlog(), pairs)
+
+
 def measured(quick: bool, pairs: int) -> Iterator[dict[str, Any]]:
     """All figures, as they come."""
     share = 10 if quick else 1
     yield first_row(bulk(1000))
+    yield from listed(narrow(_NARROW), pairs)
     for log in (bulk(_BULK // share), small(_SMALL // share)):
         yield walked(log)
+        yield from listed(log, pairs)
         for other in (mysqlbinlog(), connector_java()):
             if other is None:
                 yield {"log": log.file.name, "to": "connector-java", "ratio": "not measured: no javac"}

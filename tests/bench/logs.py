@@ -1,4 +1,4 @@
-"""The two logs of the codec's benchmark, written by a real MySQL server and kept in the cache folder."""
+"""The logs of the codec's benchmark, written by a real MySQL server and kept in the cache folder."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def bulk(rows: int) -> Log:
 def small(transactions: int) -> Log:
     """So many transactions of a single row each: inserts and updates in turn."""
     return _made(f"small-{transactions}", lambda cursor: _fill_small(cursor, transactions))
+
+
+def narrow(rows: int) -> Log:
+    """One insert of rows with three short values: 20 bytes of log each."""
+    return _made(f"narrow-{rows}", lambda cursor: _fill_narrow(cursor, rows))
 
 
 @contextmanager
@@ -106,6 +111,16 @@ def _fill_bulk(cursor: Cursor, rows: int, step: int = 50_000) -> int:
             (first, first + step),
         )
     return changes + cursor.execute("DELETE FROM orders WHERE id % 10 = 0")
+
+
+def _fill_narrow(cursor: Cursor, rows: int) -> int:
+    cursor.execute("CREATE TABLE narrow (id INT PRIMARY KEY, n INT, v VARCHAR(10))")
+    cursor.execute("SET cte_max_recursion_depth = 10000000")
+    return cursor.execute(
+        "INSERT INTO narrow WITH RECURSIVE i AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM i WHERE i + 1 < %s)"
+        " SELECT i, i * 7919 %% 100003, CONCAT('row ', i) FROM i",
+        (rows,),
+    )
 
 
 def _fill_small(cursor: Cursor, transactions: int) -> int:

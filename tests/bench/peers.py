@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from infra.servers import Server, fetch
 from loader.jars.resolve import jars_folder
@@ -64,6 +65,12 @@ def loader(threads: int = 1) -> Program:
         return sum(t["inserts"] + t["updates"] + t["deletes"] for t in json.loads(said)["tables"])
 
     return Program("loader" if threads == 1 else f"loader, {threads} threads", argv, changes)
+
+
+def listing(form: Literal["text", "json"]) -> Program:
+    """This loader, to a listing with all values."""
+    command = [sys.executable, "-m", "loader", "inspect", "--format", form]
+    return Program(f"loader inspect -f {form}", lambda file, _: [*command, str(file)])
 
 
 def mysqlbinlog() -> Program:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.codec import compared, first_row, walked
-from tests.bench.logs import bulk, repeated, small
+from tests.bench.codec import compared, first_row, listed, walked
+from tests.bench.logs import bulk, narrow, repeated, small
 from tests.bench.peers import loader, mysqlbinlog
 
 pytestmark = pytest.mark.integration
@@ -19,4 +19,6 @@ def test_the_benchmark_measures() -> None:
         assert walked(log)["walk with checksums, MB/s"] > 0
         with repeated(log, 2) as files:
             assert compared(files, loader(2), loader(), 1)["ratio"] > 0
+        assert all(figure["ratio"] > 0 for figure in listed(log, 1))
+    assert narrow(1000).changes == 1000
     assert first_row(bulk(1000))["seconds to the first row"] > 0

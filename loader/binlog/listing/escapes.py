@@ -14,7 +14,7 @@ from loader.binlog.native.buffer import BAD, Bytes
 from loader.binlog.native.compiler import part
 from loader.binlog.native.memory import load64, store64
 from loader.binlog.values.digits import put_hex
-from loader.binlog.values.quoted_text import BACKSLASH, QUOTE
+from loader.binlog.values.quoted_text import BACKSLASH, QUOTE, sequence_length
 from loader.visible_text import hides
 
 WIDEST = 6
@@ -129,6 +129,28 @@ def _put_escape(out: Bytes, at: int, letter: np.uint8, json: bool) -> int:
     out[at] = BACKSLASH
     out[at + 1] = letter
     return at + 2
+
+
+@part
+def put_statement(out: Bytes, at: int, buf: Bytes, pos: int, end: int, json: bool) -> int:
+    """Write buf[pos:end], a text that is not staged. Return BAD if it is not UTF-8."""
+    while pos < end:
+        byte = buf[pos]
+        if byte >= 0x80:
+            if sequence_length(buf, pos, end) == 0:
+                return BAD
+            at, pos = _put_wide(out, at, buf, pos, json)
+            continue
+        if byte < 32 or byte == 127:
+            at = _put_control(out, at, byte, json)
+        else:
+            if byte == BACKSLASH or (json and byte == QUOTE):
+                out[at] = BACKSLASH
+                at += 1
+            out[at] = byte
+            at += 1
+        pos += 1
+    return at
 
 
 @part

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from loader.binlog import walk as w
 from loader.binlog.constants import CLASSES, HEADER, MAP, PARTIAL_UPDATE_ROWS, ROWS, WRAPS
 from loader.binlog.listing import templates as t
+from loader.binlog.listing.escapes import WIDEST, put_statement
 from loader.binlog.listing.fields import put_bytes
 from loader.binlog.listing.rows import NO_ROOM, SLACK, put_rows
 from loader.binlog.listing.templates import find_template, hash_of, put_slot, room_of_template
@@ -70,7 +71,7 @@ GTID_BYTES = 256
 _BEGIN = np.frombuffer(b"\0BEGIN", np.uint8).copy()
 _COMMIT = np.frombuffer(b"\0COMMIT", np.uint8).copy()
 _DASH, _COLON = np.uint8(ord("-")), np.uint8(ord(":"))
-_QUERY, _XID, _GTID, _ANONYMOUS, _MARIADB = 2, 16, 33, 34, 162
+_QUERY, _XID, _GTID, _ANONYMOUS, _MARIADB, _ROWS_QUERY, _ANNOTATE = 2, 16, 33, 34, 162, 29, 160
 _GTID_LEAST = 49  # bytes of the body of a GTID event up to its first commit time
 _HAS_ORIGINAL = 1 << 55
 _KEY_HEAD = 4
@@ -133,6 +134,8 @@ def _read_body(block: Bytes, at: int, end: int, kind: np.uint8, values: Ints) ->
         values[t.THREAD] = np.int64(little(block, body, 4))
         values[t.SECONDS] = np.int64(little(block, body + 4, 4))
         return body + 8, end
+    if kind == _ROWS_QUERY or kind == _ANNOTATE:
+        return end, end
     return (body, end) if CLASSES[kind] == MAP else (BAD, BAD)
 
 
@@ -215,9 +218,10 @@ def _make_key(
 @part
 def _put_event(
     out: Bytes, at: int, ops: Ints, first: int, last: int, literals: Bytes, values: Ints, gtid: Bytes, gtid_end: int,
-    lines: Bytes, span: Ints, update: bool, columns: Ints, names: Bytes, json: bool,
+    block: Bytes, text: int, text_end: int, lines: Bytes, span: Ints, update: bool, columns: Ints, names: Bytes,
+    json: bool,
 ) -> int:  # fmt: skip
-    """Write an event by its template. Return as put_rows."""
+    """Write an event by its template. `text`: where its statement begins in the block. Return as put_rows."""
     if last == first:
         return at
     if at + room_of_template(ops, first, last, gtid_end) + SLACK > len(out):
@@ -226,11 +230,16 @@ def _put_event(
         slot = ops[op, 0]
         if slot == t.LITERAL:
             at = put_bytes(out, at, literals, ops[op, 1], ops[op, 2])
-        elif slot == t.ROWS:
-            at = put_rows(out, at, lines, span[0], span[1], update, columns, names, json)
+        elif slot == t.ROWS or slot == t.STATEMENT:
+            if slot == t.ROWS:
+                at = put_rows(out, at, lines, span[0], span[1], update, columns, names, json)
+            elif at + WIDEST * (text_end - text) + SLACK > len(out):
+                return NO_ROOM
+            else:
+                at = put_statement(out, at, block, text, text_end, json)
             if at < 0:
                 return at
-            # What follows the rows must fit as well.
+            # What follows must fit as well.
             if at + ops[last - 1, 2] - ops[first, 1] + SLACK > len(out):
                 return NO_ROOM
         else:
@@ -309,6 +318,7 @@ def list_events(
             body, body_end = _read_body(block, at, end, kind, values)
             if body == BAD or body_end - body > KEY_BYTES - 32:
                 return OTHER
+        text = min(at + HEADER + (1 if kind == _ROWS_QUERY else 0), end)
         _read_header(block, at, base, size, values)
         number = state[NUMBER]
         shape = fresh | (state[GTID_END] > 0) << 1 | transactions[number, w.T_OUTCOME] << 2
@@ -322,7 +332,7 @@ def list_events(
         low, high = (tables[program, 0], tables[program, 1]) if is_rows else (np.int64(0), np.int64(0))
         written = _put_event(
             out, state[OUT], ops, starts[found], starts[found + 1], literals, values, gtid, state[GTID_END],
-            lines, spans[row], _operation(kind) == 2, columns[low:high], names, options[JSON] == 1,
+            block, text, end, lines, spans[row], _operation(kind) == 2, columns[low:high], names, options[JSON] == 1,
         )  # fmt: skip
         if written == NO_ROOM:
             return FULL

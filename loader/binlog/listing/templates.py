@@ -19,8 +19,8 @@ Ints = NDArray[np.int64]
 
 (
     LITERAL, POSITION, SERVER, SIZE, NEXT, SEQNO, START, STOP, BYTES, LAST_COMMITTED, SEQUENCE, IMMEDIATE, ORIGINAL,
-    XID, THREAD, SECONDS, TIME, COMMITTED, TIME_ISO, COMMITTED_ISO, GTID, ROWS,
-) = range(22)  # fmt: skip
+    XID, THREAD, SECONDS, TIME, COMMITTED, TIME_ISO, COMMITTED_ISO, GTID, STATEMENT, ROWS,
+) = range(23)  # fmt: skip
 """Slots of a template.
 
 LITERAL: bytes of `literals`.
@@ -29,7 +29,7 @@ SEQNO, START, STOP, BYTES: of the transaction.
 LAST_COMMITTED to ORIGINAL: of a GTID event. XID: of an XID event. THREAD, SECONDS: of a QUERY event.
 TIME, COMMITTED: time of the event and of the commit, as `2026-11-21 09:30:00`; the commit with microseconds.
 TIME_ISO, COMMITTED_ISO: the same with a T, the commit without microseconds if they are 0.
-GTID: of the transaction. ROWS: rows of a row event.
+GTID: of the transaction. STATEMENT: that caused the next row events. ROWS: rows of a row event.
 """
 
 VALUES = ROWS + 1
@@ -88,7 +88,7 @@ def room_of_template(ops: Ints, first: int, last: int, gtid: int) -> np.int64:
 
 @part
 def put_slot(out: Bytes, at: int, slot: int, values: Ints, gtid: Bytes, gtid_end: int) -> int:
-    """Write the value of a slot that is neither LITERAL nor ROWS."""
+    """Write the value of a slot that is a number, a time or a GTID."""
     if slot == GTID:
         return put_bytes(out, at, gtid, 0, gtid_end)
     if slot >= TIME:

@@ -60,7 +60,7 @@ _LATIN1 = _latin1()
 
 
 @part
-def _sequence(buf: Bytes, pos: int, end: int) -> int:
+def sequence_length(buf: Bytes, pos: int, end: int) -> int:
     """Return the length of the UTF-8 sequence at a lead byte above ASCII; 0 if it is not well-formed (RFC 3629)."""
     lead = buf[pos]
     size = 2 if 0xC2 <= lead <= 0xDF else 3 if 0xE0 <= lead <= 0xEF else 4 if 0xF0 <= lead <= 0xF4 else 0
@@ -123,7 +123,7 @@ def put_utf8(out: Bytes, at: int, buf: Bytes, pos: int, end: int) -> int:
             at += 1
             pos += 1
         elif kind == _HIGH:
-            size = _sequence(buf, pos, end)
+            size = sequence_length(buf, pos, end)
             if size == 0:
                 return BAD
             for i in range(size):

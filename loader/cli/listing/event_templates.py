@@ -24,6 +24,7 @@ from loader.reader.events import (
     MariadbGtidEvent,
     QueryEvent,
     RowsEvent,
+    RowsQueryEvent,
     Transaction,
     XidEvent,
 )
@@ -99,7 +100,8 @@ def _with_marks(event: Event, base: int, seconds: int) -> tuple[Event, dict[str,
         gtid=gtid,
     )
     mark[t.STOP] = inside.end.logpos
-    marks = {str(mark[slot]): slot for slot in range(t.POSITION, t.TIME)} | _times(header, inside)
+    numbers = (*range(t.POSITION, t.TIME), t.STATEMENT)
+    marks = {str(mark[slot]): slot for slot in numbers} | _times(header, inside)
     return _with_marked_fields(event, header, inside, mark), marks | ({str(gtid): t.GTID} if gtid else {})
 
 
@@ -126,6 +128,8 @@ def _with_marked_fields(event: Event, header: EventHeader, transaction: Transact
             event = replace(event, xid=mark[t.XID])
         case QueryEvent():
             event = replace(event, thread_id=mark[t.THREAD], execution_time=mark[t.SECONDS])
+        case RowsQueryEvent():
+            event = replace(event, statement=str(mark[t.STATEMENT]))
         case RowsEvent():
             event = replace(event, staged=b"")
     if isinstance(event, GtidEvent | MariadbGtidEvent) and transaction.gtid:

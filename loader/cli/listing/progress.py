@@ -18,7 +18,9 @@ def show_bytes(out: Output, total: int, *, lists: bool = False) -> Iterator[Call
         total: bytes of the whole.
         lists: lines are written to stdout meanwhile: a bar on the same terminal would tear them.
     """
-    if not sys.stderr.isatty() or (lists and sys.stdout.isatty()):  # asked first: a pipe need not wait for the import of what draws
+    if not sys.stderr.isatty() or (
+        lists and sys.stdout.isatty()
+    ):  # asked first: a pipe need not wait for the import of what draws
         yield lambda _: None
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn

@@ -109,9 +109,9 @@ def log_of_types() -> LogBuilder:
 
 def log_of_mariadb() -> LogBuilder:
     log = LogBuilder(server="11.8.3-MariaDB")
-    for number in (7, 9):
+    for number in (7, 9, 11):
         log.mariadb_gtid(number)
-        log.event(160, b"INSERT 'x'")
+        log.event(160, "INSERT 'x\\' \"é\0\n\t\x85".encode())
         log.table_map(WIDE)
         log.write(WIDE, (number, "x", *[None] * 8), kind=23)
         log.xid()
@@ -127,6 +127,7 @@ def log_of_outcomes() -> LogBuilder:
     for end in ("COMMIT", "ROLLBACK"):
         log.gtid(micros=0)
         log.query("BEGIN")
+        log.event(29, b"\x08SELECT \xff" if end == "ROLLBACK" else b"\x06SELECT")
         log.table_map(TYPES)
         log.write(TYPES, (1, *[None] * 12))
         log.query(end)
