@@ -65,7 +65,7 @@ OPTIONS = 5
 KEY_BYTES = 4096
 """Room for a key. Events with longer keys are OTHER."""
 
-GTID_BYTES = 256
+GTID_BYTES = 1024
 """Room for a GTID and for the first event of a transaction."""
 
 _BEGIN = np.frombuffer(b"\0BEGIN", np.uint8).copy()
@@ -75,6 +75,7 @@ _QUERY, _XID, _GTID, _ANONYMOUS, _MARIADB, _ROWS_QUERY, _ANNOTATE = 2, 16, 33, 3
 _GTID_LEAST = 49  # bytes of the body of a GTID event up to its first commit time
 _HAS_ORIGINAL = 1 << 55
 _KEY_HEAD = 4
+_NONE = -2
 
 
 @part
@@ -247,6 +248,32 @@ def _put_event(
     return at
 
 
+@part
+def _find(
+    block: Bytes, base: int, at: int, size: np.int64, end: int, program: np.int64, fresh: bool, transactions: Ints,
+    slots: Ints, key_spans: Ints, keys: Bytes, key: Bytes, values: Ints, state: Ints,
+) -> np.int64:  # fmt: skip
+    """Read the values of an event, and find its template. Return BAD if the caller has to list the event.
+
+    Return _NONE if it has no template; its key is then in `key`.
+    """
+    kind = block[at + 4]
+    body = body_end = end
+    if program < 0:
+        body, body_end = _read_body(block, at, end, kind, values)
+        if body == BAD or body_end - body > KEY_BYTES - 32:
+            return np.int64(BAD)
+    _read_header(block, at, base, size, values)
+    shape = fresh | (state[GTID_END] > 0) << 1 | transactions[state[NUMBER], w.T_OUTCOME] << 2
+    key_end = _make_key(key, block, at, kind, shape, body, body_end, program)
+    value = hash_of(key, key_end)
+    found = find_template(key, key_end, value, slots, key_spans, keys)
+    if found < 0:
+        state[KEY_END], state[HASH] = key_end, value
+        return np.int64(_NONE)
+    return found
+
+
 @kernel(
     "int64(uint8[::1], int64, int64, int64[:,::1], int64[::1], int64[:,::1], int64[:,::1], uint8[::1],"
     " int64[:,::1], int64[:,::1], uint8[::1], int64[:,::1], int64[::1], uint8[::1],"
@@ -310,25 +337,15 @@ def list_events(
         if fresh and 0 < options[LIMIT] <= state[COUNT]:
             return ENOUGH
         row = state[TAKEN] if is_rows else 0
-        if is_rows:
-            if spans[row, 0] < 0:
-                return OTHER
-            body, body_end = end, end
-        else:
-            body, body_end = _read_body(block, at, end, kind, values)
-            if body == BAD or body_end - body > KEY_BYTES - 32:
-                return OTHER
-        text = min(at + HEADER + (1 if kind == _ROWS_QUERY else 0), end)
-        _read_header(block, at, base, size, values)
-        number = state[NUMBER]
-        shape = fresh | (state[GTID_END] > 0) << 1 | transactions[number, w.T_OUTCOME] << 2
+        if is_rows and spans[row, 0] < 0:
+            return OTHER
         program = np.int64(rows[row, w.R_TABLE] if is_rows else -1)
-        key_end = _make_key(key, block, at, kind, shape, body, body_end, program)
-        value = hash_of(key, key_end)
-        found = find_template(key, key_end, value, slots, key_spans, keys)
+        found = _find(
+            block, base, at, size, end, program, fresh, transactions, slots, key_spans, keys, key, values, state
+        )
         if found < 0:
-            state[KEY_END], state[HASH] = key_end, value
-            return MISSING
+            return MISSING if found == _NONE else OTHER
+        text = min(at + HEADER + (1 if kind == _ROWS_QUERY else 0), end)
         low, high = (tables[program, 0], tables[program, 1]) if is_rows else (np.int64(0), np.int64(0))
         written = _put_event(
             out, state[OUT], ops, starts[found], starts[found + 1], literals, values, gtid, state[GTID_END],

@@ -16,7 +16,7 @@ from loader.cli.output import Output
 from loader.errors import UsageError
 
 if TYPE_CHECKING:
-    from loader.cli.listing.blocks import Form, Selection
+    from loader.cli.listing.selection import Form, Selection
     from loader.reader.known_schemas import Known
 
 
@@ -102,7 +102,7 @@ def inspect(
         return
     if output:
         raise UsageError("--output needs --format csv", hint="add --format csv", key="--output")
-    from loader.cli.listing.blocks import Selection
+    from loader.cli.listing.selection import Selection
 
     selection = Selection(bool(table) or operations != "IUD", operations, limit)
     shown = _form(form, headers, bigint_as_text=bigint is Bigint.string)

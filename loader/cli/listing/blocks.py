@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loader.binlog import walk as w
-from loader.binlog.constants import HEADER
 from loader.binlog.listing import events as k
 from loader.binlog.listing.templates import VALUES
 from loader.binlog.listing_stager import ListingStager, StagedEvents
-from loader.cli.listing.event_templates import EventTemplates, Sample, steps_of
-from loader.cli.listing.row_formats import RowFormats
+from loader.cli.listing.event_templates import steps_of
+from loader.cli.listing.selection import Form, Selection
+from loader.cli.listing.template_arrays import EventTemplates
 from loader.cli.listing.unreadable_values import UnreadableCount
+from loader.cli.listing.window_state import WindowState, block_stager
 from loader.errors import BinlogFormatError
-from loader.reader.decode import Decoder, WindowDecoder
-from loader.reader.events import DeleteRowsEvent, Event, FormatDescriptionEvent, RowsEvent, UpdateRowsEvent
+from loader.reader.decode import Decoder
+from loader.reader.events import Event, FormatDescriptionEvent, RowsEvent
 from loader.reader.files.log_walk import BLOCK
-from loader.reader.files.raw_events import Piece, PiecesAt, header_at
+from loader.reader.files.raw_events import PiecesAt
 from loader.reader.files.window import Window
 from loader.reader.log import BinaryLog
 
@@ -33,46 +32,6 @@ _OUT_BYTES = 4 * 1024 * 1024
 _OPERATIONS = {"I": 1, "U": 2, "D": 4}
 
 Block = NDArray[np.uint8]
-
-
-class Form(Protocol):
-    """The form of a listing: text or JSON."""
-
-    formats: RowFormats
-    json: bool
-
-    def text(self, event: Event) -> str:
-        """Return the listing of an event, with line feeds."""
-
-    def sample(self, event: Event, *, fresh: bool) -> Sample:
-        """Return the listing of an event without its rows. `fresh`: it is the first listed one of its transaction."""
-
-    def resume(self, seqno: int) -> None:
-        """Note that events up to this transaction are listed."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The events to list.
-
-    Attributes:
-        only_rows: nothing but row events of wanted tables.
-        operations: of row events: letters of I, U and D.
-        limit: most transactions; 0 for all.
-    """
-
-    only_rows: bool
-    operations: str
-    limit: int
-
-    def has(self, event: Event) -> bool:
-        """Return whether an event is to be listed, within the limit."""
-        if not self.only_rows:
-            return True
-        if not isinstance(event, RowsEvent) or not (event.schema or event.error):
-            return False
-        letter = "U" if isinstance(event, UpdateRowsEvent) else "D" if isinstance(event, DeleteRowsEvent) else "I"
-        return letter in self.operations
 
 
 class BlockListing:
@@ -115,7 +74,7 @@ class BlockListing:
             for decoder, window in log.windows():
                 if decoder is not file or stager is None:
                     self._templates.clear()
-                    file, stager = decoder, _block_stager(decoder)
+                    file, stager = decoder, block_stager(decoder)
                 if not self._window(decoder, window, stager):
                     return
 
@@ -141,7 +100,7 @@ class BlockListing:
     def _window(self, decoder: Decoder, window: Window, stager: ListingStager) -> bool:
         """List a window. Return whether more is to be listed."""
         try:
-            current = _WindowState(decoder, window, stager)
+            current = WindowState(decoder, window, stager)
         except BinlogFormatError:  # a table map is damaged: list the events before it
             return all(map(self._event, decoder.events(window)))
         self._state[[k.NUMBER, k.TAKEN, k.INSIDE]] = 0
@@ -155,7 +114,7 @@ class BlockListing:
             at += taken
         return True
 
-    def _block(self, current: _WindowState, block: Block, base: int) -> tuple[int, bool]:
+    def _block(self, current: WindowState, block: Block, base: int) -> tuple[int, bool]:
         """List the whole events of a block. Return their bytes, and whether more is to be listed."""
         state = self._state
         state[k.AT] = 0
@@ -182,7 +141,7 @@ class BlockListing:
         return int(state[k.AT]), True
 
     def _run(
-        self, current: _WindowState, block: Block, base: int, until: int, rows: w.Ints, staged: StagedEvents
+        self, current: WindowState, block: Block, base: int, until: int, rows: w.Ints, staged: StagedEvents
     ) -> int:
         """Run the kernel; return its status."""
         key, gtid, first = self._scratch
@@ -194,13 +153,13 @@ class BlockListing:
             self._values, self._out, self._options(current), self._state,
         )  # fmt: skip
 
-    def _options(self, current: _WindowState) -> w.Ints:
+    def _options(self, current: WindowState) -> w.Ints:
         wanted = self._selection
         kinds = sum(_OPERATIONS[letter] for letter in set(wanted.operations))
         found = [current.decoder.log.form.checksum, wanted.only_rows, kinds, wanted.limit, self._form.json]
         return np.array(found, np.int64)
 
-    def _single(self, current: _WindowState, block: Block, base: int, *, missing: bool) -> int | None:
+    def _single(self, current: WindowState, block: Block, base: int, *, missing: bool) -> int | None:
         """List one event of the file from its object. Return its bytes; 0 if it is not whole, None if enough is listed.
 
         Args:
@@ -243,7 +202,7 @@ class BlockListing:
             self._templates.clear()
         return True
 
-    def _learn(self, current: _WindowState, event: Event, fresh: bool) -> None:
+    def _learn(self, current: WindowState, event: Event, fresh: bool) -> None:
         """Make a template of an event. The kernel left its key."""
         steps = steps_of(event, lambda marked: self._form.sample(marked, fresh=fresh))
         if steps is None:
@@ -272,65 +231,3 @@ class BlockListing:
         pending, self._pending = self._pending, []
         if pending:
             self._write(pending[0] if len(pending) == 1 else b"".join(pending))
-
-
-def _block_stager(decoder: Decoder) -> ListingStager:
-    """Return the stager of a file's blocks. The decoder's own one stages single events in between."""
-    log, lognum = decoder.log, decoder.place.lognum
-    return ListingStager(decoder.registry, log.name, lognum, log.form.checksum, 0, True, lambda *_: None)
-
-
-class _WindowState:
-    """A window that is listed.
-
-    Attributes:
-        decoder: of its file.
-        decoded: decodes single events.
-        transactions: fields walk.T_*.
-        first: number of the first row event of the current chunk.
-    """
-
-    def __init__(self, decoder: Decoder, window: Window, stager: ListingStager) -> None:
-        self.decoder = decoder
-        self._stager = stager
-        self.decoded = WindowDecoder(decoder, window)
-        self.transactions = np.require(window.index.transactions, np.int64, ["C", "W"])
-        self._rows = decoder.registry.assign_programs(window.index.rows, self.decoded.timing.seqnos)
-        self.first = 0
-        self._known = -1
-
-    @property
-    def newest_program(self) -> int:
-        """Number of the program of the newest row event that `decoded` returned."""
-        return int(self._rows[self.decoded.taken - 1, w.R_TABLE])
-
-    def staged(self, block: Block, base: int, until: int) -> tuple[w.Ints, StagedEvents]:
-        """Return the row events of the chunk that ends at `until`, and their lines."""
-        last = int(np.searchsorted(self._rows[:, w.R_EVENT], base + until))
-        rows = self._rows[self.first : last]
-        if len(rows) and not rows[-1, w.R_INNER] and rows[-1, w.R_OFFSET] + rows[-1, w.R_SIZE] > base + len(block):
-            rows = rows[:-1]
-        return np.require(rows, np.int64, ["C", "W"]), self._stager.stage_events(block, base, rows, self.decoded.timing)
-
-    def go_to(self, state: w.Ints, first: Block, position: int) -> None:
-        """Let `decoded` continue where the kernel stopped. `first`: the transaction's first event."""
-        decoded = self.decoded
-        decoded.number, decoded.taken = int(state[k.NUMBER]), self.first + int(state[k.TAKEN])
-        if not state[k.INSIDE]:
-            decoded.transaction = None
-        elif self._known != decoded.number:
-            size = int(state[k.FIRST_END])
-            header = header_at(self.decoder.log.name, first, 0, position)
-            kind = header.type if size else 0
-            decoded.transaction = decoded.begin(Piece(header, kind, first, 0, 0, max(size, HEADER)))
-            self._known = decoded.number
-
-    def save(self, state: w.Ints, gtid: Block) -> None:
-        """Let the kernel continue where `decoded` is."""
-        decoded = self.decoded
-        state[[k.NUMBER, k.TAKEN, k.INSIDE]] = decoded.number, decoded.taken - self.first, bool(decoded.transaction)
-        if decoded.transaction:
-            self._known = decoded.number
-            text = str(decoded.transaction.gtid or "").encode()
-            gtid[: len(text)] = np.frombuffer(text, np.uint8)
-            state[k.GTID_END] = len(text)

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loader.cli.listing import blocks, event_templates, row_formats
-from loader.cli.listing.blocks import BlockListing, Form, Selection
+from loader.cli.listing import blocks, event_templates, row_formats, template_arrays
+from loader.cli.listing.blocks import BlockListing
 from loader.cli.listing.event_templates import steps_of
 from loader.cli.listing.json_lines import JsonLines
 from loader.cli.listing.row_formats import RowFormats
+from loader.cli.listing.selection import Form, Selection
 from loader.cli.listing.text import Listing
 from loader.cli.listing.unreadable_values import UnreadableCount
 from loader.errors import BinlogFormatError, DataError
@@ -207,7 +208,7 @@ def test_the_sizes_of_blocks_do_not_matter(
     monkeypatch.setattr(blocks, "_CHUNK", 150)
     monkeypatch.setattr(blocks, "_OUT_BYTES", 100)
     monkeypatch.setattr(row_formats, "_OUT_BYTES", 100)
-    monkeypatch.setattr(event_templates, "_MOST", 2)
+    monkeypatch.setattr(template_arrays, "_MOST", 2)
     assert [in_blocks(path, form()) for path in paths] == wanted
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -261,3 +263,18 @@ def test_what_can_show_nothing_is_refused(log: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=says):
             run(*argv)
     assert run(f"file://{log}", "-t", "*.orders") == run(f"file://{log}", "-t", "shop.orders") != ""
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_listing_shows_its_progress_on_a_terminal_only(form: str, tmp_path: Path) -> None:
+    (path,) = written(tmp_path, [bytes(busy(30).data)])
+    argv = [sys.executable, "-m", "loader", "inspect", str(path), "-f", form]
+    piped = subprocess.run(argv, capture_output=True, check=True)
+    terminal, stderr = pty.openpty()
+    with os.fdopen(terminal, "rb", 0) as shown:
+        listed = subprocess.run(argv, stdout=subprocess.PIPE, stderr=stderr, check=True)
+        os.close(stderr)
+        bar = shown.read(1 << 16)
+    assert listed.stdout == piped.stdout
+    assert piped.stderr == b""
+    assert re.search(rb"[\d.]+/[\d.]+ (kB|bytes)", bar)
