@@ -44,7 +44,7 @@ from tests.unit.binlog.fields import (
     year,
 )  # fmt: skip
 from tests.unit.binlog.fields import json as document
-from tests.unit.reader.logs import blocks_of, busy, read, written
+from tests.unit.reader.logs import ORDERS, blocks_of, busy, read, written
 
 EVERY = Selection(only_rows=False, operations="IUD", limit=0)
 FORMS: list[Callable[[], Form]] = [
@@ -161,8 +161,17 @@ def log_of_payloads() -> LogBuilder:
     return log
 
 
+def log_of_tables() -> LogBuilder:
+    """A long row of a second table, which becomes an object, between staged rows of the first one."""
+    log = LogBuilder()
+    for number in range(1, 4):
+        log.insert(ORDERS, (number, f"order {number}"))
+        log.insert(WIDE, (number, "x" * 900, *[None] * 8))
+    return log
+
+
 LOGS: list[Callable[[], LogBuilder]] = [
-    log_of_texts, log_of_types, log_of_mariadb, log_of_outcomes, log_of_payloads, lambda: busy(6),
+    log_of_texts, log_of_types, log_of_mariadb, log_of_outcomes, log_of_payloads, log_of_tables, lambda: busy(6),
     lambda: busy(4, checksum=False),
 ]  # fmt: skip
 
