@@ -252,12 +252,19 @@ class Source(_Section):
         return self
 
 
+def _site(url: str) -> str:
+    if url and not re.match(r"(https?|file)://[^\s]+$", url):
+        raise ValueError("must be an address that begins with https://, http:// or file://")
+    return url
+
+
 class Config(_Section):
     """The whole configuration file."""
 
     staging: Staging
     warehouse: Warehouse
     spark: Spark
+    docs_url: Annotated[str, AfterValidator(_site)] = ""
     sources: Annotated[dict[str, Source], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 CONFIG_VARIABLE = "LOADER_CONFIG"
 _CONFIG_FILE = "loader.toml"
+_PARENTS = {"servers": "infra", "airflow": "infra", "reference": "docs"}
 
 
 def config_file(path: str | None = None) -> Path:
@@ -24,13 +25,16 @@ def cache_folder() -> Path:
 
 
 def folder(name: str) -> Path:
-    """Return the folder `sql`, `dags`, `servers` or `airflow` (for its installation) of the wheel, else the checkout.
+    """Return a folder of the wheel, else of the checkout.
+
+    Args:
+        name: `sql`, `dags`, `servers`, `airflow` (for its installation) or `reference` (pages of the documentation).
 
     Raises:
         FileNotFoundError: neither has it.
     """
     packed = _PACKAGE / f"_{name}"
-    checkout = _PACKAGE.parent / (f"infra/{name}" if name in {"servers", "airflow"} else name)
+    checkout = _PACKAGE.parent / _PARENTS.get(name, "") / name
     for candidate in (packed, checkout):
         if candidate.is_dir():
             return candidate

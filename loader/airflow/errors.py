@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import RetryDecision, RetryPolicy
 from airflow.sdk.exceptions import AirflowException
 
+from loader.error_page import ErrorLinks
 from loader.errors import LoaderError, UnexpectedError
 from loader.log_format import visible_records
 from loader.visible_text import visible_lines
@@ -131,8 +132,12 @@ def _judged(error: Exception, context: Context) -> LoaderError:
 
 
 def _tell(error: LoaderError, details: Path, section: str) -> None:
+    from loader.airflow.sources import docs_url
+
     for line in str(error).splitlines():
         _LOG.error("%s", line)
     if details.exists():
         _LOG.error("  details: %s", details)
+    if link := ErrorLinks(docs_url()).of(error):
+        _LOG.error("  read on: %s", link)
     _LOG.error("  read on: %s, section %s", RUNBOOK, section)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loader.config import load_config
+from loader.errors import LoaderError
 from loader.settings import SourceSettings
 
 
@@ -13,3 +14,14 @@ def settings_of(source: str) -> SourceSettings:
         UsageError: the configuration or the source does not exist.
     """
     return load_config().source(source)
+
+
+def docs_url() -> str:
+    """Return the address of the documentation; empty if none is set, or the configuration cannot be read.
+
+    The error that a task ends with may be that of its configuration.
+    """
+    try:
+        return load_config().docs_url
+    except LoaderError:
+        return ""

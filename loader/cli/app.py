@@ -18,6 +18,7 @@ from loader.cli.commands.airflow import airflow
 from loader.cli.commands.config import config
 from loader.cli.commands.delta import extract, materialise, plan, position, run
 from loader.cli.commands.doctor import doctor
+from loader.cli.commands.errors import errors
 from loader.cli.commands.init import init
 from loader.cli.commands.initial_load import initial_load
 from loader.cli.commands.inspect import inspect
@@ -36,6 +37,7 @@ from loader.cli.commands.verify import verify
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
 from loader.cli.session import Session
+from loader.error_page import ErrorLinks
 from loader.errors import LoaderError
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def options(
     logging.basicConfig(level=lines.level, handlers=[lines])
     for noisy in ("numba", "py4j"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    context.obj = Session(file, output)
+    context.obj = Session(file, output, context.obj or ErrorLinks())
 
 
 app.command()(plan)
@@ -107,6 +109,7 @@ def warm(
 ) -> None:
     """Compile the kernels of the codec into the cache, so that later runs start faster."""
     import loader.binlog.crypto.cipher_blocks
+    import loader.binlog.listing.events
     import loader.extract.range_task
     import loader.initial_load.result_set.reader
     import loader.native_collapse.key_index
@@ -121,8 +124,9 @@ def warm(
         session.output.line("the classes are archived")
 
 
-for command in (doctor, init, inspect, intervals, jars, maintain, purge, release, replay, status, tables, verify):
+for command in (doctor, errors, init, inspect, intervals, jars, maintain, purge, release, replay, status, tables):
     app.command()(command)
+app.command()(verify)
 app.add_typer(airflow, name="airflow")
 app.add_typer(config, name="config")
 app.add_typer(schema, name="schema")
@@ -154,9 +158,10 @@ def demo(
 
 def main() -> NoReturn:
     """Run the command. A LoaderError ends it with the error's text and exit code, without a traceback."""
+    links = ErrorLinks()
     try:
-        app(standalone_mode=True)
+        app(standalone_mode=True, obj=links)
     except LoaderError as error:
-        Output("--json" in sys.argv).error(error)
+        Output("--json" in sys.argv).error(error, links.of(error))
         sys.exit(error.exit_code)
     sys.exit(0)

@@ -102,13 +102,15 @@ class Output:
         """Write a note to stderr, apart from the results."""
         self.errors.print(visible(text), markup=False)
 
-    def error(self, error: LoaderError) -> None:
-        """Print an error: what failed, where, why, and what to do."""
+    def error(self, error: LoaderError, link: str = "") -> None:
+        """Print an error: what failed, where, why, what to do, and the link to its explanation if there is one."""
         if self.as_json:
-            typer.echo(exact_json(error.as_dict()))
+            typer.echo(exact_json(error.as_dict() | ({"link": link} if link else {})))
         else:
             self.errors.print("error:", style="red", end=" ")
             self.errors.print(str(error), markup=False)
+            if link:
+                self.errors.print(f"  read on: {visible(link)}", markup=False)
 
 
 def warn_renamed(old: str, new: str) -> None:

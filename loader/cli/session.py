@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loader.cli.lazy import lazily
 from loader.cli.output import Output
+from loader.error_page import ErrorLinks
+from loader.errors import LoaderError
 
 if TYPE_CHECKING:
     from loader import config
@@ -19,10 +22,11 @@ else:
 
 @dataclass(frozen=True)
 class Session:
-    """The options before the command."""
+    """The options before the command. `links`: to the documentation, once the configuration is read."""
 
     file: str | None
     output: Output
+    links: ErrorLinks = field(default_factory=ErrorLinks)
 
     def settings(self, source: str) -> SourceSettings:
         """Return the settings of a source of the configuration."""
@@ -30,7 +34,15 @@ class Session:
 
     def load(self) -> config.Config:
         """Read the configuration."""
-        return config.load_config(self.file)
+        loaded = config.load_config(self.file)
+        self.links.docs_url = loaded.docs_url
+        return loaded
+
+    def error_links(self) -> ErrorLinks:
+        """Return the links to errors, by the configuration if it can be read: its errors are explained as well."""
+        with suppress(LoaderError):
+            self.load()
+        return self.links
 
 
 SourceOption = Annotated[

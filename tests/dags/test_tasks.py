@@ -139,6 +139,19 @@ def test_tables_that_did_not_go_on_fail_the_run_in_the_end(
         check_tables.function("", [staged | {"failed": GapError("a log file is gone").as_dict()}, merges])
 
 
+def test_the_log_of_a_task_links_to_its_error(site: Site, running: Task, caplog: pytest.LogCaptureFixture) -> None:
+    config = site.folder / "loader.toml"
+    config.write_text('docs_url = "https://docs.example.org/"\n' + config.read_text())
+    with pytest.raises(TaskFailed), errors.reported(running.context):
+        raise GapError("a log file that is still needed is gone")
+    link = "https://docs.example.org/reference/errors.html#log-file-missing"
+    assert caplog.records[-2].getMessage() == f"  read on: {link}"
+    config.write_text("not TOML")
+    with pytest.raises(TaskFailed, match="is gone"), errors.reported(running.context):
+        raise GapError("a log file that is still needed is gone")
+    assert "read on: docs/runbook.md" in caplog.records[-1].getMessage()
+
+
 def test_control_characters_do_not_reach_the_log_of_a_task(running: Task, caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("loader.materialise")
     with caplog.at_level("INFO"), errors.reported(running.context):
