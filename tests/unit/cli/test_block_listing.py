@@ -77,8 +77,9 @@ TEXTS = [
 
 def log_of_texts() -> LogBuilder:
     log = LogBuilder()
-    rest = (Decimal("-0.50"), b"\0\xff" * 70_000, 3, 2, DOUBLE, (2024, 2, 29, 1, 2, 3, 5), b"\x0c\x02\\\x00", 2**63)
     for number, value in enumerate(TEXTS):
+        data = b"\0\xff" * (70_000 if number == 0 else 70)
+        rest = (Decimal("-0.50"), data, 3, 2, DOUBLE, (2024, 2, 29, 1, 2, 3, 5), b"\x0c\x02\\\x00", 2**63)
         log.insert(WIDE, (2**64 - 1 - number, value, *rest), (number, None, *[None] * 8), number=2 * number + 1)
         log.begin(2 * number + 2)
         log.table_map(WIDE)
