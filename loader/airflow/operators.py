@@ -15,6 +15,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
+from loader.airflow.asset_events import add_table_events
 from loader.airflow.errors import details_file, reported, retry_helps
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.errors import RetryableError, UsageError
@@ -79,9 +80,11 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
         with reported(context):
             refuse_unknown_conf(context)
-            result = self._result(context, settings_of(self.source))
+            settings = settings_of(self.source)
+            result = self._result(context, settings)
             for line in summary(result):
                 self.log.info(line)
+            add_table_events(context, settings.catalog.name, self.arguments, result)
             errors = errors_of(result)
             if not self.fail_on_tables:
                 errors = {table: error for table, error in errors.items() if retry_helps(error, context)}

@@ -45,6 +45,7 @@ def plan_interval(source: str) -> dict[str, Any]:
 def check_tables(source: str, results: list[dict[str, Any]]) -> None:
     """Fail the run, after all its work, if tables could not be loaded or are quarantined, with the fix of each.
 
+    Before that, it writes the note of the run (XCom `note`) and sends the gauges of the source to Airflow's metrics.
     It also fails if an interval after others could not be staged, unless a retry can help, because the next run is one.
     Tables that were released since are not named, because the next run attempts them.
 
@@ -52,13 +53,20 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
         source: its name.
         results: of the tasks before.
     """
+    from loader.airflow.metrics import measured
     from loader.airflow.report import errors_of, failure
+    from loader.airflow.run_note import NOTE, run_note
     from loader.airflow.sources import settings_of
     from loader.pipeline import quarantines_of
     from loader.spark.job import rebuild
 
-    with reported(get_current_context(), QUARANTINED):
-        stopped = {str(table) for table in quarantines_of(settings_of(source)).all()}
+    context = get_current_context()
+    with reported(context, QUARANTINED):
+        settings = settings_of(source)
+        note = run_note(results, measured(settings))
+        _LOG.info("%s", note)
+        context["ti"].xcom_push(key=NOTE, value=note)
+        stopped = {str(table) for table in quarantines_of(settings).all()}
         tables = {table["table"]: table for result in results for table in result.get("tables", [])}
         released = {name for name, one in tables.items() if one.get("status") == "quarantined"} - stopped
         errors = {name: error for result in results for name, error in errors_of(result).items()}

@@ -9,6 +9,7 @@ Each use case can be repeated at any time. Work that is already done is found an
 from loader.pipeline.adoption import plan_adoption, record_adoption
 from loader.pipeline.chain_begin import begin, begin_again, begin_at, chain_of
 from loader.pipeline.failover import follow_accepting, follow_to
+from loader.pipeline.gauges import Gauge, gauges, prometheus_text, unreadable
 from loader.pipeline.interval_details import (
     FileFault,
     IntervalDetail,
@@ -43,6 +44,7 @@ from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.pipeline.retention import source_runway
 from loader.pipeline.schema_descriptions import ShownTable, set_table_schema, table_schema
 from loader.pipeline.signatures import sign_staged
+from loader.pipeline.source_lag import SourceLag, source_lag
 from loader.pipeline.source_status import SourceStatus, TableState, status
 from loader.pipeline.staging_purge import Removal, purge
 from loader.pipeline.verification import Verified, verification
@@ -50,6 +52,7 @@ from loader.pipeline.views import TableView, View, view
 
 __all__ = [
     "FileFault",
+    "Gauge",
     "IntervalChosen",
     "IntervalDetail",
     "IntervalState",
@@ -57,6 +60,7 @@ __all__ = [
     "LoadForecast",
     "Removal",
     "ShownTable",
+    "SourceLag",
     "SourceStatus",
     "TableForecast",
     "TableState",
@@ -77,6 +81,7 @@ __all__ = [
     "follow_to",
     "forecast_load",
     "full_load_job",
+    "gauges",
     "interval",
     "intervals",
     "intervals_since",
@@ -86,6 +91,7 @@ __all__ = [
     "materialise_job",
     "plan_adoption",
     "plan_interval",
+    "prometheus_text",
     "purge",
     "quarantines_of",
     "read_tables_job",
@@ -97,11 +103,13 @@ __all__ = [
     "set_table_schema",
     "sign_staged",
     "snapshots_job",
+    "source_lag",
     "source_runway",
     "staged_files",
     "status",
     "table_schema",
     "unfinished",
+    "unreadable",
     "verification",
     "verify_interval",
     "view",

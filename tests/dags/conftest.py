@@ -299,13 +299,14 @@ class Task:
     map_index: int = -1
     try_number: int = 1
     max_consecutive_failed_dag_runs: int = 0
+    outlets: list[Any] = field(default_factory=list)
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value
 
     @property
     def context(self) -> Any:
-        return {"ti": self, "dag": self, "dag_run": self}
+        return {"ti": self, "dag": self, "dag_run": self, "task": self}
 
 
 @pytest.fixture

@@ -225,16 +225,16 @@ def test_fifty_sources_are_read_within_a_second_and_without_a_connection(configu
 
 
 def test_a_dag_file_of_ones_own(configured: Configure, tmp_path: Path) -> None:
-    """The example of the page of DAGs."""
+    """The examples of the page about Airflow."""
     page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "airflow.md"
-    (code,) = (part.partition("```")[0] for part in page.read_text().split("```python\n")[1:])
     dags = tmp_path / "dags"
     dags.mkdir()
-    (dags / "own.py").write_text(code)
+    for number, part in enumerate(page.read_text().split("```python\n")[1:]):
+        (dags / f"own{number}.py").write_text(part.partition("```")[0])
     configured(source_table("shop") + source_table("crm"), parse=False)
     bag = DagBag(str(dags))
     assert bag.import_errors == {}
-    assert {"shop.delta", "shop.replay", "shop_and_marts"} <= set(bag.dags)
+    assert {"shop.delta", "shop.replay", "shop_and_marts", "orders_mart"} <= set(bag.dags)
     assert not [name for name in bag.dags if name.startswith("crm.")]
 
 

@@ -105,6 +105,11 @@ class Airflow:
         found: dict[str, Any] = json.loads(value) if isinstance(value, str) else value
         return found
 
+    def asset_events(self, dag: str, run: str) -> list[dict[str, Any]]:
+        """The events of the assets that a run updated."""
+        found = self._request("GET", f"/api/v2/assets/events?source_dag_id={dag}&source_run_id={run}&limit=100")
+        return list(found["asset_events"])
+
     def clear(self, run: str, task: str) -> None:
         """What the button does: the task and what depends on it run again."""
         cleared = self.post(

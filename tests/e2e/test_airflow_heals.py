@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.unit.pipeline.test_gauges import samples
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
@@ -35,6 +36,42 @@ def followed(airflow: Airflow, empty: Loaded) -> str:
     run = str(until("a scheduled run", lambda: airflow.get(f"{DELTA}/dagRuns")["dag_runs"])[0]["dag_run_id"])
     airflow.wait_for(DELTA, run, "success")
     return run
+
+
+def test_a_run_tells_what_it_did(airflow: Airflow, followed: str, empty: Loaded) -> None:
+    planned, merged = airflow.result(followed, "plan_interval"), airflow.result(followed, "materialise")
+    applied = {table["table"]: table for table in merged["tables"] if table["status"] == "applied"}
+    assert "shop.orders" in applied
+    sums = [sum(table[name] for table in applied.values()) for name in ("inserts", "updates", "deletes")]
+    rows = "{:,} inserted, {:,} updated, {:,} deleted".format(*sums)
+    note = airflow.result(followed, "check_tables", "note")
+    assert note.startswith(f"{planned['start']} to {planned['stop']}; {rows} in {len(applied)} tables; ")
+    assert note.endswith(" bytes behind the server")
+
+    events = airflow.asset_events(DELTA, followed)
+    assert {event["name"]: event["extra"] for event in events} == {
+        f"lake.{name}": {
+            "source": "shop",
+            "start": planned["start"],
+            "stop": planned["stop"],
+            "position": table["position"],
+            "snapshot": str(table["snapshot"]),
+            "inserts": table["inserts"],
+            "updates": table["updates"],
+            "deletes": table["deletes"],
+        }
+        for name, table in applied.items()
+    }
+    loaded = airflow.get(f"{LOAD}/dagRuns")["dag_runs"][0]["dag_run_id"]
+    assert {event["name"] for event in airflow.asset_events(LOAD, loaded)} == {
+        f"lake.{name}" for name in NOTHING_DIFFERS
+    }
+
+    found = samples(empty.loader("status", "--format", "prometheus").stdout)
+    assert (found['binlog_loader_up{source="shop"}'], found['binlog_loader_server_up{source="shop"}']) == ("1", "1")
+    number, offset = planned["stop"].removeprefix("binlog.").split(":")
+    assert found['binlog_loader_log_number{source="shop",stage="applied"}'] == str(int(number))
+    assert int(found['binlog_loader_log_position{source="shop",stage="applied"}']) >= int(offset)
 
 
 def test_a_stopped_server(airflow: Airflow, followed: str, empty: Loaded) -> None:

@@ -14,9 +14,11 @@ import yaml
 
 from loader.config import load_config
 from loader.dag_settings import pool_of
+from loader.pipeline import gauges, prometheus_text, unreadable
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 from tests.conftest import StartServer
+from tests.unit.pipeline.test_gauges import LAG
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"
 EXAMPLES = INFRA / "examples"
@@ -107,3 +109,22 @@ def test_spark_defaults_have_a_value_each_and_name_files_that_exist() -> None:
     assert all(name.startswith("spark.") for name in settings)
     log4j = settings["spark.driver.extraJavaOptions"].rpartition("file:/opt/loader/infra/")[2]
     assert (INFRA / log4j).is_file()
+
+
+def test_the_dashboard_and_the_alerts_use_gauges_that_exist() -> None:
+    values = [*gauges(LAG), unreadable("shop")]
+    known = set(re.findall(r"^# TYPE (\S+) gauge$", prometheus_text(values), re.MULTILINE))
+    alerts = yaml.safe_load((EXAMPLES / "prometheus-alerts.yaml").read_text())
+    expressions = [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+    dashboard = json.loads((EXAMPLES / "grafana-dashboard.json").read_text())
+    expressions += [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    used = {name for expression in expressions for name in re.findall(r"binlog_loader_\w+", expression)}
+    assert used - known == set()
+    assert known - used == {"binlog_loader_log_position"}
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) == 8
+
+
+def test_the_page_of_monitoring_has_every_gauge() -> None:
+    page = (INFRA.parent / "docs" / "how-to" / "monitoring.md").read_text()
+    known = set(re.findall(r"^# TYPE (\S+) gauge$", prometheus_text(gauges(LAG)), re.MULTILINE))
+    assert set(re.findall(r"`(binlog_loader_\w+)`", page.partition("| gauge |")[2].partition("\n\n")[0])) == known

@@ -25,6 +25,7 @@ from typing import Any
 
 from airflow.sdk import DAG
 
+from loader.airflow.asset_events import tables_alias
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
@@ -50,6 +51,7 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
             arguments=extract.output,
             fail_on_tables=False,
             pool=pool,
+            outlets=[tables_alias(source)],
         )
         results: Any = [extract.output, materialise.output]
         check_tables(source=source, results=results)

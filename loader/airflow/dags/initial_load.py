@@ -18,6 +18,7 @@ from typing import Any
 
 from airflow.sdk import DAG
 
+from loader.airflow.asset_events import tables_alias
 from loader.airflow.dags.arguments import dag_arguments, tables_param
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.tasks import check_tables
@@ -51,6 +52,7 @@ def initial_load_dag(source: str, settings: DagSettings) -> DAG:
             arguments=read.output,
             fail_on_tables=False,
             pool=pool,
+            outlets=[tables_alias(source)],
         )
         results: Any = [read.output, load.output]
         check_tables(source=source, results=results)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
+from loader.airflow.asset_events import tables_alias
 from loader.airflow.dags.arguments import dag_arguments, tables_param
 from loader.airflow.operators import FIRST_POSITION, LoaderSparkOperator
 from loader.dag_settings import DagSettings, pool_of
@@ -37,6 +38,7 @@ def replay_dag(source: str, settings: DagSettings) -> DAG:
             source=source,
             arguments={name: dag.param(name) for name in ("lognum", "logpos", "tables", "dry_run")},
             pool=pool_of(source, settings),
+            outlets=[tables_alias(source)],
         )
     return dag
 

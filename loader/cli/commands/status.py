@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loader.cli.lazy import lazily
 from loader.cli.output import Output
 from loader.cli.session import Session, SourceOption
+from loader.errors import LoaderError
 
 if TYPE_CHECKING:
     from loader import pipeline
@@ -17,12 +19,29 @@ else:
     job, pipeline = lazily("loader.spark.job"), lazily("loader.pipeline")
 
 
-def status(context: typer.Context, source: SourceOption = "") -> None:
+class Format(StrEnum):
+    """Forms of the output."""
+
+    TEXT = "text"
+    PROMETHEUS = "prometheus"
+
+
+def status(
+    context: typer.Context,
+    source: SourceOption = "",
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="prometheus prints gauges of the source, or of all sources, for a scrape."),
+    ] = Format.TEXT,
+) -> None:
     """Show the positions of a source and the state of its tables.
 
     If the server does not answer, the command still shows what is staged and applied.
     """
     session: Session = context.obj
+    if form is Format.PROMETHEUS:
+        _print_gauges(session, source)
+        return
     state = pipeline.status(session.settings(source))
     output = session.output
     unreachable = job.rebuild(state.unreachable) if state.unreachable else None
@@ -44,6 +63,25 @@ def status(context: typer.Context, source: SourceOption = "") -> None:
     _tables(output, state)
     if unreachable:
         raise unreachable
+
+
+def _print_gauges(session: Session, source: str) -> None:
+    """Print the gauges of a source, or of all sources. A source that cannot be read gets the gauge `up` 0.
+
+    Raises:
+        LoaderError: a source could not be read; the gauges of all others are printed before.
+    """
+    found: list[pipeline.Gauge] = []
+    failed: list[LoaderError] = []
+    for name in [session.settings(source).name] if source else session.load().sources:
+        try:
+            found += pipeline.gauges(pipeline.source_lag(session.settings(name)))
+        except LoaderError as error:
+            found.append(pipeline.unreadable(name))
+            failed.append(error)
+    typer.echo(pipeline.prometheus_text(found), nl=False)  # exact, and not wrapped at the width of a terminal
+    if failed:
+        raise failed[0]
 
 
 def _positions(output: Output, state: pipeline.SourceStatus) -> None:

@@ -1,0 +1,66 @@
+"""Asset events of warehouse tables, on which other DAGs can be scheduled.
+
+The tables are not known when a DAG file is read. So each DAG declares one asset alias of its source, and the tasks that
+commit to tables add an event of each table's asset to that alias.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow.sdk import Asset, AssetAlias
+
+from loader.dag_settings import dag_key
+from loader.model.table import TableName
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_COMMITTED = {"applied", "published"}  # by merges and loads, by replays
+_COUNTS = ("inserts", "updates", "deletes")
+
+
+def tables_alias(source: str) -> AssetAlias:
+    """Return the alias `<source>.tables`, which has the events of all tables of a source."""
+    return AssetAlias(f"{dag_key(source)}.tables")
+
+
+def table_asset(catalog: str, table: str) -> Asset:
+    """Return the asset of a warehouse table: the name is `catalog.schema.table`, with other characters as `%XX`."""
+    name = TableName.parse(table)
+    parts = [quote(part, safe="") for part in (catalog, name.schema, name.table)]
+    return Asset(name=".".join(parts), uri=f"iceberg://{'/'.join(parts)}")
+
+
+def add_table_events(context: Context, catalog: str, arguments: dict[str, Any], result: dict[str, Any]) -> None:
+    """Add an event for each table that a task committed to, if the task has the alias of a source among its outlets.
+
+    A table counts as committed to if an earlier try of the task was: its worker may have died before it reported. So a
+    cleared task can repeat events. Snapshot ids are texts, because browsers round large numbers.
+
+    Args:
+        context: of the task.
+        catalog: name of the catalog.
+        arguments: of the use case, with the interval and the staged rows by table, if there is one.
+        result: of the use case.
+    """
+    aliases = [outlet for outlet in context["task"].outlets if isinstance(outlet, AssetAlias)]
+    if not aliases:
+        return
+    staged = {one["table"]: one for one in arguments.get("tables") or () if isinstance(one, dict)}
+    for table in result.get("tables", []):
+        again = table["status"] == "already" and table["table"] in staged and context["ti"].try_number > 1
+        if table["status"] not in _COMMITTED and not again:
+            continue
+        counted = staged[table["table"]] if again else table
+        extra = {
+            "source": aliases[0].name.removesuffix(".tables"),
+            "start": arguments.get("start", ""),
+            "stop": arguments.get("stop", ""),
+            "position": table.get("position") or result.get("stop", ""),
+            "snapshot": str(table.get("snapshot") or ""),
+            **{name: counted.get(name, 0) for name in _COUNTS},
+        }
+        for alias in aliases:
+            context["outlet_events"][alias].add(table_asset(catalog, table["table"]), extra=extra)

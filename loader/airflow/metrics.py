@@ -1,0 +1,34 @@
+"""Gauges of a source, sent through Airflow's metrics: StatsD, OpenTelemetry or Datadog, as Airflow is configured."""
+
+from __future__ import annotations
+
+import logging
+from math import isfinite
+
+from airflow.sdk.observability import stats
+
+from loader.airflow.connections import secret
+from loader.dag_settings import dag_key
+from loader.errors import LoaderError
+from loader.pipeline import SourceLag, gauges, source_lag
+from loader.settings import SourceSettings
+
+_LOG = logging.getLogger(__name__)
+
+
+def measured(settings: SourceSettings) -> SourceLag | None:
+    """Return how far the source is behind, and send its gauges. If that is not known, log why and return None.
+
+    A gauge has the name `binlog_loader.<source>.<gauge>`: StatsD has no labels. Infinite values are not sent.
+    """
+    try:
+        with secret(settings.server.password):
+            lag = source_lag(settings)
+    except LoaderError as error:
+        _LOG.warning("the lag is not known: %s", error.what)
+        return None
+    source = dag_key(settings.name).replace(".", "__")  # a dot separates levels of the name
+    for gauge in gauges(lag):
+        if not gauge.labels and isfinite(gauge.value):
+            stats.gauge(f"binlog_loader.{source}.{gauge.name}", gauge.value)
+    return lag

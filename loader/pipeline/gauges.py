@@ -1,0 +1,93 @@
+"""Gauges of a source for monitoring systems, and their text in the exposition format of Prometheus.
+
+The format: https://prometheus.io/docs/instrumenting/exposition_formats/, version 0.0.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from loader.model.position import Position
+from loader.pipeline.source_lag import SourceLag
+
+_PREFIX = "binlog_loader"
+_HELP = {
+    "up": "1 if the status of the source could be read, else 0.",
+    "server_up": "1 if the server of the source answered, else 0.",
+    "lag_seconds": "Age of the newest applied commit; 0 if the end of the log is applied.",
+    "lag_bytes": "Bytes of log that are not applied.",
+    "runway_seconds": "Seconds until the server may purge the oldest log file that is not staged; +Inf for never.",
+    "staged_intervals": "Intervals that are staged and not applied.",
+    "quarantined_tables": "Tables that are quarantined.",
+    "tables_behind": "Tables without all records up to the applied position: quarantined, or released and not merged.",
+    "log_number": "Number of the log file of a position, by stage.",
+    "log_position": "Offset of a position in its log file, by stage.",
+    "table_quarantined": "1 for each quarantined table.",
+}
+
+
+class Gauge(NamedTuple):
+    """A value of a source now; `labels` in addition to `source`."""
+
+    name: str
+    source: str
+    value: float
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+def gauges(lag: SourceLag) -> Iterator[Gauge]:
+    """Yield the gauges of a source. An unknown value has no gauge."""
+    values = {
+        "up": 1,
+        "server_up": 0 if lag.unreachable else 1,
+        "lag_seconds": lag.lag_seconds,
+        "lag_bytes": lag.behind,
+        "runway_seconds": _runway_seconds(lag),
+        "staged_intervals": lag.staged_intervals,
+        "quarantined_tables": len(lag.quarantined),
+        "tables_behind": len(lag.tables_behind),
+    }
+    for name, value in values.items():
+        if value is not None:
+            yield Gauge(name, lag.source, value)
+    stages = {"end": lag.log_end, "planned": lag.planned, "staged": lag.staged, "applied": lag.applied}
+    for stage, text in stages.items():
+        if text:
+            position = Position.parse(text)
+            yield Gauge("log_number", lag.source, position.lognum, (("stage", stage),))
+            yield Gauge("log_position", lag.source, position.logpos, (("stage", stage),))
+    for table in lag.quarantined:
+        yield Gauge("table_quarantined", lag.source, 1, (("table", table.table),))
+
+
+def unreadable(source: str) -> Gauge:
+    """Return the gauge of a source whose status cannot be read."""
+    return Gauge("up", source, 0)
+
+
+def prometheus_text(values: Iterable[Gauge]) -> str:
+    """Return gauges in the text format of Prometheus: all values of a name follow each other."""
+    found = list(values)
+    lines = []
+    for name, text in _HELP.items():
+        of_name = [one for one in found if one.name == name]
+        if of_name:
+            lines += [f"# HELP {_PREFIX}_{name} {text}", f"# TYPE {_PREFIX}_{name} gauge", *map(_line, of_name)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(gauge: Gauge) -> str:
+    labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in (("source", gauge.source), *gauge.labels))
+    value = "+Inf" if gauge.value == float("inf") else f"{gauge.value:.15g}"
+    return f"{_PREFIX}_{gauge.name}{{{labels}}} {value}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _runway_seconds(lag: SourceLag) -> float | None:
+    if lag.runway is None:
+        return None
+    return float("inf") if lag.runway.hours is None else lag.runway.hours * 3600
