@@ -43,6 +43,7 @@ class Schedules(_Section):
 
     delta: _Schedule = "5m"
     maintain: _Schedule = "@daily"
+    check: _Schedule = ""
 
 
 class TimeLimits(_Section):
@@ -51,7 +52,9 @@ class TimeLimits(_Section):
     delta: _Hours = 2
     initial_load: _Hours = 48
     replay: _Hours = 48
+    repair: _Hours = 48
     maintain: _Hours = 12
+    check: _Hours = 2
 
 
 class NotifierSettings(_Section):

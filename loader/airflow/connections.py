@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.sdk import BaseHook, Connection
@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from loader.errors import UsageError
 from loader.secret import secret_variable
+from loader.settings import SourceSettings
 from loader.spark.submit import SparkSettings
 
 _EXAMPLE = '{"conn_type": "spark", "host": "local[*]"}'
@@ -73,6 +74,19 @@ def secret(reference: str) -> Iterator[None]:
         return
     password = _connection(connection_id, "add it, or change the reference").password or ""
     with lent({secret_variable(connection_id): password}):
+        yield
+
+
+@contextmanager
+def secrets_of(settings: SourceSettings) -> Iterator[None]:
+    """Put the secrets of the source's server and of the catalog into the environment of this process for the block.
+
+    Raises:
+        UsageError: a connection does not exist.
+    """
+    with ExitStack() as secrets:
+        for reference in {settings.server.password, *settings.catalog.secrets.values()}:
+            secrets.enter_context(secret(reference))
         yield
 
 

@@ -100,7 +100,7 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
     except Exception as error:
         known = error if isinstance(error, LoaderError) else _judged(error, context)
         context["ti"].xcom_push(key=ERROR, value=known.as_dict())
-        _tell(known, details_file(context), section or (OUTAGE if known.retryable else FAILED))
+        _tell(known, details_file(context), section or (OUTAGE if known.retryable else FAILED), context["ti"].dag_id)
         raise TaskFailed(known, retry=retry_helps(known, context)) from None
 
 
@@ -131,11 +131,14 @@ def _judged(error: Exception, context: Context) -> LoaderError:
     return known or UnexpectedError("the task failed unexpectedly", why=text, hint=hint)
 
 
-def _tell(error: LoaderError, details: Path, section: str) -> None:
+def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
+    from loader.airflow.repair_form import form_of
     from loader.airflow.sources import docs_url
 
     for line in str(error).splitlines():
         _LOG.error("%s", line)
+    if form := form_of(f"{error.why} {error.hint}"):
+        _LOG.error("  in Airflow: trigger %s.repair with %s", dag.rpartition(".")[0], form)
     if details.exists():
         _LOG.error("  details: %s", details)
     if link := ErrorLinks(docs_url()).of(error):

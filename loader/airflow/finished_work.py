@@ -31,7 +31,7 @@ def done_before(job: Job, *, named: bool = False) -> dict[str, Any] | None:
         named: whether a person named the tables of an initial load. Then the job checks the warehouse in any case.
     """
     found: BaseModel | None = None
-    if isinstance(job.spec, ExtractSpec):
+    if job.name == "extract" and isinstance(job.spec, ExtractSpec):
         found = _staged(job.spec)
     elif isinstance(job.spec, MaterialiseSpec):
         found = _published(job.spec)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +26,10 @@ if TYPE_CHECKING:
     from loader.settings import SourceSettings
     from loader.spark.submit import SparkSettings
 
-UseCase = Literal["read_tables", "load_tables", "extract", "materialise", "replay", "maintain"]
+UseCase = Literal[
+    "read_tables", "read_tables_again", "load_tables", "extract", "materialise", "replay", "maintain", "restore"
+]
+_READS_SOURCE = {"read_tables", "read_tables_again", "extract", "restore"}
 FIRST_POSITION = 4
 """Offset of the first event of a log file."""
 
@@ -42,8 +44,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
         use_case: which `loader.pipeline.<use_case>_job` to run.
         source: see `loader.airflow.sources.settings_of`. (templated)
         arguments: of that function, usually the XCom of the task before: `tables`, `manifests`, `only`,
-            `start_seqno`, `through_seqno`, `stop_seqno`, `lognum`, `logpos`, `dry_run`. Other keys are ignored.
-            (templated)
+            `start_seqno`, `through_seqno`, `stop_seqno`, `lognum`, `logpos`, `dry_run`, `position`. Other keys
+            are ignored. (templated)
         fail_on_tables: fail if a table failed. If False, a later task `loader.airflow.tasks.check_tables` fails for
             tables that no retry can help, so that the tasks before it continue with the other tables.
         kwargs: of BaseOperator, and `conn_id` of the Spark connection.
@@ -93,18 +95,16 @@ class LoaderSparkOperator(SparkSubmitOperator):
         return result
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
-        from loader.airflow.connections import secret, spark_settings
+        from loader.airflow.connections import secrets_of, spark_settings
 
-        with ExitStack() as secrets:
-            for reference in {settings.server.password, *settings.catalog.secrets.values()}:
-                secrets.enter_context(secret(reference))
+        with secrets_of(settings):
             job = self._job(settings)
             if result := self._without_spark(job):
                 return result
             spark = spark_settings(settings.spark, self._conn_id)
-            if job.name in {"read_tables", "extract"} and spark.local:
+            if job.name in {"read_tables", "extract", "restore"} and spark.local:
                 return _staged(job, spark)
-            if self.use_case in {"read_tables", "extract"} and not spark.local:
+            if self.use_case in _READS_SOURCE and not spark.local:
                 _refuse_secret(settings.server.password)
             return self._submitted(context, job, spark)
 
@@ -114,6 +114,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
         match self.use_case:
             case "read_tables":
                 return pipeline.read_tables_job(settings, self._tables())
+            case "read_tables_again":
+                return pipeline.read_tables_job(settings, self._tables(), again=True)
             case "load_tables":
                 return pipeline.load_tables_job(settings, tuple(self.arguments["manifests"]))
             case "extract":
@@ -126,6 +128,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 return pipeline.replay_job(settings, since, self._tables(), publish=not self.arguments["dry_run"])
             case "maintain":
                 return pipeline.maintain_job(settings)
+            case "restore":
+                return pipeline.restore_job(settings, pipeline.find_interval(settings, self.arguments["position"]))
 
     def _tables(self) -> tuple[str, ...]:
         """Return the named tables. A form sends null for an empty list."""
@@ -206,6 +210,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
 def _staged(job: Job, spark: SparkSettings) -> dict[str, Any]:
     """Read the source in this process, with threads, because a local master would do the same."""
     from loader.extract.backlog import stage_backlog
+    from loader.extract.extraction import restore
     from loader.extract.spec import ExtractSpec
     from loader.initial_load.run import stage_tables
     from loader.initial_load.spec import InitialLoadSpec
@@ -214,6 +219,8 @@ def _staged(job: Job, spark: SparkSettings) -> dict[str, Any]:
     workers, spec = Threads(spark.threads), job.spec
     if isinstance(spec, InitialLoadSpec):
         return stage_tables(workers, spec).model_dump(mode="json")
+    if job.name == "restore":
+        return restore(workers, cast("ExtractSpec", spec)).model_dump(mode="json")
     return stage_backlog(workers, cast("ExtractSpec", spec)).model_dump(mode="json")
 
 

@@ -10,8 +10,10 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow.errors import QUARANTINED, RUNWAY, reported
 from loader.airflow.run_conf import refuse_unknown_conf
+from loader.errors import LoaderError
 
 _LOG = logging.getLogger(__name__)
+_LEVELS = {"ok": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
 @task(multiple_outputs=False)
@@ -111,3 +113,29 @@ def purge(source: str) -> list[dict[str, Any]]:
     for removal in removed:
         _LOG.info("%s %s: %d files of %d bytes", removal.what, removal.start, removal.files, removal.bytes)
     return [removal.model_dump(mode="json") for removal in removed]
+
+
+@task(multiple_outputs=False)
+def check_source(source: str, conn_id: str = "spark_default") -> list[dict[str, Any]]:
+    """Make the checks of `loader doctor`, log each finding, and fail if one is an error."""
+    from loader.airflow.connections import secrets_of, spark_settings
+    from loader.airflow.sources import settings_of
+    from loader.doctor.page import of_source
+
+    context = get_current_context()
+    with reported(context):
+        refuse_unknown_conf(context)
+        settings = settings_of(source)
+        with secrets_of(settings):
+            spark = spark_settings(settings.spark, conn_id)
+            findings = of_source(settings.model_copy(update={"spark": spark}))
+        for finding in findings:
+            _LOG.log(_LEVELS[finding.severity], "%s: %s", finding.name, finding.what)
+        if errors := [finding for finding in findings if finding.severity == "error"]:
+            raise LoaderError(
+                f"{len(errors)} of {len(findings)} checks found errors",
+                why="\n".join(f"{one.name}: {one.what}\n  what to do: {one.cure}" for one in errors),
+                hint="fix each cause, then clear this task",
+                source=settings.name,
+            )
+    return [finding.model_dump(mode="json") for finding in findings]

@@ -125,12 +125,19 @@ def follow_accepting(settings: SourceSettings, gtids: str) -> Generation:
 def follow_to(settings: SourceSettings, position: Position) -> Generation:
     """Create a generation that continues at a position which an operator vouches for.
 
+    If the newest generation begins there already, it is returned: otherwise a repeated request would read the log after
+    that position again.
+
     Raises:
         BinlogFormatError: the position is no transaction boundary.
         UsageError: according to the GTIDs, transactions before it were not read.
     """
     chain = PlanChain(open_store(settings.staging_root), settings.name)
     old = chain.require_generation()
+    if old.follows and old.start == str(position):
+        with connected(settings.server) as connection:
+            if server_facts.read_identity(connection).same_server(old.identity):
+                return old
     return _begin_at(settings, chain, old, chain.newest_checkpoint(old), position)
 
 

@@ -300,6 +300,7 @@ class Task:
     try_number: int = 1
     max_consecutive_failed_dag_runs: int = 0
     outlets: list[Any] = field(default_factory=list)
+    form: dict[str, Any] = field(default_factory=dict)
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value

@@ -88,6 +88,7 @@ def test_the_log_ends_with_what_to_do(
         "the log is gone (file binlog.000001)",
         "  why: purged",
         "  what to do: loader initial-load --again",
+        "  in Airflow: trigger shop.repair with action = load_again, all_tables = true",
         f"  details: {log_folder(running)}/attempt=1.details.log",
         "  read on: docs/runbook.md, section A run failed",
     ]

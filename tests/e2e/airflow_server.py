@@ -101,9 +101,12 @@ class Airflow:
         return {task["task_id"]: task for task in listed}
 
     def result(self, run: str, task: str, key: str = "return_value") -> dict[str, Any]:
-        value = self.get(f"{DELTA}/dagRuns/{run}/taskInstances/{task}/xcomEntries/{key}")["value"]
+        value = self.xcom(run, task, key)
         found: dict[str, Any] = json.loads(value) if isinstance(value, str) else value
         return found
+
+    def xcom(self, run: str, task: str, key: str) -> Any:
+        return self.get(f"{DELTA}/dagRuns/{run}/taskInstances/{task}/xcomEntries/{key}")["value"]
 
     def asset_events(self, dag: str, run: str) -> list[dict[str, Any]]:
         """The events of the assets that a run updated."""

@@ -44,7 +44,7 @@ def test_a_run_tells_what_it_did(airflow: Airflow, followed: str, empty: Loaded)
     assert "shop.orders" in applied
     sums = [sum(table[name] for table in applied.values()) for name in ("inserts", "updates", "deletes")]
     rows = "{:,} inserted, {:,} updated, {:,} deleted".format(*sums)
-    note = airflow.result(followed, "check_tables", "note")
+    note = airflow.xcom(followed, "check_tables", "note")
     assert note.startswith(f"{planned['start']} to {planned['stop']}; {rows} in {len(applied)} tables; ")
     assert note.endswith(" bytes behind the server")
 

@@ -13,7 +13,7 @@ from loader.airflow.errors import RetryWhereItHelps
 from loader.dag_settings import DagSettings, NotifierSettings, dag_key
 from loader.errors import UsageError
 
-Name = Literal["delta", "initial_load", "replay", "maintain"]
+Name = Literal["delta", "initial_load", "replay", "repair", "maintain", "check"]
 
 _SOURCE = re.compile(r"\bSOURCE\.")
 _INTERVAL = re.compile(r"(\d+)([mhd])")

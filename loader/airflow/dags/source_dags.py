@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from airflow.sdk import DAG
 
+from loader.airflow.dags.check import check_dag
 from loader.airflow.dags.delta import delta_dag
 from loader.airflow.dags.initial_load import initial_load_dag
 from loader.airflow.dags.maintain import maintain_dag
+from loader.airflow.dags.repair import repair_dag
 from loader.airflow.dags.replay import replay_dag
 from loader.config import load_config
 from loader.errors import LoaderError, UsageError
 
-_FACTORIES = (delta_dag, initial_load_dag, replay_dag, maintain_dag)
+_FACTORIES = (delta_dag, initial_load_dag, replay_dag, repair_dag, maintain_dag, check_dag)
 
 
 def source_dags(*names: str) -> dict[str, DAG]:

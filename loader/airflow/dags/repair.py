@@ -1,0 +1,67 @@
+"""Repair a source without a shell: what errors name as a command can be done with this form.
+
+**What it does.** `choose_repair` checks the form, and chooses the task of its action. Every other task is skipped.
+
+- `release`: let quarantined tables continue, from their applied positions. Fix the cause first.
+- `load_again`: read tables from the server again (`read_tables_again`), and replace them (`load_tables`).
+- `restore`: extract the interval at a position again, to restore staged files that were lost or changed.
+- `follow`: continue on another server, at a position, or by accepting transactions that only that server has. With
+  GTIDs runs of `SOURCE.delta` follow a new server without this.
+- `set_schema`: give the columns of a table from a position on, if neither the log nor its statements tell them.
+
+Each does what the command does: `loader release`, `loader initial-load --again`, `loader staged restore`, `loader
+follow`, `loader schema set`. To compare tables with the log and correct them, use `SOURCE.replay`.
+
+**When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. A form that is
+wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import DAG
+
+from loader.airflow.asset_events import tables_alias
+from loader.airflow.dags.arguments import dag_arguments
+from loader.airflow.operators import LoaderSparkOperator
+from loader.airflow.repair_form import repair_params
+from loader.airflow.repair_tasks import choose_repair, follow, release, set_schema
+from loader.dag_settings import DagSettings, pool_of
+
+
+def repair_dag(source: str, settings: DagSettings) -> DAG:
+    """Return the DAG `<source>.repair`."""
+    pool = pool_of(source, settings)
+    with DAG(
+        description=f"Release, reload or restore tables of {source}, follow another server, set a schema",
+        schedule=None,
+        params=repair_params(),
+        **dag_arguments("repair", source, settings, page=str(__doc__)),
+    ) as dag:
+        restore = LoaderSparkOperator(
+            task_id="restore",
+            use_case="restore",
+            source=source,
+            arguments={"position": dag.param("position")},
+            pool=pool,
+        )
+        read = LoaderSparkOperator(
+            task_id="read_tables_again",
+            use_case="read_tables_again",
+            source=source,
+            arguments={"tables": dag.param("tables")},
+            pool=pool,
+        )
+        load: Any = LoaderSparkOperator(
+            task_id="load_tables",
+            use_case="load_tables",
+            source=source,
+            arguments=read.output,
+            pool=pool,
+            outlets=[tables_alias(source)],
+        )
+        actions = [restore, read, release(source=source), follow(source=source), set_schema(source=source)]
+        choose_repair() >> actions
+        read >> load
+    return dag

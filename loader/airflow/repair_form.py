@@ -1,0 +1,138 @@
+"""The form of the DAG `repair`: its fields, their validation, and the form that does what a command in a hint does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from airflow.sdk import Param
+
+from loader.errors import UsageError
+
+USES = {
+    "release": {"tables", "all_tables"},
+    "load_again": {"tables", "all_tables"},
+    "restore": {"position"},
+    "follow": {"position", "accept"},
+    "set_schema": {"tables", "position", "definition"},
+}
+"""The fields that each action uses."""
+_ACTIONS = {
+    "release": "release: let quarantined tables continue",
+    "load_again": "load_again: read tables from the server again",
+    "restore": "restore: extract lost or changed staged files again",
+    "follow": "follow: continue on another server",
+    "set_schema": "set_schema: give the columns of a table",
+}
+_POSITION = r"^\S+\.\d{6,}:\d+$"
+_COMMAND = re.compile(
+    r"loader (?P<command>release|initial-load|staged restore|follow|schema set)(?P<rest>(?: (?:'[^']*'|[^\s;,()]+))*)"
+)
+_OPTIONS = {"--table": "tables", "--at": "position", "--accept": "accept"}
+
+
+def repair_params() -> dict[str, Param]:
+    """Return the params of the DAG."""
+    return {
+        "action": Param(type="string", enum=list(_ACTIONS), values_display=_ACTIONS, title="Action"),
+        "tables": Param(
+            [],
+            type=["null", "array"],
+            items={"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
+            title="Tables",
+            description="For release, load_again and set_schema: as schema.table, one per line.",
+        ),
+        "all_tables": Param(
+            False,
+            type="boolean",
+            title="All tables",
+            description="For release and load_again: all quarantined tables, or all captured tables.",
+        ),
+        "position": Param(
+            None,
+            type=["null", "string"],
+            pattern=_POSITION,
+            title="Position",
+            description="Such as binlog.000054:123. For restore: the start of the interval. For follow: a position on"
+            " the new server, before which everything was read. For set_schema: where the columns begin to be valid.",
+        ),
+        "accept": Param(
+            None,
+            type=["null", "string"],
+            title="Accepted transactions",
+            description="For follow, instead of a position: GTIDs that only the new server has, which are skipped.",
+        ),
+        "definition": Param(
+            None,
+            type=["null", "string"],
+            format="multiline",
+            title="Definition",
+            description="For set_schema: the CREATE TABLE statement that SHOW CREATE TABLE prints.",
+        ),
+    }
+
+
+def check_form(values: Mapping[str, Any]) -> str:
+    """Check that a form has the fields that its action needs, and no others. Return the action.
+
+    Raises:
+        UsageError: fields are missing, or the action does not use them.
+    """
+    action = values["action"]
+    given = {name for name in set().union(*USES.values()) if values.get(name)}
+    if unused := sorted(given - USES[action]):
+        raise _wrong(action, f"it does not use {', '.join(unused)}")
+    tables = values.get("tables") or []
+    if action in {"release", "load_again"} and bool(tables) == bool(values.get("all_tables")):
+        raise _wrong(action, "it needs either tables or all_tables")
+    if action == "follow" and len(given) != 1:
+        raise _wrong(action, "it needs either position or accept")
+    if action == "restore" and not given:
+        raise _wrong(action, "it needs the position at which the interval starts")
+    if action == "set_schema" and (given != USES[action] or len(tables) != 1):
+        raise _wrong(action, "it needs one table, a position and a definition")
+    return str(action)
+
+
+def _wrong(action: str, why: str) -> UsageError:
+    return UsageError(
+        f"the form of the action {action} is wrong",
+        why=why,
+        hint="trigger a new run with other fields; nothing was done",
+        action=action,
+    )
+
+
+def form_of(hint: str) -> str:
+    """Return the fields of the form that do what the first repairing command of a hint does; empty if it names none."""
+    for match in _COMMAND.finditer(hint):
+        fields = _fields(match["command"], shlex.split(match["rest"]))
+        if fields:
+            return ", ".join(f"{name} = {value}" for name, value in fields.items())
+    return ""
+
+
+def _fields(command: str, words: list[str]) -> dict[str, str]:
+    """Return the fields for a command; empty for a first initial load, which is no repair."""
+    options = {_OPTIONS[name]: value for name, value in pairwise(words) if name in _OPTIONS}
+    places = [word for number, word in enumerate(words) if _is_place(words, number)]
+    match command:
+        case "release":
+            return {"action": "release", "tables": places[0]} if places else {"action": "release", "all_tables": "true"}
+        case "initial-load":
+            if "--again" not in words:
+                return {}
+            return {"action": "load_again"} | (options or {"all_tables": "true"})
+        case "staged restore":
+            return {"action": "restore", "position": places[0] if places else "START"}
+        case "follow":
+            return {"action": "follow"} | options
+        case _:
+            return {"action": "set_schema", "tables": places[0] if places else "SCHEMA.TABLE"} | options
+
+
+def _is_place(words: list[str], number: int) -> bool:
+    return not words[number].startswith("--") and (number == 0 or not words[number - 1].startswith("--"))

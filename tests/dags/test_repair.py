@@ -1,0 +1,173 @@
+"""The form of the DAG `repair`, its tasks, and the form that an error names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loader
+from loader.airflow import repair_tasks
+from loader.airflow.errors import TaskFailed
+from loader.airflow.repair_form import USES, check_form, form_of, repair_params
+from loader.airflow.repair_tasks import choose_repair, release, set_schema
+from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
+from loader.model.table import TableName
+from loader.pipeline import table_schema
+from tests.dags.conftest import Site, SparkSubmit, Task
+from tests.dags.operators import connect, failed_task, operator_of
+
+_EMPTY = {"tables": [], "all_tables": False, "position": None, "accept": None, "definition": None}
+_PLACE = "binlog.000054:123"
+_CREATE = (
+    "CREATE TABLE `t` (`id` int NOT NULL, `name` varchar(9) DEFAULT NULL, PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4"
+)
+GOOD: list[dict[str, Any]] = [
+    {"action": "release", "tables": ["shop.a", "shop.b"]},
+    {"action": "release", "all_tables": True},
+    {"action": "load_again", "tables": ["shop.a"]},
+    {"action": "load_again", "all_tables": True},
+    {"action": "restore", "position": _PLACE},
+    {"action": "follow", "position": _PLACE},
+    {"action": "follow", "accept": "0-1-7"},
+    {"action": "set_schema", "tables": ["shop.a"], "position": _PLACE, "definition": _CREATE},
+]
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"action": "release"}, "either tables or all_tables"),
+    ({"action": "load_again", "tables": ["shop.a"], "all_tables": True}, "either tables or all_tables"),
+    ({"action": "release", "tables": ["shop.a"], "position": _PLACE}, "does not use position"),
+    ({"action": "restore"}, "needs the position"),
+    ({"action": "restore", "position": _PLACE, "accept": "0-1-7"}, "does not use accept"),
+    ({"action": "follow"}, "either position or accept"),
+    ({"action": "follow", "position": _PLACE, "accept": "0-1-7"}, "either position or accept"),
+    ({"action": "set_schema", "tables": ["shop.a"], "position": _PLACE}, "one table, a position and a definition"),
+    (GOOD[-1] | {"tables": ["shop.a", "shop.b"]}, "one table, a position and a definition"),
+]
+
+
+@pytest.mark.parametrize("form", GOOD)
+def test_a_form(form: dict[str, Any]) -> None:
+    assert check_form(_EMPTY | form) == form["action"]
+    params = repair_params()
+    assert {name: params[name].resolve(value) for name, value in (_EMPTY | form).items()} == _EMPTY | form
+
+
+@pytest.mark.parametrize(("form", "why"), WRONG)
+def test_a_form_that_does_not_fit_its_action(form: dict[str, Any], why: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_form(_EMPTY | form)
+    assert why in caught.value.why
+
+
+@pytest.fixture
+def form(running: Task, site: Site, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Give the running task a form."""
+    monkeypatch.setattr(repair_tasks, "get_current_context", lambda: {**running.context, "params": running.form})
+
+    def fill(**fields: object) -> None:
+        running.form = {**_EMPTY, **fields}
+        running.params = tuple(running.form)
+        running.conf = dict(fields)
+
+    return fill
+
+
+def test_the_task_of_the_action_is_chosen(form: Any, running: Task) -> None:
+    for action in USES:
+        good = next(one for one in GOOD if one["action"] == action)
+        form(**good)
+        assert choose_repair.function() == {"load_again": "read_tables_again"}.get(action, action)
+    form(action="release")
+    with pytest.raises(TaskFailed, match="the form of the action release is wrong") as caught:
+        choose_repair.function()
+    assert not caught.value.retry
+
+
+def test_tables_are_released(form: Any, site: Site, running: Task) -> None:
+    for table in ("shop.a", "shop.b", "shop.c"):
+        site.quarantine(table)
+    form(action="release", tables=["shop.b"])
+    assert release.function("shop") == ["shop.b"]
+    with pytest.raises(TaskFailed, match="not quarantined"):
+        release.function("shop")
+    running.try_number = 2  # the first try may have released it
+    assert release.function("shop") == []
+    form(action="release", all_tables=True)
+    assert release.function("shop") == ["shop.a", "shop.c"]
+
+
+def test_the_columns_of_a_table_are_set(form: Any, site: Site) -> None:
+    from loader.airflow.sources import settings_of
+
+    form(action="set_schema", tables=["shop.t"], position="binlog.000001:200", definition=_CREATE)
+    for _ in range(2):  # a cleared task changes nothing
+        assert set_schema.function("shop") == {"table": "shop.t", "position": "binlog.000001:200"}
+    known = table_schema(settings_of("shop"), TableName("shop", "t"), "binlog.000001:200").known()
+    assert known.schema
+    assert [column.name for column in known.schema.columns] == ["id", "name"]
+
+
+def test_an_interval_is_restored_by_its_start(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, conn_type="spark", host="yarn")
+    site.stage()
+    spark_submit_program.result = {"start_seqno": site.plan.start_seqno, "files": 1}
+    operator = operator_of("restore", site, position="binlog.000001:4")
+    assert operator.execute(running.context) == spark_submit_program.result
+    assert spark_submit_program.spec["start_seqno"] == site.plan.start_seqno
+
+
+# The form that an error names.
+
+
+@pytest.mark.parametrize(
+    ("hint", "fields"),
+    [
+        ("fix it, then: loader release shop.orders", "action = release, tables = shop.orders"),
+        ("loader release 'shop.my table'; or wait", "action = release, tables = shop.my table"),
+        (LOAD_ALL_AGAIN, "action = load_again, all_tables = true"),
+        (TableName("shop", "a").load_again, "action = load_again, tables = shop.a"),
+        ("loader staged restore binlog.000001:4", "action = restore, position = binlog.000001:4"),
+        ("loader follow --source db --at FILE:POS", "action = follow, position = FILE:POS"),
+        ("loader follow --source db --accept 0-1-7", "action = follow, accept = 0-1-7"),
+        (
+            f"loader schema set shop.a --at {_PLACE} --file FILE",
+            f"action = set_schema, tables = shop.a, position = {_PLACE}",
+        ),
+        ("loader initial-load --table shop.new", ""),
+        ("loader run", ""),
+        ("", ""),
+    ],
+)
+def test_the_form_of_a_command(hint: str, fields: str) -> None:
+    assert form_of(hint) == fields
+
+
+_REPAIRS = r"\bloader (?:release|initial-load .*--again|initial-load --again|staged restore|follow --|schema set)"
+
+
+def test_every_cure_that_an_error_names_has_a_form() -> None:
+    """Other commands that errors name change nothing, set the loader up, or are DAGs of their own."""
+    found = [
+        match[0]
+        for file in Path(loader.__file__).parent.rglob("*.py")
+        if "cli" not in file.parts
+        for line in file.read_text(encoding="utf-8").splitlines()
+        for match in re.finditer(_REPAIRS, line)
+    ]
+    assert len(found) > 10
+    assert [command for command in found if not form_of(command)] == []
+
+
+def test_the_log_of_a_failed_task_names_the_form(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = DataError("a value does not fit", hint="fix it, then: loader release shop.orders", table="shop.orders")
+    spark_submit_program.result, spark_submit_program.exit_code = {"error": error.as_dict()}, 4
+    with caplog.at_level("ERROR"):
+        failed_task("materialise", site, running)
+    lines = [record.getMessage() for record in caplog.records]
+    assert "  in Airflow: trigger shop.repair with action = release, tables = shop.orders" in lines
