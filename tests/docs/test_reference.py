@@ -85,7 +85,8 @@ def test_every_environment_variable_of_the_page_is_one_of_the_code() -> None:
 def test_the_tasks_of_the_page_of_dags_are_those_of_the_dags() -> None:
     page = (ROOT / "docs" / "reference" / "dags.md").read_text(encoding="utf-8")
     files = [file.read_text(encoding="utf-8") for file in _DAGS]
-    started = re.findall(r'task_id="(\w+)"|\b(?!LoaderSparkOperator)(\w+)\(source=source', "\n".join(files))
+    call = r"\b(?!LoaderSparkOperator)(\w+)(?:\.override\(pool=.+\))?\((?:source=source|\) >>)"
+    started = re.findall(rf'task_id="(\w+)"|{call}', "\n".join(files))
     tasks = page.partition("\n## Tasks\n")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", tasks, re.MULTILINE)) == {
         operator or function for operator, function in started

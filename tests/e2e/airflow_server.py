@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -110,7 +111,8 @@ class Airflow:
 
     def asset_events(self, dag: str, run: str) -> list[dict[str, Any]]:
         """The events of the assets that a run updated."""
-        found = self._request("GET", f"/api/v2/assets/events?source_dag_id={dag}&source_run_id={run}&limit=100")
+        query = urllib.parse.urlencode({"source_dag_id": dag, "source_run_id": run, "limit": 100})
+        found = self._request("GET", f"/api/v2/assets/events?{query}")
         return list(found["asset_events"])
 
     def clear(self, run: str, task: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from loader.airflow.repair_form import check_form
 from tests.e2e.airflow_server import Airflow, running
 from tests.e2e.browser import browsing
 
@@ -38,6 +39,10 @@ class Form:
         self.field(name).blur()
         self.field(name).fill("")
         self.field(name).blur()
+
+    def choose(self, value: str) -> None:
+        self._fields.get_by_role("combobox").click()
+        self._page.get_by_role("option", name=value).click()
 
     def trigger(self) -> dict[str, Any]:
         """The conf of the run, as Airflow took it from the form."""
@@ -82,6 +87,7 @@ def _configure(airflow: Airflow, *sources: str) -> None:
 def test_every_dag_of_a_source_runs_by_its_defaults(source: str, form: Callable[[str], Form]) -> None:
     assert form(f"{source}.delta").trigger() == {}
     assert form(f"{source}.maintain").trigger() == {}
+    assert form(f"{source}.check").trigger() == {}
     assert form(f"{source}.initial_load").trigger() == {"tables": []}
     replay = form(f"{source}.replay")
     expect(replay.button).to_be_disabled()  # nobody but the person knows from where on
@@ -102,3 +108,26 @@ def test_a_field_that_is_typed_in_and_cleared_is_empty(form: Callable[[str], For
     replay.type_and_clear("tables", "shop.*")
     found = replay.trigger()
     assert (found["logpos"], found["tables"] or []) == (None, [])
+
+
+_REPAIR = {"tables": [], "all_tables": False, "position": None, "accept": None, "definition": None}
+
+
+def test_a_repair_is_chosen_from_a_list(form: Callable[[str], Form]) -> None:
+    repair = form("shop.repair")
+    expect(repair.button).to_be_disabled()
+    repair.choose("release: let quarantined tables continue")
+    repair.field("tables").fill("shop.orders")
+    assert repair.trigger() == _REPAIR | {"action": "release", "tables": ["shop.orders"]}
+    repair = form("shop.repair")
+    repair.choose("restore:")
+    repair.type_and_clear("accept", "0-1-7")
+    repair.field("position").fill("binlog.000054:123")
+    found = repair.trigger()
+    assert check_form(found) == "restore"
+    assert found["position"] == "binlog.000054:123"
+    repair = form("shop.repair")
+    repair.choose("set_schema:")
+    repair.field("position").fill("somewhere")
+    repair.field("position").blur()
+    expect(repair.button).to_be_disabled()
