@@ -20,7 +20,7 @@ from airflow.sdk.exceptions import AirflowException
 from loader.error_page import ErrorLinks
 from loader.errors import LoaderError, UnexpectedError
 from loader.log_format import visible_records
-from loader.visible_text import visible_lines
+from loader.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -132,13 +132,13 @@ def _judged(error: Exception, context: Context) -> LoaderError:
 
 
 def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
-    from loader.airflow.repair_form import form_of
+    from loader.airflow.repair_form import forms_of
     from loader.airflow.sources import docs_url
 
     for line in str(error).splitlines():
         _LOG.error("%s", line)
-    if form := form_of(f"{error.why} {error.hint}"):
-        _LOG.error("  in Airflow: trigger %s.repair with %s", dag.rpartition(".")[0], form)
+    if forms := forms_of(f"{error.why} {error.hint}"):
+        _LOG.error("  in Airflow: trigger %s.repair with %s", dag.rpartition(".")[0], visible("; or with ".join(forms)))
     if details.exists():
         _LOG.error("  details: %s", details)
     if link := ErrorLinks(docs_url()).of(error):

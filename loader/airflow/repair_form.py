@@ -28,8 +28,10 @@ _ACTIONS = {
     "set_schema": "set_schema: give the columns of a table",
 }
 _POSITION = r"^\S+\.\d{6,}:\d+$"
+_WORD = r"""(?:'[^']*'|"'"|,(?=\S)|[^\s;,()'"\\])+"""
+"""An argument as `shlex.quote` writes it. Names of tables can hold any character."""
 _COMMAND = re.compile(
-    r"loader (?P<command>release|initial-load|staged restore|follow|schema set)(?P<rest>(?: (?:'[^']*'|[^\s;,()]+))*)"
+    rf"\bloader (?P<command>release|initial-load|staged restore|follow|schema set)(?P<rest>(?: {_WORD})*)"
 )
 _OPTIONS = {"--table": "tables", "--at": "position", "--accept": "accept"}
 
@@ -106,13 +108,11 @@ def _wrong(action: str, why: str) -> UsageError:
     )
 
 
-def form_of(hint: str) -> str:
-    """Return the fields of the form that do what the first repairing command of a hint does; empty if it names none."""
-    for match in _COMMAND.finditer(hint):
-        fields = _fields(match["command"], shlex.split(match["rest"]))
-        if fields:
-            return ", ".join(f"{name} = {value}" for name, value in fields.items())
-    return ""
+def forms_of(text: str) -> list[str]:
+    """Return, for each different repairing command in a text, the fields of the form that do the same."""
+    found = (_fields(match["command"], shlex.split(match["rest"])) for match in _COMMAND.finditer(text))
+    forms = (", ".join(f"{name} = {value}" for name, value in fields.items()) for fields in found if fields)
+    return list(dict.fromkeys(forms))
 
 
 def _fields(command: str, words: list[str]) -> dict[str, str]:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import loader
 from loader.airflow import repair_tasks
 from loader.airflow.errors import TaskFailed
-from loader.airflow.repair_form import USES, check_form, form_of, repair_params
+from loader.airflow.repair_form import USES, check_form, forms_of, repair_params
 from loader.airflow.repair_tasks import choose_repair, release, set_schema
 from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName
@@ -137,16 +139,32 @@ def test_an_interval_is_restored_by_its_start(
             f"loader schema set shop.a --at {_PLACE} --file FILE",
             f"action = set_schema, tables = shop.a, position = {_PLACE}",
         ),
+        (
+            "loader initial-load --table shop.a --again; then, loader release shop.a (quarantined), loader release shop.a",
+            "action = load_again, tables = shop.a; action = release, tables = shop.a",
+        ),
         ("loader initial-load --table shop.new", ""),
         ("loader run", ""),
         ("", ""),
     ],
 )
-def test_the_form_of_a_command(hint: str, fields: str) -> None:
-    assert form_of(hint) == fields
+def test_the_forms_of_a_command(hint: str, fields: str) -> None:
+    assert "; ".join(forms_of(hint)) == fields
 
 
 _REPAIRS = r"\bloader (?:release|initial-load .*--again|initial-load --again|staged restore|follow --|schema set)"
+
+
+@given(st.text(min_size=1), st.text())
+def test_a_table_with_any_name_has_a_form(name: str, after: str) -> None:
+    table = TableName("shop", name)
+    assert forms_of(f"loader release {table.argument}; {after}")[0] == f"action = release, tables = {table}"
+
+
+@given(st.text(alphabet="'\"\\\\ ;,()-a\n"))
+def test_no_text_breaks_the_report_of_an_error(rest: str) -> None:
+    forms_of(f"loader release {rest}")
+    forms_of(f"loader initial-load --again {rest}")
 
 
 def test_every_cure_that_an_error_names_has_a_form() -> None:
@@ -159,7 +177,7 @@ def test_every_cure_that_an_error_names_has_a_form() -> None:
         for match in re.finditer(_REPAIRS, line)
     ]
     assert len(found) > 10
-    assert [command for command in found if not form_of(command)] == []
+    assert [command for command in found if not forms_of(command)] == []
 
 
 def test_the_log_of_a_failed_task_names_the_form(

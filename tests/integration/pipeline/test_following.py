@@ -63,8 +63,10 @@ def test_another_server_without_gtids_is_refused_and_followed_by_hand(
     generation = pipeline.follow_to(there.settings, position)
     assert generation.name == "0002" and generation.start == str(position)
     assert generation.follows == Followed(name="0001", stop_seqno=old.stop_seqno)
+    assert pipeline.follow_to(there.settings, position) == generation  # a repeated request
     there.insert(2)
     assert there.delta().start_seqno > old.stop_seqno
+    assert pipeline.follow_to(there.settings, position) == generation  # so nothing is read again
     assert plan_interval(there.settings) is not None
 
 
