@@ -37,6 +37,7 @@ from loader.pipeline.jobs import (
     restore_job,
     snapshots_job,
 )
+from loader.pipeline.lag import SourceLag, source_lag
 from loader.pipeline.load_forecast import LoadForecast, TableForecast, forecast_load
 from loader.pipeline.log_lookup import find_log_position
 from loader.pipeline.planning import IntervalChosen, plan_interval, unfinished
@@ -44,7 +45,6 @@ from loader.pipeline.quarantine_release import quarantines_of, release
 from loader.pipeline.retention import source_runway
 from loader.pipeline.schema_descriptions import ShownTable, set_table_schema, table_schema
 from loader.pipeline.signatures import sign_staged
-from loader.pipeline.source_lag import SourceLag, source_lag
 from loader.pipeline.source_status import SourceStatus, TableState, status
 from loader.pipeline.staging_purge import Removal, purge
 from loader.pipeline.verification import Verified, verification

@@ -21,7 +21,7 @@ from loader.materialise.merge.table_selection import changed_tables, known_table
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.pipeline import chain_begin, planning, source_status
+from loader.pipeline import chain_begin, lag, planning
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
@@ -54,9 +54,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSettings:
         lambda _s, _l, start, *_: planning._SourceState(start_after(start), [], "", (), False, True, []),
     )
     monkeypatch.setattr(planning, "find_stops", lambda _log, interval, _limits: [interval.stop])
-    monkeypatch.setattr(source_status, "check_server", lambda _: (IDENTITY, position(MANY + 1)))
-    monkeypatch.setattr(source_status, "_bytes_between", lambda *_: 0)
-    monkeypatch.setattr(source_status, "source_runway", lambda _: None)
+    monkeypatch.setattr(lag, "check_server", lambda _: (IDENTITY, position(MANY + 1)))
+    monkeypatch.setattr(lag, "_bytes_between", lambda *_: 0)
+    monkeypatch.setattr(lag, "source_runway", lambda _: None)
     return settings_of(tmp_path)
 
 
