@@ -21,6 +21,8 @@ REASONS = [
     r"^an insert leaves columns out",
     r"^row images leave columns out, and it is not known which of them are generated",
     r"^row images leave columns out, and MariaDB also leaves out columns that changed",
+    r"^1 value does not fit the column's type .* in the key$",
+    r"^\d+ values do not fit the column's type .* in the key$",
     r"^the log leaves a generated column out of changes, whether or not it changes",
 ]
 """Patterns over `what` and `why` of an error. Each stops one table, and its printed cure must lead to equal tables."""
