@@ -23,7 +23,7 @@ def submit(job: Job, settings: SourceSettings, output: Output) -> dict[str, Any]
     Raises:
         LoaderError: what the job raised.
     """
-    with show_progress(f"{job.name} {settings.name}", output.errors):
+    with show_progress(f"{job.name} {settings.name}", output.errors, as_json=output.as_json):
         return run(job.file, job.spec, settings.spark, short=job.short)
 
 

@@ -1,7 +1,11 @@
-"""Progress of a Spark job: bars on a terminal, a line every ten seconds in a pipe. Both are read from the job's log."""
+"""Progress of a Spark job: bars on a terminal, a line every ten seconds in a pipe, or events in JSON.
+
+All are read from the job's log.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +22,7 @@ from loader.spark.progress import LOGGER, Progress, parse_progress
 
 _SUBMIT = logging.getLogger("loader.spark.submit")
 _PIPE_SECONDS = 10
+_EVENT_SECONDS = 2
 _BAR_WIDTH = 24
 _NOTE_LENGTH = 80
 
@@ -41,20 +46,27 @@ class Meter:
         self._clock = clock
         self._first: dict[str, tuple[float, Progress]] = {}
 
-    def text(self, progress: Progress) -> str:
-        """Return units, rows, bytes, rate and time left."""
+    def rates(self, progress: Progress) -> tuple[int | None, int | None]:
+        """Return rows per second and the seconds that are left; None for what is not known yet."""
         now = self._clock()
         began, first = self._first.setdefault(progress.name, (now, progress))
+        seconds, rows, done = now - began, progress.rows - first.rows, progress.done - first.done
+        if seconds <= 0:
+            return None, None
+        left = (progress.total - progress.done) * seconds / done if done and progress.total > progress.done else None
+        return round(rows / seconds) if rows else None, None if left is None else round(left)
+
+    def text(self, progress: Progress) -> str:
+        """Return units, rows, bytes, rate and time left."""
+        rate, left = self.rates(progress)
         whole = f"{progress.done:,} of {progress.total:,}" if progress.total else f"{progress.done:,}"
         parts = [f"{whole} {progress.unit}", f"{progress.rows:,} rows"]
         if progress.bytes:
             parts.append(f"{progress.bytes / 1e6:,.1f} MB")
-        seconds, done = now - began, progress.done - first.done
-        if seconds > 0 and progress.rows > first.rows:
-            parts.append(f"{(progress.rows - first.rows) / seconds:,.0f} rows/s")
-        if seconds > 0 and done > 0 and progress.total > progress.done:
-            left = (progress.total - progress.done) * seconds / done
-            parts.append(f"{timedelta(seconds=round(left))} left")
+        if rate is not None:
+            parts.append(f"{rate:,} rows/s")
+        if left is not None:
+            parts.append(f"{timedelta(seconds=left)} left")
         return ", ".join(parts)
 
 
@@ -75,6 +87,29 @@ class PipeDisplay:
     def update(self, progress: Progress) -> None:
         """See Display."""
         self.note(f"{progress.name}: {self._meter.text(progress)}")
+
+
+class EventDisplay:
+    """Prints progress to stderr as lines of JSON, for each table and the whole job at most every two seconds."""
+
+    def __init__(self, title: str, clock: Clock) -> None:
+        self._title, self._clock, self._meter = title, clock, Meter(clock)
+        self._last: dict[str, float] = {}
+
+    def note(self, text: str) -> None:
+        """See Display."""
+
+    def update(self, progress: Progress) -> None:
+        """See Display. The last event of a piece is always printed."""
+        now = self._clock()
+        if now - self._last.get(progress.name, -_EVENT_SECONDS) < _EVENT_SECONDS and not progress.finished:
+            return
+        self._last[progress.name] = now
+        rate, left = self._meter.rates(progress)
+        counts = {name: getattr(progress, name) for name in ("done", "total", "unit", "rows", "bytes")}
+        table = progress.name if progress.of_table else None
+        event = {"event": "progress", "job": self._title, "table": table, **counts}
+        typer.echo(json.dumps(event | {"rows_per_second": rate, "seconds_left": left}), err=True)
 
 
 class BarDisplay:
@@ -129,13 +164,18 @@ class _JobLog(logging.Handler):
 
 
 @contextmanager
-def show_progress(title: str, console: Console) -> Iterator[None]:
+def show_progress(title: str, console: Console, *, as_json: bool = False) -> Iterator[None]:
     """Show the progress of the job that runs within the block.
 
     Args:
         title: of the job.
+        as_json: print events instead.
         console: of stderr. Whatever else is printed on it appears above the bars, and does not tear them.
     """
+    if as_json:
+        with _following(EventDisplay(title, time.monotonic)):
+            yield
+        return
     if not console.is_terminal:
         with _following(PipeDisplay(title, time.monotonic)):
             yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 from collections.abc import Callable, Sequence
@@ -69,6 +70,27 @@ def test_a_pipe_gets_a_line_every_ten_seconds(submitted: Submit, capsys: pytest.
         "read_tables shop: shop.orders: 20 of 40 chunks, 2,000 rows, 1.0 MB, 100 rows/s, 0:00:20 left",
         "read_tables shop: table shop.orders: staged, exact at binlog.000001:4",
     ]
+
+
+def test_json_has_events_of_each_table(submitted: Submit, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        (0, f"{_LOADER} 6 tables to load"),
+        (1, f"{_PROGRESS} {Progress('shop.orders', 0, 40, 'chunks')}"),
+        (2, f"{_PROGRESS} {Progress('shop.orders', 5, 40, 'chunks', 500, 250_000)}"),
+        (11, f"{_PROGRESS} {Progress('shop.orders', 10, 40, 'chunks', 1000, 500_000)}"),
+        (12, f"{_PROGRESS} {Progress('shop.orders', 40, 40, 'chunks', 4000, 2_000_000)}"),
+        (13, f"{_PROGRESS} {Progress('all tables', 1, 6, 'tables', 4000)}"),
+    ]
+    submitted(Output(as_json=True), lines)
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(event["table"], event["done"], event["rows_per_second"], event["seconds_left"]) for event in events] == [
+        ("shop.orders", 0, None, None), ("shop.orders", 10, 100, 30), ("shop.orders", 40, 364, None),
+        (None, 1, None, None),
+    ]  # fmt: skip
+    assert events[1] == {
+        "event": "progress", "job": "read_tables shop", "table": "shop.orders", "done": 10, "total": 40,
+        "unit": "chunks", "rows": 1000, "bytes": 500_000, "rows_per_second": 100, "seconds_left": 30,
+    }  # fmt: skip
 
 
 def test_log_lines_appear_above_the_bars_of_a_terminal(submitted: Submit) -> None:
