@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
+from collections.abc import Container, Mapping
 from pathlib import Path
+from typing import Any
 
 from loader.errors import UsageError
 
+_KINDS = ("env:", "airflow:")
+_OF_ENVIRONMENT = re.compile(r"(?:^|=)((?:env|airflow):\S+)$")
+"""A reference to the environment, also at the end of the address of a signed store."""
 _NAME = re.compile(
     r"(secret|passw(or)?d|passphrase|token|(secret[.-])?access[.-]?key([.-]id)?|(secret|private|api)[.-]?key|credential"
     r"|authorization|shared-key)$"
@@ -55,6 +61,33 @@ def secret_variable(connection: str) -> str:
     return f"LOADER_SECRET_{re.sub(r'[^A-Z0-9]', '_', connection.upper())}_{told_apart}"
 
 
+_RESOLVED: dict[str, str] = {}
+"""Secrets that another process has read for this one, by reference."""
+
+
+def find_secrets(document: Mapping[str, Any], without: Container[str] = ()) -> dict[str, str]:
+    """Return the secrets that references to the environment in a document name, as far as this process has them.
+
+    Args:
+        document: nested mappings, sequences and values.
+        without: keys of mappings to leave out.
+    """
+    found: dict[str, str] = {}
+    for key, value in document.items():
+        if key in without:
+            continue
+        if isinstance(value, Mapping):
+            found |= find_secrets(value, without)
+        elif isinstance(value, str) and (named := _OF_ENVIRONMENT.search(value)) and _variable(named[1]) in os.environ:
+            found[named[1]] = os.environ[_variable(named[1])]
+    return found
+
+
+def keep_secrets(secrets: Mapping[str, str]) -> None:
+    """Keep secrets that another process has read, by reference, for `read_secret` in this process."""
+    _RESOLVED.update(secrets)
+
+
 def read_secret(reference: str) -> str:
     """Return the secret that a reference names.
 
@@ -63,19 +96,31 @@ def read_secret(reference: str) -> str:
     """
     if not reference:
         return ""
+    if reference in _RESOLVED:
+        return _RESOLVED[reference]
     kind, _, name = reference.partition(":")
     if kind == "file":
         try:
             return Path(name).read_text(encoding="utf-8").rstrip("\n")
         except OSError as error:
             raise UsageError("a secret file cannot be read", why=str(error), file=name) from error
-    if kind not in {"env", "airflow"}:
+    if not reference.startswith(_KINDS):
         raise UsageError(
             "a secret must be a reference",
             hint="write env:NAME, file:/path or airflow:connection; never write the secret itself",
         )
-    variable = name if kind == "env" else secret_variable(name)
+    variable = _variable(reference)
     if variable not in os.environ:
         where = "the environment" if kind == "env" else "a task's environment; outside Airflow use env: or file:"
-        raise UsageError(f"{variable} is not set", hint=f"set it in {where}", key=reference)
+        raise UsageError(
+            f"{variable} is not set on {platform.node()}",
+            hint=f"set it in {where}; or, if that machine runs executors of Spark, set spark.authenticate and"
+            " spark.network.crypto.enabled to true in [spark.conf], and the driver hands it over",
+            key=reference,
+        )
     return os.environ[variable]
+
+
+def _variable(reference: str) -> str:
+    kind, _, name = reference.partition(":")
+    return name if kind == "env" else secret_variable(name)

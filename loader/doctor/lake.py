@@ -13,6 +13,7 @@ from loader.doctor.finding import Finding, error, findings_of, ok, warning
 from loader.doctor.spec import DoctorSpec
 from loader.materialise.spec import CatalogSettings
 from loader.spark.submit import SparkSettings
+from loader.spark.workers import PRIVATE
 from loader.store.address import SIGNED
 from loader.store.base import Store
 
@@ -39,9 +40,6 @@ def store_works(store: Store) -> Finding:
     return ok("store", f"{store.root.partition(SIGNED)[0].partition('?')[0]}: creates once, reads, lists, deletes")
 
 
-_ON_CLUSTERS = ("spark.authenticate", "spark.network.crypto.enabled")
-
-
 def between_executors(spark: SparkSettings, *, secrets: bool) -> Finding:
     """Check that other machines cannot read or join the traffic between driver and executors of a cluster.
 
@@ -53,7 +51,7 @@ def between_executors(spark: SparkSettings, *, secrets: bool) -> Finding:
         return ok(
             "spark_network", "driver and executors are one process, which other users of the machine cannot connect to"
         )
-    missing = [name for name in _ON_CLUSTERS if spark.conf.get(name, "").lower() != "true"]
+    missing = [name for name in PRIVATE if spark.conf.get(name, "").lower() != "true"]
     if not missing or not secrets:
         return ok("spark_network", "authenticated and encrypted" if not missing else "no secret is sent over it")
     return warning(

@@ -8,4 +8,4 @@ from loader.spark.job import job_main
 from loader.spark.workers import workers_of
 
 if __name__ == "__main__":
-    job_main(lambda spark, spec: stage_tables(workers_of(spark), spec), InitialLoadSpec)
+    job_main(lambda spark, spec: stage_tables(workers_of(spark, spec), spec), InitialLoadSpec)

@@ -8,12 +8,18 @@ from functools import partial
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from pydantic import BaseModel
+
+from loader.secret import find_secrets, keep_secrets
 from loader.spark.allocator import keep_memory
 from loader.spark.job import on_one_machine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PRIVATE = ("spark.authenticate", "spark.network.crypto.enabled")
+"""Properties of Spark with which nobody else can read or join the traffic between driver and executors."""
+_OF_THE_DRIVER = ("catalog",)  # only the driver talks to the catalog
 _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
 
@@ -84,11 +90,21 @@ class Threads:
 
 
 class Tasks:
-    """Spark tasks, one for each piece."""
+    """Spark tasks, one for each piece.
 
-    def __init__(self, spark: SparkSession) -> None:
+    If nobody else can read the traffic, they get the secrets that only the driver has.
+
+    Args:
+        spark: of a cluster.
+        spec: of the job, in which the references to secrets are; None for work that needs none.
+    """
+
+    def __init__(self, spark: SparkSession, spec: BaseModel | None = None) -> None:
         self._context = spark.sparkContext
         self.count = self._context.defaultParallelism
+        conf = self._context.getConf()
+        private = all(conf.get(name, "false") == "true" for name in PRIVATE)
+        self._secrets = find_secrets(spec.model_dump(), without=_OF_THE_DRIVER) if spec and private else {}
 
     def counter(self, start: int) -> Counter:
         """Return an accumulator. It counts a repeated task again, so it is only for reports of progress."""
@@ -98,10 +114,17 @@ class Tasks:
         """Run the work; see Workers."""
         if not pieces:
             return []
-        found: Any = self._context.parallelize(pieces, len(pieces)).map(work).collect()
+        found: Any = (
+            self._context.parallelize(pieces, len(pieces)).map(partial(_work_with, self._secrets, work)).collect()
+        )
         return list(found)
 
 
-def workers_of(spark: SparkSession) -> Workers:
+def _work_with(secrets: dict[str, str], work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:
+    keep_secrets(secrets)
+    return work(piece)
+
+
+def workers_of(spark: SparkSession, spec: BaseModel | None = None) -> Workers:
     """Return threads if the driver is also the executor: starting processes takes longer than most intervals."""
-    return Threads(spark.sparkContext.defaultParallelism) if on_one_machine(spark) else Tasks(spark)
+    return Threads(spark.sparkContext.defaultParallelism) if on_one_machine(spark) else Tasks(spark, spec)

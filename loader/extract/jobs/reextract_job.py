@@ -11,4 +11,4 @@ from loader.spark.job import job_main
 from loader.spark.workers import workers_of
 
 if __name__ == "__main__":
-    job_main(lambda spark, spec: reextract(workers_of(spark), spec), ExtractSpec)
+    job_main(lambda spark, spec: reextract(workers_of(spark, spec), spec), ExtractSpec)
