@@ -15,8 +15,10 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException
 
 from loader.airflow.asset_events import add_table_events
-from loader.airflow.errors import details_file, reported, retry_helps
+from loader.airflow.errors import TaskFailed, details_file, reported, retry_helps
+from loader.airflow.links import ErrorLink
 from loader.airflow.run_conf import refuse_unknown_conf
+from loader.error_page import ErrorLinks
 from loader.errors import RetryableError, UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
     """
 
     template_fields: Sequence[str] = ("source", "arguments")
+    operator_extra_links = (ErrorLink(),)
+    error_link = ""
     _output: logging.Logger | None = None
 
     def __init__(
@@ -76,6 +80,15 @@ class LoaderSparkOperator(SparkSubmitOperator):
         Raises:
             TaskFailed: the use case or tables failed.
         """
+        from loader.airflow.sources import docs_url
+
+        try:
+            return self._execute(context)
+        except TaskFailed as failed:
+            self.error_link = ErrorLinks(docs_url()).of(failed.error)
+            raise
+
+    def _execute(self, context: Context) -> dict[str, Any]:
         # Imported here and below, so that parsing a DAG file imports no driver and no pyspark.
         from loader.airflow.report import errors_of, failure, summary
         from loader.airflow.sources import settings_of

@@ -94,6 +94,24 @@ def test_the_log_ends_with_what_to_do(
     ]
 
 
+@pytest.mark.parametrize("site_of_docs", ["", "https://docs.example.org/loader/"])
+def test_a_failed_task_links_to_its_error(
+    site_of_docs: str, site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    config = site.folder / "loader.toml"
+    config.write_text(f'docs_url = "{site_of_docs}"\n' + config.read_text())
+    operator = operator_of("materialise", site)
+    (link,) = operator.operator_extra_links
+    operator.execute(running.context)
+    assert link.get_link(operator, ti_key=running) == ""
+    error = GapError("the log file was replaced by another one of the same name", file="binlog.000001")
+    spark_submit_program.result, spark_submit_program.exit_code = {"error": error.as_dict()}, 4
+    with pytest.raises(TaskFailed):
+        operator.execute(running.context)
+    found = link.get_link(operator, ti_key=running)
+    assert found == (f"{site_of_docs}reference/errors.html#log-reset" if site_of_docs else "")
+
+
 def test_the_traceback_of_a_fault_of_ours_is_in_the_file(
     site: Site, running: Task, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

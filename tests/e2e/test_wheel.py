@@ -88,13 +88,13 @@ def test_from_init_to_compared_tables(installed: Installed, shop: Loaded) -> Non
 
     installed.run("airflow", "db", "migrate")
     first = installed.run("loader", "airflow", "install")
-    assert "added pool spark\n" in first
+    assert "added pool shop.spark\n" in first
     assert "added connection spark_default\n" in first
-    installed.run("airflow", "pools", "set", "spark", "3", "changed by a person")
+    installed.run("airflow", "pools", "set", "shop.spark", "3", "changed by a person")
     second = installed.run("loader", "airflow", "install")
     assert "added" not in second
     assert "LOADER_CONFIG=" in second
-    assert '"slots": "3"' in installed.run("airflow", "pools", "get", "spark", "--output", "json")
+    assert '"slots": "3"' in installed.run("airflow", "pools", "get", "shop.spark", "--output", "json")
     installed.env["LOADER_CONFIG"] = str(shop.config)
     installed.run("airflow", "dags", "reserialize")
     listed = installed.run("airflow", "dags", "list", "--output", "plain")
