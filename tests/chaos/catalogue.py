@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from tests.chaos.modes import MODES
 from tests.chaos.source import Session
 from tests.chaos.workload import Table, change
 
@@ -13,7 +14,7 @@ class Catalogue:
 
     def __init__(self, rng: Random, session: Session, kind: str) -> None:
         self.rng, self.session, self.kind = rng, session, kind
-        self.names = session.tables()
+        self.names = [one for one in session.tables() if one not in MODES]
 
     def some(self, count: int) -> list[Table]:
         """Return so many different tables, or none where there are too few."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from infra.s3server import S3Server
 from infra.servers import Server
+from tests.chaos.modes import rules
 from tests.chaos.source import DATABASE
 
 
@@ -129,6 +130,7 @@ chunk_rows = 50
 tables.include = ["{self.pattern}"]
 tables.exclude = {json.dumps([f"{DATABASE}.{name}" for name in self.excluded])}
 {lines}
+{rules(self.pattern.partition(".")[0])}
 [[sources.chaos.rules]]
 tables = ["{self.pattern}"]
 on_misfit = "null"

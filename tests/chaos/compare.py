@@ -20,6 +20,7 @@ from pymysql import converters
 
 from infra.servers import Server
 from tests.chaos.command import Command
+from tests.chaos.modes import live_rows, mode_of, own_columns, replayed, wrongly_deleted
 from tests.chaos.source import Session
 from tests.chaos.values import BINARIES, INTEGERS, Column, quoted
 
@@ -53,13 +54,24 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
     if metadata is None:
         return Difference(table, "not in the warehouse", theirs.total()) if theirs else None
     arrow = StaticTable.from_metadata(str(metadata)).scan().to_arrow()
-    names = [one for one in arrow.column_names if one not in {"_seqno", "_committed_at"}]
+    mode = mode_of(table)
+    names = [one for one in arrow.column_names if one not in own_columns(mode)]
     if sorted(names) != sorted(one.name for one in columns):
         # A table without a row since it was made or altered has its new columns with its next row.
         if not theirs and not arrow.num_rows:
             return None
         return Difference(table, f"columns {names} instead of {[one.name for one in columns]}", theirs.total())
-    ours = Counter(_warehouse_rows(arrow, columns))
+    rows = list(_warehouse_rows(arrow, columns))
+    key = [place for place, one in enumerate(columns) if one.name in session.key(table)]
+    if mode == "soft_delete":
+        deleted = arrow.column("_is_deleted").to_pylist()
+        if found := wrongly_deleted(rows, deleted, key, theirs):
+            return Difference(table, f"marked as deleted: {sorted(map(repr, found))[:3]}", len(found))
+        rows = live_rows(rows, deleted)
+    elif mode == "history":
+        order = zip(arrow.column("_seqno").to_pylist(), arrow.column("_row_offset").to_pylist(), strict=True)
+        rows = replayed(rows, order, arrow.column("_op").to_pylist(), key)
+    ours = Counter(rows)
     missing, extra = theirs - ours, ours - theirs
     if not missing and not extra:
         return None

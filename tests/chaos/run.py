@@ -16,6 +16,7 @@ from tests.chaos.command import Command, Ended, grants
 from tests.chaos.compare import location
 from tests.chaos.dump import dump
 from tests.chaos.faults import BEFORE, choose
+from tests.chaos.modes import MODES
 from tests.chaos.quiet import QuietPoint
 from tests.chaos.replica import start_replica, take_over
 from tests.chaos.scenario import Scenario
@@ -47,9 +48,11 @@ class Run:
         rng, session = Random(f"begin {self.scenario.seed}"), self._session("setup")
         for one in (*grants(self.scenario.kind), f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}"):
             session.execute(one)
-        for _ in range(self.scenario.tables):
-            name = table_name(rng, set(session.tables()))
-            session.execute(create_table(rng, self.scenario.kind, name))
+        modes = [] if "modes" in self.scenario.without else list(MODES)
+        for name in [*modes, *[""] * self.scenario.tables]:
+            keyed = name in MODES
+            name = name or table_name(rng, set(session.tables()))  # noqa: PLW2901
+            session.execute(create_table(rng, self.scenario.kind, name, keyed=keyed))
             if name in session.tables():
                 session.execute(insert(rng, Table(session, name), rows=rng.choice([0, 3, 20, 200])))
         session.close()

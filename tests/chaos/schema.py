@@ -59,10 +59,10 @@ def table_name(rng: Random, taken: set[str]) -> str:
     return next(f"t{n}" for n in range(1000) if f"t{n}" not in taken)
 
 
-def create_table(rng: Random, kind: str, name: str) -> str:
-    """Return the CREATE TABLE of a random table."""
+def create_table(rng: Random, kind: str, name: str, *, keyed: bool = False) -> str:
+    """Return the CREATE TABLE of a random table; with a primary key if it must be `keyed`."""
     parts, names = [], set[str]()
-    key = _key(rng)
+    key = _key(rng) or (["INT"] if keyed else [])
     for place, declared in enumerate(key):
         parts.append(f"k{place} {declared} NOT NULL")
     for _ in range(rng.randint(1, 7)):
