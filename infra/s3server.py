@@ -77,11 +77,12 @@ class S3Process:
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers.
+        """Start it, or start it again, and wait until it answers.
 
         Raises:
             ServerError: it could not be built, or did not come up.
         """
+        self.stop()
         server = self.server
         environment = {**os.environ, "ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
         options = ["--port", f"{HOST}:{server.port}", "--iam-dir", str(self._users), "--quiet"]
