@@ -48,7 +48,7 @@ def differences(server: Server, session: Session, command: Command) -> list[Diff
 
 
 def _compare(server: Server, session: Session, command: Command, table: str) -> Difference | None:
-    columns = session.columns(table)
+    columns = session.columns(table) or session.columns(table)  # nothing if the connection was lost in between
     theirs = Counter(_server_rows(server, session.database, table, columns))
     metadata = location(command, session.database, table)
     if metadata is None:
