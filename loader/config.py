@@ -301,7 +301,7 @@ class Config(_Section):
         Raises:
             UsageError: the address is invalid.
         """
-        from loader.reader.uri import is_address_of
+        from loader.reader.locations.uri import is_address_of
 
         files = {name: one.log_files if one.transport == "file" else "" for name, one in self.sources.items()}
         return [name for name, one in self.sources.items() if is_address_of(uri, _server(one), files[name])]

@@ -84,7 +84,7 @@ def _environment(airflow_home: str) -> dict[str, str]:
 
 
 def _outcome(task: TaskInstance) -> dict[str, Any]:
-    from loader.airflow.errors import ERROR
+    from loader.airflow.reports.errors import ERROR
     from loader.spark.job import rebuild
 
     error = task.xcom_pull(task_ids=task.task_id, key=ERROR)

@@ -14,9 +14,9 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
-from loader.airflow.asset_events import add_table_events
-from loader.airflow.errors import TaskFailed, details_file, reported, retry_helps
-from loader.airflow.links import ErrorLink
+from loader.airflow.reports.asset_events import add_table_events
+from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
+from loader.airflow.reports.links import ErrorLink
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.error_page import ErrorLinks
 from loader.errors import RetryableError, UsageError
@@ -90,7 +90,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
     def _execute(self, context: Context) -> dict[str, Any]:
         # Imported here and below, so that parsing a DAG file imports no driver and no pyspark.
-        from loader.airflow.report import errors_of, failure, summary
+        from loader.airflow.reports.failures import errors_of, failure, summary
         from loader.airflow.sources import settings_of
 
         with reported(context):
@@ -167,7 +167,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             RetryableError: the job ended without a result (killed, out of memory, no Java).
         """
         from loader.airflow.connections import lent
-        from loader.airflow.spark_output import last_lines, output_log
+        from loader.airflow.reports.spark_output import last_lines, output_log
         from loader.spark.job import rebuild
 
         output = details_file(context)

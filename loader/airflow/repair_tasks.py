@@ -7,8 +7,8 @@ from typing import Any
 
 from airflow.sdk import get_current_context, task
 
-from loader.airflow.errors import reported
 from loader.airflow.repair_form import check_form
+from loader.airflow.reports.errors import reported
 from loader.airflow.run_conf import refuse_unknown_conf
 
 _LOG = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
-from loader.airflow.errors import QUARANTINED, RUNWAY, reported
+from loader.airflow.reports.errors import QUARANTINED, RUNWAY, reported
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.errors import LoaderError
 
@@ -55,9 +55,9 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
         source: its name.
         results: of the tasks before.
     """
-    from loader.airflow.metrics import measured
-    from loader.airflow.report import errors_of, failure
-    from loader.airflow.run_note import NOTE, run_note
+    from loader.airflow.reports.failures import errors_of, failure
+    from loader.airflow.reports.metrics import measured
+    from loader.airflow.reports.run_note import NOTE, run_note
     from loader.airflow.sources import settings_of
     from loader.pipeline import quarantines_of
     from loader.spark.job import rebuild

@@ -14,22 +14,22 @@ import typer
 
 from loader import __version__
 from loader.cli.command_group import CommandGroup
-from loader.cli.commands.airflow import airflow
-from loader.cli.commands.config import config
 from loader.cli.commands.delta import extract, materialise, plan, position, run
-from loader.cli.commands.doctor import doctor
-from loader.cli.commands.errors import errors
-from loader.cli.commands.init import init
 from loader.cli.commands.initial_load import initial_load
 from loader.cli.commands.inspect import inspect
 from loader.cli.commands.intervals import intervals
-from loader.cli.commands.jars import jars
 from loader.cli.commands.log_start import adopt, begin, follow
 from loader.cli.commands.maintain import maintain
 from loader.cli.commands.purge import purge
 from loader.cli.commands.release import release
 from loader.cli.commands.replay import replay
 from loader.cli.commands.schema import schema
+from loader.cli.commands.setup.airflow import airflow
+from loader.cli.commands.setup.config import config
+from loader.cli.commands.setup.doctor import doctor
+from loader.cli.commands.setup.errors import errors
+from loader.cli.commands.setup.init import init
+from loader.cli.commands.setup.jars import jars
 from loader.cli.commands.staged_files import staged
 from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables

@@ -7,10 +7,10 @@ from loader.doctor.finding import Finding, examine, ok, warning
 from loader.doctor.server import server_findings
 from loader.model.identity import Identity
 from loader.pipeline import chain_of
-from loader.pipeline.failover import check_continuity
-from loader.pipeline.quarantine_release import quarantines_of
-from loader.pipeline.retention import oldest_needed_position
-from loader.reader.uri import resolve, server_of
+from loader.pipeline.chain.failover import check_continuity
+from loader.pipeline.reports.retention import oldest_needed_position
+from loader.pipeline.upkeep.quarantine_release import quarantines_of
+from loader.reader.locations.uri import resolve, server_of
 from loader.settings import SourceSettings
 from loader.source.continuity import AnotherServer, LogRenamed
 from loader.spark.submit import run

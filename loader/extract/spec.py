@@ -80,7 +80,7 @@ class TransportSettings(BaseModel):
             UsageError: the path does not exist, or is a single log file.
         """
         from loader.reader.files.log_files import ArchivedFiles
-        from loader.reader.uri import log_at
+        from loader.reader.locations.uri import log_at
 
         return ArchivedFiles(self.path, self.keys) if self.path.startswith(_S3) else log_at(Path(self.path), self.keys)
 

@@ -7,19 +7,11 @@ Each use case can be repeated at any time. Work that is already done is found an
 """
 
 from loader.pipeline.adoption import plan_adoption, record_adoption
-from loader.pipeline.chain_begin import begin, begin_again, begin_at, chain_of
-from loader.pipeline.failover import follow_accepting, follow_to
-from loader.pipeline.gauges import Gauge, gauges, prometheus_text, unreadable
-from loader.pipeline.interval_details import (
-    FileFault,
-    IntervalDetail,
-    IntervalState,
-    interval,
-    intervals,
-    staged_files,
-    verify_interval,
-)
-from loader.pipeline.interval_lookup import find_interval, find_stop
+from loader.pipeline.chain.chain_begin import begin, begin_again, begin_at, chain_of
+from loader.pipeline.chain.failover import follow_accepting, follow_to
+from loader.pipeline.chain.interval_lookup import find_interval, find_stop
+from loader.pipeline.chain.log_lookup import find_log_position
+from loader.pipeline.chain.planning import IntervalChosen, plan_interval, unfinished
 from loader.pipeline.jobs import (
     Job,
     adopt_job,
@@ -37,18 +29,26 @@ from loader.pipeline.jobs import (
     restore_job,
     snapshots_job,
 )
-from loader.pipeline.lag import SourceLag, source_lag
-from loader.pipeline.load_forecast import LoadForecast, TableForecast, forecast_load
-from loader.pipeline.log_lookup import find_log_position
-from loader.pipeline.planning import IntervalChosen, plan_interval, unfinished
-from loader.pipeline.quarantine_release import quarantines_of, release
-from loader.pipeline.retention import source_runway
-from loader.pipeline.schema_descriptions import ShownTable, set_table_schema, table_schema
-from loader.pipeline.signatures import sign_staged
-from loader.pipeline.source_status import SourceStatus, TableState, status
-from loader.pipeline.staging_purge import Removal, purge
+from loader.pipeline.reports.gauges import Gauge, gauges, prometheus_text, unreadable
+from loader.pipeline.reports.interval_details import (
+    FileFault,
+    IntervalDetail,
+    IntervalState,
+    interval,
+    intervals,
+    staged_files,
+    verify_interval,
+)
+from loader.pipeline.reports.lag import SourceLag, source_lag
+from loader.pipeline.reports.load_forecast import LoadForecast, TableForecast, forecast_load
+from loader.pipeline.reports.retention import source_runway
+from loader.pipeline.reports.source_status import SourceStatus, TableState, status
+from loader.pipeline.reports.views import TableView, View, view
+from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
+from loader.pipeline.upkeep.schema_descriptions import ShownTable, set_table_schema, table_schema
+from loader.pipeline.upkeep.signatures import sign_staged
+from loader.pipeline.upkeep.staging_purge import Removal, purge
 from loader.pipeline.verification import Verified, verification
-from loader.pipeline.views import TableView, View, view
 
 __all__ = [
     "FileFault",

@@ -15,9 +15,9 @@ from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads
 from loader.initial_load.run import captured_tables
 from loader.model.position import Position
-from loader.pipeline.chain_begin import begin_at, chain_of
+from loader.pipeline.chain.chain_begin import begin_at, chain_of
+from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.jobs import initial_load_spec
-from loader.pipeline.log_lookup import find_log_position
 from loader.settings import SourceSettings
 from loader.source.digest import definition_digest
 from loader.source.schemas import read_schemas

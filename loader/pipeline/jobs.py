@@ -17,10 +17,10 @@ from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import AdoptSpec, LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
 from loader.model.position import Position
-from loader.pipeline import table_registry
-from loader.pipeline.chain_begin import begin, begin_again, chain_of, check_server
-from loader.pipeline.failover import generation_transport
-from loader.pipeline.views import View
+from loader.pipeline.chain import table_registry
+from loader.pipeline.chain.chain_begin import begin, begin_again, chain_of, check_server
+from loader.pipeline.chain.failover import generation_transport
+from loader.pipeline.reports.views import View
 from loader.settings import SourceSettings
 from loader.staging.documents import Generation
 from loader.verify.spec import TableSums, VerifySpec

@@ -22,9 +22,9 @@ from loader.initial_load.consistent_snapshot import SNAPSHOT_ENGINE, open_snapsh
 from loader.initial_load.run import captured_tables
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
-from loader.pipeline.chain_begin import chain_of
+from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.planning import plan_interval
 from loader.pipeline.jobs import Job, delta_job, verify_job
-from loader.pipeline.planning import plan_interval
 from loader.settings import SourceSettings
 from loader.source.schemas import read_schemas
 from loader.source.table_sizes import read_sizes

@@ -14,7 +14,7 @@ from pathlib import Path
 from loader.errors import UsageError
 from loader.model.table import TableName, TableSchema
 from loader.reader.known_schemas import Known
-from loader.reader.uri import server_of
+from loader.reader.locations.uri import server_of
 from loader.schema.changes import Unreadable
 from loader.schema.history import SchemaHistory
 from loader.schema.statements import schema_changes

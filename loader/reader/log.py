@@ -18,9 +18,9 @@ from loader.reader.files.log_walk import FIRST, LogBytes
 from loader.reader.files.window import Window, opened, windows
 from loader.reader.handlers import Chain, Handler
 from loader.reader.known_schemas import Known, knows_nothing
+from loader.reader.locations.uri import resolve
 from loader.reader.seek.position_spec import End, Place, Since, place_of
 from loader.reader.seek.seek import Locator, check_range, position_in
-from loader.reader.uri import resolve
 from loader.staging.filters import matches
 
 AnyPlace = Place | Position | datetime | str
@@ -279,7 +279,7 @@ def open_log(
     """Open a log.
 
     Args:
-        uri: address of the log; see loader.reader.uri.
+        uri: address of the log; see loader.reader.locations.uri.
         start: place of the first event; see loader.reader.seek.position_spec.
         stop: place at which reading stops.
         tables: shell patterns over `schema.table`. Only rows of these tables are read; by default all.

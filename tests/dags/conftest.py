@@ -248,7 +248,7 @@ def site(tmp_path: Path, airflow_db: None, monkeypatch: pytest.MonkeyPatch) -> S
     monkeypatch.setenv("LOADER_CONFIG", str(tmp_path / "loader.toml"))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     monkeypatch.setattr("loader.pipeline.jobs.begin", lambda _: generation)  # asks the server otherwise
-    monkeypatch.setattr("loader.pipeline.table_registry.describe_tables", lambda *_: None)  # as it does
+    monkeypatch.setattr("loader.pipeline.chain.table_registry.describe_tables", lambda *_: None)  # as it does
     monkeypatch.setattr("loader.airflow.finished_work.find_staged_loads", lambda _: None)  # as it does
     return found
 

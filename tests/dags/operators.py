@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import loader
-from loader.airflow.errors import TaskFailed
 from loader.airflow.operators import LoaderSparkOperator, UseCase
+from loader.airflow.reports.errors import TaskFailed
 from loader.staging.documents import Published, PublishedTable
 from tests.dags.conftest import Site, Task
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
-from loader.airflow.errors import RetryWhereItHelps, TaskFailed
 from loader.airflow.operators import LoaderSparkOperator
+from loader.airflow.reports.errors import RetryWhereItHelps, TaskFailed
 from loader.errors import GapError, LoaderError, SourceUnavailable, UsageError
 from loader.materialise.spec import MaterialiseResult, TableResult
 from loader.spark.job import failure

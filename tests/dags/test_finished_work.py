@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loader.airflow.report import summary
+from loader.airflow.reports.failures import summary
 from loader.errors import GapError, UsageError
 from loader.materialise.load.load_notes import note_loaded
 from loader.materialise.spec import LoadSpec, TableResult

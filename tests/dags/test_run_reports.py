@@ -7,10 +7,11 @@ import json
 import pytest
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
-from loader.airflow import metrics, tasks
-from loader.airflow.asset_events import add_table_events, table_asset, tables_alias
-from loader.airflow.errors import TaskFailed
-from loader.airflow.run_note import run_note
+from loader.airflow import tasks
+from loader.airflow.reports import metrics
+from loader.airflow.reports.asset_events import add_table_events, table_asset, tables_alias
+from loader.airflow.reports.errors import TaskFailed
+from loader.airflow.reports.run_note import run_note
 from loader.airflow.tasks import check_tables
 from loader.errors import DataError
 from loader.materialise.spec import MaterialiseResult, TableResult

@@ -60,7 +60,7 @@ def test_the_wheel_holds_all_files_that_are_no_modules(wheel: Path) -> None:
     expected |= {"loader/_reference/errors.md"}
     expected |= {
         "loader/jars/jars.lock",
-        "loader/cli/commands/loader.toml.template",
+        "loader/cli/commands/setup/loader.toml.template",
         "loader/_airflow/superseded_dags.json",
         "loader/_airflow/connections.json",
     }

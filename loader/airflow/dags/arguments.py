@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from airflow.sdk import Asset, Param, XComArg
 
-from loader.airflow.errors import RetryWhereItHelps
+from loader.airflow.reports.errors import RetryWhereItHelps
 from loader.dag_settings import DagSettings, NotifierSettings, dag_key
 from loader.errors import UsageError
 

@@ -25,9 +25,9 @@ from typing import Any
 
 from airflow.sdk import DAG
 
-from loader.airflow.asset_events import tables_alias
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule
 from loader.airflow.operators import LoaderSparkOperator
+from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
 from loader.dag_settings import DagSettings, pool_of
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from airflow.sdk import DAG
 
-from loader.airflow.asset_events import tables_alias
 from loader.airflow.dags.arguments import dag_arguments, tables_param
 from loader.airflow.operators import LoaderSparkOperator
+from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_tables
 from loader.dag_settings import DagSettings, pool_of
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
-from loader.airflow.asset_events import tables_alias
 from loader.airflow.dags.arguments import dag_arguments, tables_param
 from loader.airflow.operators import FIRST_POSITION, LoaderSparkOperator
+from loader.airflow.reports.asset_events import tables_alias
 from loader.dag_settings import DagSettings, pool_of
 
 _TABLES = "Tables to replay, as schema.table or patterns, one per line; empty: all tables."

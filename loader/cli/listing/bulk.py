@@ -14,10 +14,10 @@ from loader.extract.local_extraction import StagingOptions, count, count_records
 from loader.model.table import TableName
 from loader.reader.files.log_files import ListedFile, LogFiles
 from loader.reader.files.window import opened
+from loader.reader.locations.uri import resolve
 from loader.reader.seek.position_spec import End, parse_place
 from loader.reader.seek.seek import Locator, check_range
 from loader.reader.stats import Tally
-from loader.reader.uri import resolve
 from loader.visible_text import exact_json
 
 Segment = tuple[ListedFile, int, int]

@@ -12,7 +12,7 @@ from loader.materialise.replay.table_replay import replay_table
 from loader.materialise.spec import MaterialiseResult
 from loader.model.table import Column, TableName
 from loader.pipeline import intervals, purge
-from loader.pipeline.quarantine_release import release
+from loader.pipeline.upkeep.quarantine_release import release
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Barrier, IncompleteTable, Manifest, Published
 from tests.integration.materialise.lake import Lake

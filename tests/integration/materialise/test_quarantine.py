@@ -18,7 +18,7 @@ from loader.materialise.rules import TableRule
 from loader.materialise.spec import MaterialiseResult
 from loader.model.table import Column
 from loader.pipeline import intervals, purge, snapshots_job, view
-from loader.pipeline.quarantine_release import quarantines_of, release
+from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
 from loader.staging.documents import Barrier, Manifest, Published, TableFilter
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake

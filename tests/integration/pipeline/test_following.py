@@ -12,7 +12,7 @@ from loader.errors import DataError, GapError, LoaderError, UsageError
 from loader.materialise.plan.interval_chain import Chain
 from loader.model.position import Position
 from loader.pipeline import chain_of, plan_interval
-from loader.pipeline.failover import generation_transport
+from loader.pipeline.chain.failover import generation_transport
 from loader.source.continuity import (
     AnotherServer,
     LogPurged,

@@ -14,7 +14,7 @@ from loader import pipeline
 from loader.errors import UsageError
 from loader.model.position import Position
 from loader.pipeline import IntervalChosen, chain_of, find_log_position, plan_interval
-from loader.pipeline.chain_begin import check_server
+from loader.pipeline.chain.chain_begin import check_server
 from tests.integration.pipeline.conftest import settings_of
 from tests.integration.pipeline.shops import Shop
 from tests.support.replicas import address_of

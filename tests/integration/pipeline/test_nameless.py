@@ -16,7 +16,8 @@ from loader.errors import RetryableError
 from loader.extract.spec import TransportSettings
 from loader.model.position import Position
 from loader.model.table import TableName
-from loader.pipeline import chain_of, table_registry
+from loader.pipeline import chain_of
+from loader.pipeline.chain import table_registry
 from loader.source.server_facts import log_end
 from loader.staging.documents import Published
 from loader.staging.layout import published_key

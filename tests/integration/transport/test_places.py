@@ -11,10 +11,10 @@ from infra.servers.process import wait_until
 from loader.model.gtid import parse_gtid_set
 from loader.model.position import Interval
 from loader.reader.files.log_files import in_folder
+from loader.reader.locations.server import ServerFiles
+from loader.reader.locations.uri import resolve
 from loader.reader.seek.position_spec import After
 from loader.reader.seek.seek import Locator
-from loader.reader.server import ServerFiles
-from loader.reader.uri import resolve
 from loader.transport import dump
 from loader.transport.base import LogFile, ServerCannotTell
 from tests.conftest import StartServer

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.cli.commands import airflow
+from loader.cli.commands.setup import airflow
 
 
 def test_dag_files_of_older_versions_go_unless_somebody_changed_them(

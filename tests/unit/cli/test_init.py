@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from loader.cli.app import app
-from loader.cli.commands.init import needed_on_server
-from loader.cli.commands.jars import needed
+from loader.cli.commands.setup.init import needed_on_server
+from loader.cli.commands.setup.jars import needed
 from loader.config import load_config
 from loader.errors import UsageError
 

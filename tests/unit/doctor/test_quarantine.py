@@ -7,7 +7,7 @@ from pathlib import Path
 from loader.doctor.page import quarantined
 from loader.errors import StagedDataError
 from loader.model.table import TableName
-from loader.pipeline.quarantine_release import quarantines_of
+from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from tests.unit.pipeline.site import settings_of
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from loader.extract.accounting.accounts import LEFT_OUT, UNREADABLE
 from loader.extract.local_extraction import StagingOptions, count, count_records
 from loader.extract.log_ranges import whole_segment
-from loader.reader.uri import resolve
+from loader.reader.locations.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.binlog.fields import Table, enum, integer, varchar
 from tests.unit.binlog.reading import fields, records

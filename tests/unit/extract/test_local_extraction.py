@@ -9,7 +9,7 @@ import pytest
 from loader.errors import BinlogFormatError, UsageError
 from loader.extract.local_extraction import StagingOptions, count, count_records, stage
 from loader.extract.log_ranges import whole_segment
-from loader.reader.uri import resolve
+from loader.reader.locations.uri import resolve
 from tests.unit.binlog.builder import LogBuilder
 from tests.unit.extract.intervals import extracted, plan_of
 from tests.unit.reader.logs import ORDERS, blocks_of, busy, written

@@ -10,7 +10,7 @@ import pytest
 from loader.errors import BinlogFormatError, UsageError
 from loader.extract.log_ranges import whole_segment
 from loader.model.position import Interval, Position
-from loader.pipeline.limits import find_stops
+from loader.pipeline.chain.limits import find_stops
 from loader.reader.files.log_files import FolderFiles
 from loader.reader.seek.position_spec import At
 from loader.reader.seek.seek import Locator

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loader.errors import BinlogFormatError
 from loader.model.position import Interval, Position
-from loader.pipeline.limits import find_stops
+from loader.pipeline.chain.limits import find_stops
 from loader.reader.files import log_walk
 from loader.settings import IntervalLimits
 from loader.transport.file import FileTransport

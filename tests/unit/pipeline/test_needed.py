@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loader.model.position import Position
-from loader.pipeline.retention import oldest_needed_position
+from loader.pipeline.reports.retention import oldest_needed_position
 from loader.staging.chain import PlanChain
 from loader.staging.documents import HeldGroup
 from tests.support.memory_store import MemoryStore

@@ -21,7 +21,8 @@ from loader.materialise.merge.table_selection import changed_tables, known_table
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.pipeline import chain_begin, lag, planning
+from loader.pipeline.chain import chain_begin, planning
+from loader.pipeline.reports import lag
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest

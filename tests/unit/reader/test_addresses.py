@@ -8,10 +8,10 @@ import pytest
 
 from loader.errors import LoaderError, UnsupportedError, UsageError
 from loader.reader.files.log_files import FolderFiles, IndexedFiles, LogFiles, OneFile
+from loader.reader.locations.mycnf import log_of, read_options
+from loader.reader.locations.server import ServerFiles
+from loader.reader.locations.uri import resolve
 from loader.reader.log import open_log
-from loader.reader.mycnf import log_of, read_options
-from loader.reader.server import ServerFiles
-from loader.reader.uri import resolve
 from loader.transport.server.address import ServerAddress
 from tests.unit.reader.logs import busy, read, written
 from tests.unit.transport.encrypting import mysql_encrypted

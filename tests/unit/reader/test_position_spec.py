@@ -14,10 +14,10 @@ from loader.errors import GapError, UsageError
 from loader.model.gtid import MariadbGtid, mariadb_set, mysql_set, parse_gtid_set
 from loader.model.position import Position
 from loader.reader.events import Event
+from loader.reader.locations.uri import resolve
 from loader.reader.log import open_log
 from loader.reader.seek.position_spec import After, At, Begin, End, Since, parse_place, place_of
 from loader.reader.seek.seek import Locator
-from loader.reader.uri import resolve
 from tests.unit.binlog.builder import MICROS, SECONDS, LogBuilder, resealed
 from tests.unit.reader.logs import ORDERS, UUID, busy, read, written
 

@@ -16,7 +16,7 @@ from loader.initial_load.run import captured_tables
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.rules import rule_of
 from loader.model.table import TableName
-from loader.pipeline.chain_begin import chain_of
+from loader.pipeline.chain.chain_begin import chain_of
 from loader.settings import SourceSettings
 from loader.source.foreign_keys import check_cascades
 from loader.source.schemas import read_schemas

@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from loader.errors import StagedDataError
-from loader.pipeline.chain_begin import chain_of
+from loader.pipeline.chain.chain_begin import chain_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Published, Purged

@@ -15,7 +15,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from loader.errors import UsageError
 from loader.reader.files.log_files import ArchivedFiles, IndexedFiles, LogFiles, OneFile, in_folder, is_log
-from loader.reader.mycnf import log_of
+from loader.reader.locations.mycnf import log_of
 from loader.transport.keys import KeyFiles
 from loader.transport.server.address import ServerAddress
 
@@ -49,7 +49,7 @@ def resolve(uri: str) -> LogFiles:
         raise UsageError(f"{uri!r} is not an address of a log", hint=_HINT)
     parts = _split(uri)
     if parts.scheme in _SERVERS:
-        from loader.reader.server import ServerFiles
+        from loader.reader.locations.server import ServerFiles
 
         return ServerFiles(_address(parts))
     if parts.scheme == "s3":

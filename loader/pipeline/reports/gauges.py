@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from loader.model.position import Position
-from loader.pipeline.lag import SourceLag
+from loader.pipeline.reports.lag import SourceLag
 
 _PREFIX = "binlog_loader"
 _HELP = {

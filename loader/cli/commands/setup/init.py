@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from loader.cli.commands.config import SCHEMA_FILE, schema_text
-from loader.cli.commands.doctor import doctor
-from loader.cli.commands.jars import needed
+from loader.cli.commands.setup.config import SCHEMA_FILE, schema_text
+from loader.cli.commands.setup.doctor import doctor
+from loader.cli.commands.setup.jars import needed
 from loader.cli.session import Session
 from loader.errors import UsageError
 from loader.resources import config_file, sql

@@ -36,6 +36,6 @@ def find_log_position(settings: SourceSettings, text: str) -> Position:
 def _files(settings: SourceSettings) -> LogFiles:
     if settings.transport.kind == "file":
         return settings.transport.files()
-    from loader.reader.server import ServerFiles
+    from loader.reader.locations.server import ServerFiles
 
     return ServerFiles(settings.server)

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.errors import LoaderError, SourceUnavailable
 from loader.model.position import Position
-from loader.pipeline.chain_begin import chain_of, check_server
-from loader.pipeline.quarantine_release import quarantines_of
-from loader.pipeline.retention import source_runway
+from loader.pipeline.chain.chain_begin import chain_of, check_server
+from loader.pipeline.reports.retention import source_runway
+from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from loader.staging.chain import PlanChain

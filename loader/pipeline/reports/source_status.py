@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.initial_load.load_states import LoadState, unfinished_loads
 from loader.model.table import TableName
-from loader.pipeline.chain_begin import chain_of
-from loader.pipeline.lag import SourceLag, newest_record, source_lag
+from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.reports.lag import SourceLag, newest_record, source_lag
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Published

@@ -10,9 +10,9 @@ from loader.errors import GapError, UsageError
 from loader.extract.checkpoint import read_checkpoint
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Interval, Position
-from loader.pipeline import table_registry
-from loader.pipeline.failover import check_continuity, follow_server, known_until
-from loader.pipeline.log_lookup import find_log_position
+from loader.pipeline.chain import table_registry
+from loader.pipeline.chain.failover import check_continuity, follow_server, known_until
+from loader.pipeline.chain.log_lookup import find_log_position
 from loader.reader.seek.position_spec import After, End, parse_place
 from loader.settings import SourceSettings
 from loader.source import server_facts

@@ -1,0 +1,1 @@
+"""What Airflow shows of a run: errors, notes, links, asset events, metrics, and the output of Spark."""

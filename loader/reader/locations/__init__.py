@@ -1,0 +1,1 @@
+"""Where a log is: a URI, a server, or the files that a my.cnf names."""
