@@ -32,8 +32,6 @@ UseCase = Literal[
     "read_tables", "read_tables_again", "load_tables", "extract", "materialise", "replay", "maintain", "restore"
 ]
 _READS_SOURCE = {"read_tables", "read_tables_again", "extract", "restore"}
-FIRST_POSITION = 4
-"""Offset of the first event of a log file."""
 
 
 class LoaderSparkOperator(SparkSubmitOperator):
@@ -46,8 +44,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
         use_case: which `loader.pipeline.<use_case>_job` to run.
         source: see `loader.airflow.sources.settings_of`. (templated)
         arguments: of that function, usually the XCom of the task before: `tables`, `manifests`, `only`,
-            `start_seqno`, `through_seqno`, `stop_seqno`, `lognum`, `logpos`, `dry_run`, `position`. Other keys
-            are ignored. (templated)
+            `start_seqno`, `through_seqno`, `stop_seqno`, `start`, `dry_run`, `approved_by`, `position`. Other keys are
+            ignored. (templated)
         fail_on_tables: fail if a table failed. If False, a later task `loader.airflow.tasks.check_tables` fails for
             tables that no retry can help, so that the tasks before it continue with the other tables.
         kwargs: of BaseOperator, and `conn_id` of the Spark connection.
@@ -136,9 +134,10 @@ class LoaderSparkOperator(SparkSubmitOperator):
             case "materialise":
                 return pipeline.materialise_job(settings, self.arguments["stop_seqno"])
             case "replay":
-                logpos = self.arguments["logpos"] or FIRST_POSITION
-                since = pipeline.log_position(settings, self.arguments["lognum"], logpos)
-                return pipeline.replay_job(settings, since, self._tables(), publish=not self.arguments["dry_run"])
+                start = pipeline.find_replay_start(settings, self.arguments["start"])
+                self.log.info("changes after %s", start.position)
+                publish, by = not self.arguments["dry_run"], self.arguments.get("approved_by", "")
+                return pipeline.replay_job(settings, start.seqno, self._tables(), publish=publish, approved_by=by)
             case "maintain":
                 return pipeline.maintain_job(settings)
             case "restore":

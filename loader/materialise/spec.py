@@ -108,11 +108,14 @@ class ReplaySpec(TablesSpec):
     Attributes:
         tables: patterns over `schema.table`; empty for all tables.
         publish: publish the corrections.
+        approved_by: who approved the corrections; empty if nobody was asked. The snapshots that publish them have the
+            name in their summary, as `loader.approved_by`.
     """
 
     since_seqno: int
     tables: tuple[str, ...] = ()
     publish: bool = False
+    approved_by: str = ""
 
 
 class Sample(BaseModel):

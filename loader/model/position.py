@@ -43,6 +43,12 @@ class Position:
         """Return the position at byte `logpos` of a log file."""
         return cls.parse(f"{file}:{logpos}")
 
+    @classmethod
+    def of_seqno(cls, basename: str, seqno: int, shift: int = 0) -> Position:
+        """Return the position of a seqno in a log; see `seqno`."""
+        lognum, logpos = divmod(seqno, SEQNO_UNIT)
+        return cls(basename, lognum - shift, logpos)
+
     @property
     def file(self) -> str:
         """Name of the log file."""

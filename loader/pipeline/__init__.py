@@ -12,6 +12,7 @@ from loader.pipeline.chain.failover import follow_accepting, follow_to
 from loader.pipeline.chain.interval_lookup import find_interval, find_stop
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.chain.planning import IntervalChosen, plan_interval, unfinished
+from loader.pipeline.chain.replay_start import ReplayStart, find_replay_start
 from loader.pipeline.jobs import (
     Job,
     adopt_job,
@@ -20,7 +21,6 @@ from loader.pipeline.jobs import (
     full_load_job,
     intervals_since,
     load_tables_job,
-    log_position,
     maintain_job,
     materialise_job,
     read_tables_job,
@@ -59,6 +59,7 @@ __all__ = [
     "Job",
     "LoadForecast",
     "Removal",
+    "ReplayStart",
     "ShownTable",
     "SourceLag",
     "SourceStatus",
@@ -76,6 +77,7 @@ __all__ = [
     "extract_job",
     "find_interval",
     "find_log_position",
+    "find_replay_start",
     "find_stop",
     "follow_accepting",
     "follow_to",
@@ -86,7 +88,6 @@ __all__ = [
     "intervals",
     "intervals_since",
     "load_tables_job",
-    "log_position",
     "maintain_job",
     "materialise_job",
     "plan_adoption",

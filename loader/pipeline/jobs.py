@@ -16,7 +16,6 @@ from loader.initial_load.documents import LoadPlan
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import AdoptSpec, LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
-from loader.model.position import Position
 from loader.pipeline.chain import table_registry
 from loader.pipeline.chain.chain_begin import begin, begin_again, chain_of, check_server
 from loader.pipeline.chain.failover import generation_transport
@@ -73,37 +72,32 @@ def restore_job(settings: SourceSettings, start_seqno: int) -> Job:
     return Job("restore", _EXTRACT / "restore_job.py", _extract_spec(settings, start_seqno))
 
 
-def replay_job(settings: SourceSettings, since: str, tables: tuple[str, ...] = (), *, publish: bool = False) -> Job:
-    """Return the job that compares tables with their changes after a position, and with `publish` corrects them."""
-    generation = chain_of(settings).require_generation()
+def replay_job(
+    settings: SourceSettings,
+    since_seqno: int,
+    tables: tuple[str, ...] = (),
+    *,
+    publish: bool = False,
+    approved_by: str = "",
+) -> Job:
+    """Return the job that compares tables with their changes after a seqno, and with `publish` corrects them."""
     spec = ReplaySpec(
-        **_tables(settings, generation),
-        since_seqno=_seqno_of(generation, since),
+        **_tables(settings, chain_of(settings).require_generation()),
+        since_seqno=since_seqno,
         tables=tables,
         publish=publish,
+        approved_by=approved_by,
     )
     return Job("replay", _MATERIALISE / "replay_job.py", spec)
 
 
-def log_position(settings: SourceSettings, lognum: int, logpos: int) -> str:
-    """Return the position with that number and offset in the source's log."""
-    start = chain_of(settings).require_generation().start_position
-    return str(Position(start.basename, lognum, logpos))
-
-
-def intervals_since(settings: SourceSettings, since: str) -> list[int]:
-    """Return start seqnos of the staged intervals of the current generation that end after a position."""
+def intervals_since(settings: SourceSettings, seqno: int) -> list[int]:
+    """Return start seqnos of the staged intervals of the current generation that end after a seqno."""
     chain = chain_of(settings)
     generation = chain.require_generation()
-    seqno = _seqno_of(generation, since)
     begun = chain.start_at_or_before(generation.name, seqno)
     start = generation.start_position.seqno(generation.shift) if begun is None else begun
     return [found.start_seqno for found in chain.manifests_from(generation.name, start) if found.stop_seqno > seqno]
-
-
-def _seqno_of(generation: Generation, since: str) -> int:
-    """Return the seqno of a position, but not less than the start of the current generation."""
-    return max(Position.parse(since), generation.start_position).seqno(generation.shift)
 
 
 def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:

@@ -26,7 +26,7 @@ USE_CASES: tuple[UseCase, ...] = ("load_tables", "materialise", "replay", "maint
 
 
 def operator_of(use_case: UseCase, site: Site, **arguments: object) -> LoaderSparkOperator:
-    place = {"lognum": 1, "logpos": 4, "dry_run": True}
+    place = {"start": "1:4", "dry_run": True}
     given = {"tables": [], "manifests": ["shop/0001/load/m.json"], **place, **site.interval, **arguments}
     return LoaderSparkOperator(task_id=use_case, use_case=use_case, source="", arguments=given)
 

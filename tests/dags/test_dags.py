@@ -35,7 +35,12 @@ DAGS = {
         "check_runway": set(),
     },
     "shop.maintain": {"maintain": set(), "purge": set()},
-    "shop.replay": {"replay": set()},
+    "shop.replay": {
+        "restore_files": {"compare"},
+        "compare": {"approve"},
+        "approve": {"publish"},
+        "publish": set(),
+    },
     "shop.repair": {
         "choose_repair": {"release", "restore", "follow", "set_schema", "read_tables_again"},
         "release": set(),
@@ -133,7 +138,8 @@ def test_wrong_tables_are_refused(dags: DagBag, tables: object) -> None:
 def test_a_field_that_was_cleared_is_taken(dags: DagBag) -> None:
     """A form sends null for it."""
     given = _validated(dags.dags["shop.replay"], logpos=None, tables=None)
-    assert given == {"lognum": 54, "logpos": None, "tables": None, "dry_run": True}
+    flags = {"restore_files": False, "dry_run": True, "approval": False}
+    assert given == {"from": None, "lognum": 54, "logpos": None, "tables": None, **flags}
 
 
 # What the configuration says.

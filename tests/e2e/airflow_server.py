@@ -79,8 +79,11 @@ class Airflow:
     def post(self, path: str, **body: object) -> dict[str, Any]:
         return self._request("POST", f"/api/v2/dags/{path}", body)
 
+    def patch(self, path: str, **body: object) -> dict[str, Any]:
+        return self._request("PATCH", f"/api/v2/dags/{path}", body)
+
     def unpause(self, dag: str) -> None:
-        self._request("PATCH", f"/api/v2/dags/{dag}", {"is_paused": False})
+        self.patch(dag, is_paused=False)
 
     def trigger(self, dag: str) -> str:
         return str(self.post(f"{dag}/dagRuns", logical_date=None)["dag_run_id"])
@@ -115,10 +118,10 @@ class Airflow:
         found = self._request("GET", f"/api/v2/assets/events?{query}")
         return list(found["asset_events"])
 
-    def clear(self, run: str, task: str) -> None:
+    def clear(self, run: str, task: str, dag: str = DELTA) -> None:
         """What the button does: the task and what depends on it run again."""
         cleared = self.post(
-            f"{DELTA}/clearTaskInstances",
+            f"{dag}/clearTaskInstances",
             dag_run_id=run,
             task_ids=[task],
             include_downstream=True,

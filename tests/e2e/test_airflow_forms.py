@@ -16,7 +16,8 @@ from tests.e2e.browser import browsing
 
 pytestmark = [pytest.mark.e2e]
 
-_REPLAY = {"lognum": 54, "logpos": 4, "tables": [], "dry_run": True}
+_REPLAY = {"from": None, "lognum": 54, "logpos": None, "tables": [], "restore_files": False, "dry_run": True}
+_REPLAY["approval"] = False
 
 
 class Form:
@@ -97,7 +98,6 @@ def test_every_dag_of_a_source_runs_by_its_defaults(source: str, form: Callable[
     assert form(f"{source}.check").trigger() == {}
     assert form(f"{source}.initial_load").trigger() == {"tables": []}
     replay = form(f"{source}.replay")
-    expect(replay.button).to_be_disabled()  # nobody but the person knows from where on
     replay.field("lognum").fill("54")
     assert replay.trigger() == _REPLAY
 

@@ -20,7 +20,13 @@ else:
 def replay(
     context: typer.Context,
     since: Annotated[
-        str, typer.Option("--from", metavar="POSITION", help="Position in the log, such as binlog.000054:123.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="PLACE",
+            help="Where to start: binlog.000054:123, 54:123, begin, a time such as 2026-01-31T12:00:00Z, or a GTID set."
+            " A time or a GTID set means the start of the interval with the first change after it.",
+        ),
     ],
     source: SourceOption = "",
     table: TablesOption = [],  # noqa: B006 - typer copies it
@@ -44,17 +50,18 @@ def replay(
     session: Session = context.obj
     settings = session.settings(source)
     output = session.output
+    start = pipeline.find_replay_start(settings, since)
     if re_extract:
-        for start in pipeline.intervals_since(settings, since):
-            restored = jobs.submit(pipeline.restore_job(settings, start), settings, output)
+        for interval in pipeline.intervals_since(settings, start.seqno):
+            restored = jobs.submit(pipeline.restore_job(settings, interval), settings, output)
             if not output.as_json:
-                found = pipeline.interval(settings, start).state.start
+                found = pipeline.interval(settings, interval).state.start
                 output.line(f"interval {found}: {restored['files']:,} files restored")
-    result = jobs.submit(pipeline.replay_job(settings, since, tuple(table), publish=publish), settings, output)
+    result = jobs.submit(pipeline.replay_job(settings, start.seqno, tuple(table), publish=publish), settings, output)
     if output.as_json:
         output.document(result)
     else:
-        _report(output, since, result)
+        _report(output, start.position, result)
     jobs.fail_on_tables(result, output)
 
 

@@ -28,6 +28,7 @@ EXACT_AT = "loader.exact_at"
 EXACT_AT_SEQNO = "loader.exact_at_seqno"
 SCHEMA_ID = "loader.schema_id"
 STATE = "loader.state"
+APPROVED_BY = "loader.approved_by"
 
 
 def signature(
@@ -90,6 +91,10 @@ class Applied:
             schema_id=self.schema_id,
             state=self.state,
         )
+
+    def approved(self, by: str) -> dict[str, str] | None:
+        """Return the summary properties of a commit that a person approved; None if nobody was asked."""
+        return {**self.signature, APPROVED_BY: by} if by else None
 
 
 class TableMetadata:

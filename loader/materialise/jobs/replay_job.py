@@ -46,7 +46,8 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     def one(table: TableName) -> TableReplay:
         try:
             with warehouses.borrow() as warehouse:
-                work = partial(replay_table, warehouse, chain, table, spec.since_seqno, publish=spec.publish)
+                start, approver = spec.since_seqno, spec.approved_by
+                work = partial(replay_table, warehouse, chain, table, start, publish=spec.publish, approved_by=approver)
                 return retries.call(work)
         except Exception as error:
             _LOG.error("table %s failed", table, exc_info=error)

@@ -41,6 +41,7 @@ def roll_table(
     from_seqno: int,
     *,
     publish: bool,
+    approved_by: str,
 ) -> TableReplay:
     """Compare all rows of a table with its snapshot at a seqno plus the records after it.
 
@@ -52,6 +53,7 @@ def roll_table(
         applied: its applied position.
         from_seqno: the start of the replay.
         publish: publish the correct rows if they differ. Otherwise a branch keeps them until the table changes.
+        approved_by: who approved that; empty if nobody was asked.
 
     Raises:
         UnsupportedError: there is no such snapshot, or the log does not hold all that changed the table since then.
@@ -65,7 +67,7 @@ def roll_table(
         steps = len(shown.commits()) if shown else _roll_forward(warehouse, chain, merge, branch, applied)
         found = _diff_with_main(warehouse, table, metadata, branch)
         if found.rows and publish:
-            branch.publish(steps)
+            branch.publish(steps, signature=applied.approved(approved_by))
     if not found.rows:
         drop_branch(warehouse, table, branch.name)
     elif publish:

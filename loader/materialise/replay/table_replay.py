@@ -39,7 +39,7 @@ _ATTEMPTS = 5
 
 
 def replay_table(
-    warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, *, publish: bool
+    warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, *, publish: bool, approved_by: str = ""
 ) -> TableReplay:
     """Compare a table with its changes after a seqno, and correct rows that differ.
 
@@ -49,6 +49,7 @@ def replay_table(
         table: the table.
         from_seqno: the start of the replay.
         publish: publish the correction. Otherwise a branch keeps it.
+        approved_by: who approved it; empty if nobody was asked.
 
     Raises:
         UnsupportedError: the table's key changed since then. Or the table has no key, and no snapshot at the seqno.
@@ -58,7 +59,7 @@ def replay_table(
     with table_lock(warehouse.catalog, table):
         for _ in range(_ATTEMPTS):
             try:
-                return _attempt(warehouse, chain, table, from_seqno, publish=publish)
+                return _attempt(warehouse, chain, table, from_seqno, publish=publish, approved_by=approved_by)
             except Exception as error:
                 if not is_conflict(error):
                     raise
@@ -68,7 +69,9 @@ def replay_table(
     )
 
 
-def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, *, publish: bool) -> TableReplay:
+def _attempt(
+    warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: int, *, publish: bool, approved_by: str
+) -> TableReplay:
     metadata = warehouse.metadata(table)
     applied = check_owner(metadata, table, chain.source, chain.generations) if metadata else None
     if metadata is None or applied is None:
@@ -76,7 +79,9 @@ def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: i
     rule = warehouse.rule(table)
     check_rule(metadata.properties, rule, table)
     if rule.mode == "history" or not recorded_schema(metadata, table).key:
-        return roll_table(warehouse, chain, table, metadata, applied, from_seqno, publish=publish)
+        return roll_table(
+            warehouse, chain, table, metadata, applied, from_seqno, publish=publish, approved_by=approved_by
+        )
     work, whole = _plan_work(warehouse, chain, table, from_seqno, metadata, applied)
     if work is None:
         return _same_result(table, applied)
@@ -87,7 +92,9 @@ def _attempt(warehouse: Warehouse, chain: Chain, table: TableName, from_seqno: i
             raise partial_replay_error(table)
         found = diff_rows(warehouse, changes, work, whole=whole)
         try:
-            return _correct(warehouse, work, found, metadata, applied, from_seqno, publish=publish)
+            return _correct(
+                warehouse, work, found, metadata, applied, from_seqno, publish=publish, approved_by=approved_by
+            )
         finally:
             found.release()
     finally:
@@ -164,6 +171,7 @@ def _correct(
     from_seqno: int,
     *,
     publish: bool,
+    approved_by: str,
 ) -> TableReplay:
     if not found.rows:
         return _same_result(work.name, applied)
@@ -177,7 +185,7 @@ def _correct(
             todo = build_statements(warehouse.session, found.changes, work, branch)
             steps = run_statements(warehouse, branch, todo, applied.signature)
         if publish:
-            branch.publish(steps)
+            branch.publish(steps, signature=applied.approved(approved_by))
     if publish:
         drop_superseded(warehouse, work.name)
     return TableReplay(
