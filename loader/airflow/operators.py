@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from loader.spark.submit import SparkSettings
 
 UseCase = Literal[
-    "read_tables", "read_tables_again", "load_tables", "extract", "materialise", "replay", "maintain", "restore"
+    "read_tables",
+    "read_tables_again",
+    "load_tables",
+    "extract",
+    "materialise",
+    "replay",
+    "maintain",
+    "restore",
+    "verify",
 ]
 _READS_SOURCE = {"read_tables", "read_tables_again", "extract", "restore"}
 
@@ -140,6 +148,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 return pipeline.replay_job(settings, start.seqno, self._tables(), publish=publish, approved_by=by)
             case "maintain":
                 return pipeline.maintain_job(settings)
+            case "verify":
+                raise AssertionError("VerifyOperator opens a verification instead")
             case "restore":
                 return pipeline.restore_job(settings, pipeline.find_interval(settings, self.arguments["position"]))
 

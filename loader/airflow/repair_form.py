@@ -18,6 +18,7 @@ USES = {
     "restore": {"position"},
     "follow": {"position", "accept"},
     "set_schema": {"tables", "position", "definition"},
+    "begin": {"place"},
 }
 """The fields that each action uses."""
 _ACTIONS = {
@@ -26,12 +27,13 @@ _ACTIONS = {
     "restore": "restore: extract lost or changed staged files again",
     "follow": "follow: continue on another server",
     "set_schema": "set_schema: give the columns of a table",
+    "begin": "begin: begin to read the log before any table is loaded",
 }
 _POSITION = r"^\S+\.\d{6,}:\d+$"
 _WORD = r"""(?:'[^']*'|"'"|,(?=\S)|[^\s;,()'"\\])+"""
 """An argument as `shlex.quote` writes it. Names of tables can hold any character."""
 _COMMAND = re.compile(
-    rf"\bloader (?P<command>release|initial-load|staged restore|follow|schema set)(?P<rest>(?: {_WORD})*)"
+    rf"\bloader (?P<command>release|initial-load|staged restore|follow|schema set|begin)\b(?P<rest>(?: {_WORD})*)"
 )
 _OPTIONS = {"--table": "tables", "--at": "position", "--accept": "accept"}
 
@@ -74,6 +76,12 @@ def repair_params() -> dict[str, Param]:
             title="Definition",
             description="For set_schema: the CREATE TABLE statement that SHOW CREATE TABLE prints.",
         ),
+        "place": Param(
+            None,
+            type=["null", "string"],
+            title="Place",
+            description="For begin: begin, end, binlog.000054:123, a time such as 2026-01-31T12:00:00Z, or a GTID set.",
+        ),
     }
 
 
@@ -92,6 +100,8 @@ def check_form(values: Mapping[str, Any]) -> str:
         raise _wrong(action, "it needs either tables or all_tables")
     if action == "follow" and len(given) != 1:
         raise _wrong(action, "it needs either position or accept")
+    if action == "begin" and not given:
+        raise _wrong(action, "it needs the place where the log is read from")
     if action == "restore" and not given:
         raise _wrong(action, "it needs the position at which the interval starts")
     if action == "set_schema" and (given != USES[action] or len(tables) != 1):
@@ -130,6 +140,8 @@ def _fields(command: str, words: list[str]) -> dict[str, str]:
             return {"action": "restore", "position": places[0] if places else "START"}
         case "follow":
             return {"action": "follow"} | options
+        case "begin":
+            return {"action": "begin", "place": options.get("position", "PLACE")}
         case _:
             return {"action": "set_schema", "tables": places[0] if places else "SCHEMA.TABLE"} | options
 

@@ -65,6 +65,22 @@ def follow(source: str) -> dict[str, Any]:
 
 
 @task(multiple_outputs=False)
+def begin(source: str) -> dict[str, Any]:
+    """Begin to read the log at a place. Return the generation of the log that begins there."""
+    from loader.airflow.connections import secret
+    from loader.airflow.sources import settings_of
+    from loader.pipeline import begin_at
+
+    context = get_current_context()
+    with reported(context):
+        settings = settings_of(source)
+        with secret(settings.server.password):
+            new = begin_at(settings, context["params"]["place"])
+    _LOG.info("generation %s of the log starts at %s of server %s", new.name, new.start, new.identity)
+    return {"generation": new.name, "start": new.start}
+
+
+@task(multiple_outputs=False)
 def set_schema(source: str) -> dict[str, str]:
     """Set the columns of a table from a position on. Return both."""
     from loader.airflow.sources import settings_of

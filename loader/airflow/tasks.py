@@ -17,16 +17,20 @@ _LEVELS = {"ok": logging.INFO, "warning": logging.WARNING, "error": logging.ERRO
 
 
 @task(multiple_outputs=False)
-def plan_interval(source: str) -> dict[str, Any]:
+def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
     """Choose the intervals of the log for this run, and store them under the name of the run.
 
     A cleared run gets the same intervals again. Unfinished intervals come before new ones. The result has `runway`: how
     long the server keeps the log that was not staged before. It is also logged.
+
+    Args:
+        source: its name.
+        until: the place where the intervals end at the latest, see `loader run --until`; None: the end of the log.
     """
     from loader.airflow.connections import secret
     from loader.airflow.sources import settings_of
+    from loader.pipeline import find_log_position, source_runway
     from loader.pipeline import plan_interval as choose
-    from loader.pipeline import source_runway
 
     context = get_current_context()
     run = context["dag_run"]
@@ -34,7 +38,8 @@ def plan_interval(source: str) -> dict[str, Any]:
         refuse_unknown_conf(context)
         settings = settings_of(source)
         with secret(settings.server.password):
-            chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}")
+            stop = find_log_position(settings, until) if until else None
+            chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}", until=stop)
             runway = source_runway(settings)
     if chosen is None:
         raise AirflowSkipException("the log has nothing after the initial load")

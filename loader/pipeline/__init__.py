@@ -43,6 +43,7 @@ from loader.pipeline.reports.lag import SourceLag, source_lag
 from loader.pipeline.reports.load_forecast import LoadForecast, TableForecast, forecast_load
 from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.reports.source_status import SourceStatus, TableState, status
+from loader.pipeline.reports.table_progress import has_position, has_time
 from loader.pipeline.reports.views import TableView, View, view
 from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
 from loader.pipeline.upkeep.schema_descriptions import ShownTable, set_table_schema, table_schema
@@ -84,6 +85,8 @@ __all__ = [
     "forecast_load",
     "full_load_job",
     "gauges",
+    "has_position",
+    "has_time",
     "interval",
     "intervals",
     "intervals_since",

@@ -21,7 +21,7 @@ from loader.pipeline import table_schema
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
 
-_EMPTY = {"tables": [], "all_tables": False, "position": None, "accept": None, "definition": None}
+_EMPTY = dict.fromkeys(("position", "accept", "definition", "place")) | {"tables": [], "all_tables": False}
 _PLACE = "binlog.000054:123"
 _CREATE = (
     "CREATE TABLE `t` (`id` int NOT NULL, `name` varchar(9) DEFAULT NULL, PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4"
@@ -35,6 +35,7 @@ GOOD: list[dict[str, Any]] = [
     {"action": "follow", "position": _PLACE},
     {"action": "follow", "accept": "0-1-7"},
     {"action": "set_schema", "tables": ["shop.a"], "position": _PLACE, "definition": _CREATE},
+    {"action": "begin", "place": "2026-01-31T12:00:00Z"},
 ]
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "release"}, "either tables or all_tables"),
@@ -45,7 +46,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "follow"}, "either position or accept"),
     ({"action": "follow", "position": _PLACE, "accept": "0-1-7"}, "either position or accept"),
     ({"action": "set_schema", "tables": ["shop.a"], "position": _PLACE}, "one table, a position and a definition"),
-    (GOOD[-1] | {"tables": ["shop.a", "shop.b"]}, "one table, a position and a definition"),
+    ({"action": "begin"}, "needs the place"),
+    ({"action": "begin", "place": "end", "position": _PLACE}, "does not use position"),
+    (GOOD[-2] | {"tables": ["shop.a", "shop.b"]}, "one table, a position and a definition"),
 ]
 
 

@@ -43,24 +43,30 @@ def choose(
 ) -> Callable[[IntervalChosen | LoaderError | None], dict[str, Any]]:
     """Run the task over a pipeline that gives this; what the pipeline was asked is in the task's XComs."""
 
-    def run(outcome: IntervalChosen | LoaderError | None) -> dict[str, Any]:
-        def chosen(settings: SourceSettings, run: str) -> IntervalChosen | None:
-            running.xcoms |= {"asked": (settings.name, run), "environment": dict(os.environ)}
+    def run(outcome: IntervalChosen | LoaderError | None, until: str | None = None) -> dict[str, Any]:
+        def chosen(settings: SourceSettings, run: str, until: str | None) -> IntervalChosen | None:
+            running.xcoms |= {"asked": (settings.name, run, until), "environment": dict(os.environ)}
             if isinstance(outcome, LoaderError):
                 raise outcome
             return outcome
 
         monkeypatch.setattr("loader.pipeline.plan_interval", chosen)
+        monkeypatch.setattr("loader.pipeline.find_log_position", lambda _, text: f"position of {text}")
         monkeypatch.setattr("loader.pipeline.source_runway", lambda _: _RUNWAY)
         monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
-        return plan_interval.function("")
+        return plan_interval.function("", until)
 
     return run
 
 
 def test_a_run_gets_its_own_interval(choose: Callable[..., dict[str, Any]], running: Task) -> None:
     assert choose(_CHOSEN) == _CHOSEN.model_dump() | {"runway": _RUNWAY.model_dump()}
-    assert running.xcoms["asked"] == ("shop", "shop.delta/manual__1")
+    assert running.xcoms["asked"] == ("shop", "shop.delta/manual__1", None)
+
+
+def test_a_run_can_stop_at_a_place(choose: Callable[..., dict[str, Any]], running: Task) -> None:
+    choose(_CHOSEN, "binlog.000001:80")
+    assert running.xcoms["asked"] == ("shop", "shop.delta/manual__1", "position of binlog.000001:80")
 
 
 def test_nothing_to_do_skips_the_run(choose: Callable[..., dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from airflow.sdk import Asset, Param, XComArg
 
 from loader.airflow.reports.errors import RetryWhereItHelps
+from loader.airflow.reports.notifications import NewCauseNotifier
 from loader.dag_settings import DagSettings, NotifierSettings, dag_key
 from loader.errors import UsageError
 
@@ -77,7 +78,7 @@ def _task_arguments(source: str, settings: DagSettings, hours: float) -> dict[st
     }
     found |= {name: value for name in ("queue", "executor") if (value := getattr(settings, name))}
     if settings.notifier.type:
-        found["on_failure_callback"] = _notifier(source, settings.notifier)
+        found["on_failure_callback"] = NewCauseNotifier(_notifier(source, settings.notifier))
     return found
 
 

@@ -6,6 +6,9 @@ the next run continues. `materialise` applies staged changes to the warehouse. I
 dates of a run have no meaning: each run starts where the intervals before it stop. So this DAG cannot be backfilled by
 date. To go over a part of the log again, use `SOURCE.replay`.
 
+**How to run it.** It is scheduled. A run that you trigger with `until` stops there. The next run goes on to the end of
+the log, so pause the DAG first if the tables must stay there.
+
 **When it fails.** Nothing is lost while the server keeps its log. The next run continues with the oldest interval that
 is not done. The last lines of the failed task's log say what failed, where, why, and what to do.
 
@@ -23,13 +26,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Param
 
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
 from loader.dag_settings import DagSettings, pool_of
+
+_UNTIL = (
+    "Stop there: binlog.000054:123, a GTID set, or before a time such as 2026-01-31T12:00:00Z. Empty: the end of the"
+    " log."
+)
 
 
 def delta_dag(source: str, settings: DagSettings) -> DAG:
@@ -38,9 +46,11 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
     with DAG(
         description=f"Follow the binary log of {source}; to go over a part of it again, use the replay, not a backfill",
         schedule=parse_schedule(settings.schedule.delta),
+        params={"until": Param(None, type=["null", "string"], title="Until", description=_UNTIL)},
         **dag_arguments("delta", source, settings, page=str(__doc__)),
     ) as dag:
-        interval: Any = plan_interval(source=source)
+        until: Any = dag.param("until")
+        interval: Any = plan_interval(source=source, until=until)
         extract = LoaderSparkOperator(
             task_id="extract", use_case="extract", source=source, arguments=interval, pool=pool
         )

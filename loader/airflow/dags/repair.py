@@ -8,9 +8,10 @@
 - `follow`: continue on another server, at a position, or by accepting transactions that only that server has. With
   GTIDs runs of `SOURCE.delta` follow a new server without this.
 - `set_schema`: give the columns of a table from a position on, if neither the log nor its statements tell them.
+- `begin`: begin to read the log at a place, before any table is loaded.
 
 Each does what the command does: `loader release`, `loader initial-load --again`, `loader staged restore`, `loader
-follow`, `loader schema set`. To compare tables with the log and correct them, use `SOURCE.replay`.
+follow`, `loader schema set`, `loader begin`. To compare tables with the log and correct them, use `SOURCE.replay`.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. A form that is
 wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task.
@@ -25,7 +26,7 @@ from airflow.sdk import DAG
 from loader.airflow.dags.arguments import dag_arguments
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.repair_form import repair_params
-from loader.airflow.repair_tasks import choose_repair, follow, release, set_schema
+from loader.airflow.repair_tasks import begin, choose_repair, follow, release, set_schema
 from loader.airflow.reports.asset_events import tables_alias
 from loader.dag_settings import DagSettings, pool_of
 
@@ -61,7 +62,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             pool=pool,
             outlets=[tables_alias(source)],
         )
-        actions = [restore, read, release(source=source), follow(source=source), set_schema(source=source)]
+        actions = [restore, read, *(action(source=source) for action in (release, follow, set_schema, begin))]
         choose_repair() >> actions
         read >> load
     return dag

@@ -1,0 +1,65 @@
+"""Whether the warehouse has a table up to a position or a time. Used by whoever waits for a table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from loader.errors import DataError
+from loader.model.table import TableName
+from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.interval_lookup import find_stop
+from loader.pipeline.reports.lag import newest_record, source_lag
+from loader.pipeline.upkeep.quarantine_release import quarantines_of
+from loader.settings import SourceSettings
+
+
+def has_position(settings: SourceSettings, table: TableName, position: str) -> bool:
+    """Return whether all changes of a table before a position are in the warehouse.
+
+    Args:
+        settings: of the source.
+        table: the table.
+        position: `binlog.000054:123`, or its seqno.
+
+    Raises:
+        UsageError: the position has another form.
+        DataError: the log was not read at that position, or the table is quarantined before it.
+    """
+    record = newest_record(chain_of(settings))
+    goal = find_stop(settings, position)
+    if record is None:
+        return False
+    seqno = record.behind.get(str(table), record.stop_seqno if str(table) in record.tables else 0)
+    if seqno < goal:
+        _check_continues(settings, table)
+    return seqno >= goal
+
+
+def has_time(settings: SourceSettings, table: TableName, time: datetime) -> bool:
+    """Return whether all changes of a table that were committed before a time are in the warehouse.
+
+    That is known if a later transaction is applied. On a quiet server it is known if everything is applied, and the
+    time has passed.
+
+    Raises:
+        DataError: the table is quarantined.
+    """
+    now = datetime.now(UTC)
+    record = newest_record(chain_of(settings))
+    if record is None or str(table) not in record.tables:
+        _check_continues(settings, table)
+        return False
+    if record.committed_at and datetime.fromisoformat(record.committed_at).replace(tzinfo=UTC) > time:
+        return True
+    return now > time and source_lag(settings).behind == 0
+
+
+def _check_continues(settings: SourceSettings, table: TableName) -> None:
+    if stopped := quarantines_of(settings).all().get(table):
+        raise DataError(
+            "the table is quarantined, so waiting for it does not help",
+            why=str(stopped.error["what"]),
+            hint=str(stopped.error_with_release()["hint"]),
+            source=settings.name,
+            table=table,
+        )

@@ -1,0 +1,131 @@
+"""Waiting for a table: what counts as reached, and how the sensor, its trigger and an error end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import TaskDeferred
+
+from loader.airflow.reports.errors import TaskFailed
+from loader.airflow.sensors import TableAtLeastSensor, TableAtLeastTrigger, is_reached
+from loader.errors import UsageError
+from tests.dags.conftest import Site, Task
+from tests.dags.operators import publish
+
+COMMITTED = "2026-01-01 12:00:00.000000"
+
+
+@pytest.fixture
+def published(site: Site) -> Site:
+    """The interval up to :100 is applied to `shop.orders`, with commits up to noon. `shop.late` is behind."""
+    site.stage()
+    publish(site, "binlog.000001:100", committed_at=COMMITTED, behind={"shop.late": 1_000_000_000_050})
+    return site
+
+
+def sensor(**arguments: Any) -> TableAtLeastSensor:
+    return TableAtLeastSensor(task_id="wait", **{"source": "", "table": "shop.orders", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("table", "position", "reached"),
+    [
+        ("shop.orders", "binlog.000001:100", True),
+        ("shop.orders", "binlog.000001:101", False),
+        ("shop.late", "binlog.000001:50", True),
+        ("shop.late", "binlog.000001:51", False),
+        ("shop.unknown", "binlog.000001:4", False),
+    ],
+)
+def test_a_position(table: str, position: str, reached: bool, published: Site) -> None:
+    assert is_reached("", table, position, "") is reached
+
+
+@pytest.mark.parametrize(
+    ("table", "time", "reached"),
+    [
+        ("shop.orders", "2026-01-01T11:59:59Z", True),
+        ("shop.orders", "2026-01-01T12:59:59+01:00", True),
+        ("shop.orders", "2026-01-01 11:59:59", True),
+        ("shop.late", "2026-01-01T11:59:59Z", False),
+        ("shop.unknown", "2026-01-01T11:59:59Z", False),
+    ],
+)
+def test_a_time(table: str, time: str, reached: bool, published: Site) -> None:
+    assert is_reached("", table, "", time) is reached
+
+
+def test_a_time_of_a_quiet_source_is_reached_once_everything_is_applied(
+    published: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind = 7
+    monkeypatch.setattr(
+        "loader.pipeline.reports.table_progress.source_lag", lambda _: type("Lag", (), {"behind": behind})
+    )
+    noon, later = "2026-01-01T12:00:00Z", datetime.now(UTC) + timedelta(hours=1)
+    assert is_reached("", "shop.orders", "", noon) is False  # others may have committed in the same microsecond
+    behind = 0
+    assert is_reached("", "shop.orders", "", noon) is True
+    assert is_reached("", "shop.orders", "", later.isoformat()) is False
+
+
+def test_nothing_is_published_yet(site: Site) -> None:
+    assert is_reached("", "shop.orders", "binlog.000001:100", "") is False
+    assert is_reached("", "shop.orders", "", "2026-01-01T12:00:00Z") is False
+
+
+@pytest.mark.parametrize("arguments", [{}, {"position": "binlog.000001:4", "time": "2026-01-01"}, {"time": "noon"}])
+def test_wrong_arguments(arguments: dict[str, str], published: Site) -> None:
+    with pytest.raises(UsageError):
+        is_reached("", "shop.orders", arguments.get("position", ""), arguments.get("time", ""))
+
+
+def test_a_reached_table_ends_the_task_at_once(published: Site, running: Task) -> None:
+    sensor(position="binlog.000001:100").execute(running.context)
+
+
+def test_the_task_waits_in_the_triggerer(published: Site, running: Task) -> None:
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor(position="binlog.000001:101", poke_interval=7).execute(running.context)
+    name, arguments = deferred.value.trigger.serialize()
+    assert name == "loader.airflow.sensors.TableAtLeastTrigger"
+    goal = {"source": "", "table": "shop.orders", "position": "binlog.000001:101", "time": ""}
+    assert arguments == {**goal, "poke_interval": 7.0}
+    TableAtLeastTrigger(**arguments)
+
+
+def event_of(meanwhile: Callable[[], None]) -> Any:
+    """The trigger's event; `meanwhile` is called while it waits."""
+    trigger = TableAtLeastTrigger(
+        source="", table="shop.late", position="binlog.000001:100", time="", poke_interval=0.01
+    )
+
+    async def first() -> Any:
+        asyncio.get_running_loop().call_later(0.05, meanwhile)
+        return (await anext(trigger.run())).payload
+
+    return asyncio.run(asyncio.wait_for(first(), 30))
+
+
+def test_the_trigger_waits_for_the_table(published: Site, running: Task) -> None:
+    waiting = sensor(table="shop.late", position="binlog.000001:100")
+    event = event_of(lambda: publish(published, "binlog.000001:100", behind={"shop.late": 1_000_000_000_100}))
+    assert event == {"error": None}
+    waiting.execute_complete(running.context, event)
+
+
+def test_a_quarantined_table_is_not_waited_for(published: Site, running: Task) -> None:
+    published.quarantine("shop.late")
+    with pytest.raises(TaskFailed, match="waiting for it does not help"):
+        sensor(table="shop.late", position="binlog.000001:100").execute(running.context)
+
+
+def test_a_quarantine_ends_the_wait(published: Site, running: Task) -> None:
+    event = event_of(lambda: published.quarantine("shop.late"))
+    with pytest.raises(TaskFailed, match="waiting for it does not help") as failed:
+        sensor(table="shop.late", position="binlog.000001:100").execute_complete(running.context, event)
+    assert "loader release shop.late" in failed.value.error.hint
