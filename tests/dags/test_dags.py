@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from copy import deepcopy
@@ -142,6 +143,14 @@ def test_a_field_that_was_cleared_is_taken(dags: DagBag) -> None:
     given = _validated(dags.dags["shop.replay"], logpos=None, tables=None)
     flags = {"restore_files": False, "dry_run": True, "approval": False}
     assert given == {"from": None, "lognum": 54, "logpos": None, "tables": None, **flags}
+
+
+def test_the_tasks_of_the_page_of_dags_are_those_of_the_dags() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "dags.md").read_text(encoding="utf-8")
+    tasks = page.partition("\n## Tasks\n")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", tasks, re.MULTILINE)) == {
+        task for tasks in DAGS.values() for task in tasks
+    }
 
 
 # What the configuration says.

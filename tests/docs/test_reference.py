@@ -80,14 +80,3 @@ def test_every_environment_variable_of_the_page_is_one_of_the_code() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "loader").rglob("*.py"))
     assert len(named) == 4
     assert [name for name in named if f'"{name}"' not in code] == []
-
-
-def test_the_tasks_of_the_page_of_dags_are_those_of_the_dags() -> None:
-    page = (ROOT / "docs" / "reference" / "dags.md").read_text(encoding="utf-8")
-    files = [file.read_text(encoding="utf-8") for file in _DAGS]
-    call = r"\b(?!LoaderSparkOperator)(\w+)(?:\.override\(pool=.+\))?\((?:source=source|\) >>)"
-    started = re.findall(rf'task_id="(\w+)"|{call}', "\n".join(files))
-    tasks = page.partition("\n## Tasks\n")[2].partition("\n## ")[0]
-    assert set(re.findall(r"^\| `(\w+)` \|", tasks, re.MULTILINE)) == {
-        operator or function for operator, function in started
-    }

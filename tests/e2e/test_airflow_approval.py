@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
 ]
 REPLAY = "shop.replay"
-FORM = {"from": "begin", "approval": True, "tables": ["shop.orders"]}
-LATE = "UPDATE shop.orders SET name = 'late' WHERE id = 500"
+FORM = {"from": "begin", "approval": True, "tables": ["shop.inventory"]}
+LATE = "UPDATE shop.inventory SET on_hand = 7 WHERE sku = 'SKU2'"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def warehouse(empty: Loaded, spark: SparkSession) -> Warehouse:
 
 def asked(airflow: Airflow, warehouse: Warehouse) -> tuple[str, dict[str, Any]]:
     """Damage the row that changed, start a replay, and wait for its question: the run, and the question."""
-    warehouse.session.sql("UPDATE lake.shop.orders SET name = 'wrong' WHERE id = 500")
+    warehouse.session.sql("UPDATE lake.shop.inventory SET on_hand = 99 WHERE sku = 'SKU2'")
     run = str(airflow.post(f"{REPLAY}/dagRuns", logical_date=None, conf=FORM)["dag_run_id"])
     until("the question", lambda: airflow.tasks(REPLAY, run)["approve"]["state"] == "awaiting_input")
     return run, airflow.get(_question(run))
@@ -61,7 +61,7 @@ def _question(run: str) -> str:
 
 def newest_summary(warehouse: Warehouse) -> dict[str, str]:
     (row,) = warehouse.session.sql(
-        "SELECT summary FROM lake.shop.orders.snapshots ORDER BY committed_at DESC LIMIT 1"
+        "SELECT summary FROM lake.shop.inventory.snapshots ORDER BY committed_at DESC LIMIT 1"
     ).collect()
     return dict(row["summary"])
 
@@ -69,9 +69,9 @@ def newest_summary(warehouse: Warehouse) -> dict[str, str]:
 def test_an_approved_replay_corrects_the_table(airflow: Airflow, warehouse: Warehouse, empty: Loaded) -> None:
     run, question = asked(airflow, warehouse)
     assert question["subject"] == "Correct 1 table?"
-    assert "| shop.orders | 0 | 1 | 0 |" in question["body"]
-    assert "'name': 'wrong'" in question["body"]
-    assert empty.differences() == NOTHING_DIFFERS | {"shop.orders": 2}
+    assert "| shop.inventory | 0 | 1 | 0 |" in question["body"]
+    assert "'on_hand': 99" in question["body"]
+    assert empty.differences() == NOTHING_DIFFERS | {"shop.inventory": 2}
     answer(airflow, run, "Approve")
     airflow.wait_for(REPLAY, run, "success")
     states = {name: task["state"] for name, task in airflow.tasks(REPLAY, run).items()}
@@ -81,7 +81,7 @@ def test_an_approved_replay_corrects_the_table(airflow: Airflow, warehouse: Ware
     assert empty.differences() == NOTHING_DIFFERS
     assert newest_summary(warehouse)["loader.approved_by"]
     (corrected,) = airflow.asset_events(REPLAY, run)
-    assert corrected["name"] == "lake.shop.orders"
+    assert corrected["name"] == "lake.shop.inventory"
 
     with pytest.raises(urllib.error.HTTPError, match="409"):
         answer(airflow, run, "Approve")
@@ -101,4 +101,4 @@ def test_a_rejected_replay_changes_nothing(airflow: Airflow, warehouse: Warehous
     airflow.wait_for(REPLAY, run, "success")
     assert airflow.tasks(REPLAY, run)["publish"]["state"] == "skipped"
     assert empty.snapshots() == before
-    assert empty.differences() == NOTHING_DIFFERS | {"shop.orders": 2}
+    assert empty.differences() == NOTHING_DIFFERS | {"shop.inventory": 2}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, Literal
 
-from airflow.sdk import Asset, Param, XComArg
+from airflow.sdk import DAG, Asset, Param, XComArg
+from airflow.sdk.definitions.param import ParamsDict
 
 from loader.airflow.reports.errors import RetryWhereItHelps
 from loader.airflow.reports.notifications import NewCauseNotifier
@@ -112,6 +114,11 @@ def alarm(task: XComArg, settings: DagSettings) -> None:
     """
     if settings.pause_on_failure:
         task.as_teardown(on_failure_fail_dagrun=False)
+
+
+def set_params(dag: DAG, params: Mapping[str, Param]) -> None:
+    """Set the params of a DAG whose tasks exist. Airflow copies the params for each task that is made after them."""
+    dag.params = ParamsDict(dict(params))
 
 
 def tables_param(description: str) -> Param:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
-from loader.airflow.dags.arguments import dag_arguments, parse_schedule, tables_param
+from loader.airflow.dags.arguments import dag_arguments, parse_schedule, set_params, tables_param
 from loader.airflow.tasks import check_source
 from loader.airflow.verify_operator import VerifyOperator
 from loader.dag_settings import DagSettings, pool_of
@@ -29,12 +29,6 @@ def check_dag(source: str, settings: DagSettings) -> DAG:
     with DAG(
         description=f"Check everything that the loader of {source} needs",
         schedule=parse_schedule(settings.schedule.check),
-        params={
-            "verify": Param(
-                False, type="boolean", title="Compare rows", description="Also compare all rows with the server."
-            ),
-            "tables": tables_param(_TABLES),
-        },
         **dag_arguments("check", source, settings, page=str(__doc__)),
     ) as dag:
         pool = pool_of(source, settings)
@@ -45,4 +39,6 @@ def check_dag(source: str, settings: DagSettings) -> DAG:
             pool=pool,
         )
         check_source.override(pool=pool)(source=source) >> verify
+        rows = Param(False, type="boolean", title="Compare rows", description="Also compare all rows with the server.")
+        set_params(dag, {"verify": rows, "tables": tables_param(_TABLES)})
     return dag

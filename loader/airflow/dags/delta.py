@@ -28,7 +28,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule
+from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule, set_params
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
@@ -46,7 +46,6 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
     with DAG(
         description=f"Follow the binary log of {source}; to go over a part of it again, use the replay, not a backfill",
         schedule=parse_schedule(settings.schedule.delta),
-        params={"until": Param(None, type=["null", "string"], title="Until", description=_UNTIL)},
         **dag_arguments("delta", source, settings, page=str(__doc__)),
     ) as dag:
         until: Any = dag.param("until")
@@ -66,4 +65,5 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
         results: Any = [extract.output, materialise.output]
         check_tables(source=source, results=results)
         alarm(check_runway(source=source, interval=interval), settings)
+        set_params(dag, {"until": Param(None, type=["null", "string"], title="Until", description=_UNTIL)})
     return dag

@@ -18,7 +18,7 @@ from typing import Any
 
 from airflow.sdk import DAG
 
-from loader.airflow.dags.arguments import dag_arguments, tables_param
+from loader.airflow.dags.arguments import dag_arguments, set_params, tables_param
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_tables
@@ -34,7 +34,6 @@ def initial_load_dag(source: str, settings: DagSettings) -> DAG:
     with DAG(
         description=f"Load tables of {source} for the first time",
         schedule=None,
-        params={"tables": tables_param(_TABLES)},
         **arguments,
     ) as dag:
         read = LoaderSparkOperator(
@@ -56,4 +55,5 @@ def initial_load_dag(source: str, settings: DagSettings) -> DAG:
         )
         results: Any = [read.output, load.output]
         check_tables(source=source, results=results)
+        set_params(dag, {"tables": tables_param(_TABLES)})
     return dag

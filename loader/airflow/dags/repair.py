@@ -23,7 +23,7 @@ from typing import Any
 
 from airflow.sdk import DAG
 
-from loader.airflow.dags.arguments import dag_arguments
+from loader.airflow.dags.arguments import dag_arguments, set_params
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.repair_form import repair_params
 from loader.airflow.repair_tasks import begin, choose_repair, follow, release, set_schema
@@ -37,7 +37,6 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
     with DAG(
         description=f"Release, reload or restore tables of {source}, follow another server, set a schema",
         schedule=None,
-        params=repair_params(),
         **dag_arguments("repair", source, settings, page=str(__doc__)),
     ) as dag:
         restore = LoaderSparkOperator(
@@ -65,4 +64,5 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
         actions = [restore, read, *(action(source=source) for action in (release, follow, set_schema, begin))]
         choose_repair() >> actions
         read >> load
+        set_params(dag, repair_params())
     return dag

@@ -24,7 +24,7 @@ from typing import Any
 
 from airflow.sdk import DAG, TriggerRule, chain
 
-from loader.airflow.dags.arguments import dag_arguments, tables_param
+from loader.airflow.dags.arguments import dag_arguments, set_params, tables_param
 from loader.airflow.replay_form import form_arguments, replay_params
 from loader.airflow.replay_steps import ApproveReplayOperator, ReplayOperator, RestoreFilesOperator
 from loader.airflow.reports.asset_events import tables_alias
@@ -38,7 +38,6 @@ def replay_dag(source: str, settings: DagSettings) -> DAG:
     with DAG(
         description=f"Compare tables of {source} with the log, and correct them",
         schedule=None,
-        params=replay_params(tables_param(_TABLES)),
         **dag_arguments("replay", source, settings, page=str(__doc__)),
     ) as dag:
         common: dict[str, Any] = {"source": source, "form": form_arguments(dag), "pool": pool_of(source, settings)}
@@ -57,4 +56,5 @@ def replay_dag(source: str, settings: DagSettings) -> DAG:
             task_id="publish", publish=True, answer=approve.output, outlets=[tables_alias(source)], **common, **later
         )
         chain(restore, compare, approve, publish)
+        set_params(dag, replay_params(tables_param(_TABLES)))
     return dag
