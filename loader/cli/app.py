@@ -33,6 +33,7 @@ from loader.cli.commands.setup.jars import jars
 from loader.cli.commands.staged_files import staged
 from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables
+from loader.cli.commands.ui import ui
 from loader.cli.commands.verify import verify
 from loader.cli.lazy import lazily
 from loader.cli.output import Lines, Output
@@ -124,7 +125,7 @@ def warm(
         session.output.line("the classes are archived")
 
 
-for command in (doctor, errors, init, inspect, intervals, jars, maintain, purge, release, replay, status, tables):
+for command in (doctor, errors, init, inspect, intervals, jars, maintain, purge, release, replay, status, tables, ui):
     app.command()(command)
 app.command()(verify)
 app.add_typer(airflow, name="airflow")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,6 +11,9 @@ from loader.initial_load.documents import LoadPlan
 from loader.staging.documents import Loaded, Manifest
 from loader.staging.layout import chain_folder, loaded_key
 from loader.store.base import Store
+
+_PACE_CHUNKS = 20
+"""The newest chunks that tell the pace of a load. An older part may have run long ago."""
 
 
 class LoadState(BaseModel):
@@ -20,6 +24,9 @@ class LoadState(BaseModel):
         chunks: chunks of the load.
         staged: chunks that are staged.
         finished: whether the load is published, so that only the warehouse table is missing.
+        newest_chunk: when the newest chunk was staged, by the clock of the store; None if the load is finished or has
+            no chunk.
+        seconds_left: until all chunks are staged, at the pace of the newest chunks; None if it is unknown.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -28,6 +35,8 @@ class LoadState(BaseModel):
     chunks: int
     staged: int
     finished: bool
+    newest_chunk: datetime | None = None
+    seconds_left: float | None = None
 
 
 def unfinished_loads(store: Store, source: str, generation: str) -> Iterator[LoadState]:
@@ -56,6 +65,29 @@ def _state(store: Store, folder: str) -> LoadState | None:
     plan = LoadPlan.find(store, f"{folder}/plan.json")
     if plan is None:
         return None
-    finished = Manifest.find(store, manifest) is not None
-    staged = plan.chunks if finished else sum(1 for _ in store.list(f"{folder}/chunks/"))
-    return LoadState(table=str(plan.name), chunks=plan.chunks, staged=staged, finished=finished)
+    if Manifest.find(store, manifest):
+        return LoadState(table=str(plan.name), chunks=plan.chunks, staged=plan.chunks, finished=True)
+    times = sorted(info.modified for info in store.list(f"{folder}/chunks/"))
+    return LoadState(
+        table=str(plan.name),
+        chunks=plan.chunks,
+        staged=len(times),
+        finished=False,
+        newest_chunk=times[-1] if times else None,
+        seconds_left=seconds_left(times, plan.chunks, datetime.now(UTC)),
+    )
+
+
+def seconds_left(times: Sequence[datetime], chunks: int, now: datetime) -> float | None:
+    """Return the seconds until all chunks are staged; None if fewer than two are staged.
+
+    Args:
+        times: when chunks were staged, ascending.
+        chunks: of the load.
+        now: the current time. If no further chunk is staged, the result grows with it.
+    """
+    newest = times[-_PACE_CHUNKS:]
+    if len(newest) < 2:
+        return None
+    pace = (max(now, newest[-1]) - newest[0]).total_seconds() / (len(newest) - 1)
+    return round((chunks - len(times)) * pace, 1)

@@ -29,6 +29,7 @@ from loader.pipeline.jobs import (
     restore_job,
     snapshots_job,
 )
+from loader.pipeline.reports.activity import IntervalActivity, Statement, TableRows, activity
 from loader.pipeline.reports.gauges import Gauge, gauges, prometheus_text, unreadable
 from loader.pipeline.reports.interval_details import (
     FileFault,
@@ -54,6 +55,7 @@ from loader.pipeline.verification import Verified, verification
 __all__ = [
     "FileFault",
     "Gauge",
+    "IntervalActivity",
     "IntervalChosen",
     "IntervalDetail",
     "IntervalState",
@@ -64,11 +66,14 @@ __all__ = [
     "ShownTable",
     "SourceLag",
     "SourceStatus",
+    "Statement",
     "TableForecast",
+    "TableRows",
     "TableState",
     "TableView",
     "Verified",
     "View",
+    "activity",
     "adopt_job",
     "begin",
     "begin_again",

@@ -57,7 +57,7 @@ def test_the_wheel_holds_all_files_that_are_no_modules(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     folders = {"sql": "_sql", "dags": "_dags", "infra/servers": "_servers"}
     expected = {"loader/spark/log4j2.properties", "loader/py.typed", "loader/binlog/values/codepages.bin"}
-    expected |= {"loader/_reference/errors.md"}
+    expected |= {"loader/_reference/errors.md", "loader/page/style.css", "loader/page/icon.svg"}
     expected |= {
         "loader/jars/jars.lock",
         "loader/cli/commands/setup/loader.toml.template",

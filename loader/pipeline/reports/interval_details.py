@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import Literal
@@ -82,11 +82,18 @@ def intervals(settings: SourceSettings, limit: int = 0) -> list[IntervalState]:
         limit: how many; 0 for all. With a limit, the number of requests depends on it and on the number of intervals
             that are not applied, not on the length of the history.
     """
+    return [state for state, _ in states_with_manifests(settings, limit)][-limit:]
+
+
+def states_with_manifests(settings: SourceSettings, limit: int) -> Iterator[tuple[IntervalState, Manifest | None]]:
+    """Yield the state and the manifest of each interval that `intervals` reads, in order.
+
+    They are at least the `limit` newest intervals. Older intervals are read if they are not applied.
+    """
     chain = chain_of(settings)
     lineage = chain.lineage(chain.require_generation().name)
     followed = list(zip_longest(lineage, lineage[1:]))
     record = _record(chain, lineage)
-    found: list[IntervalState] = []
     places = _newest(chain, followed, limit, record) if limit else None
     behind = _Behind(record, places[0][1] if places else 0)
     for place, (older, newer) in enumerate(followed):
@@ -97,8 +104,8 @@ def intervals(settings: SourceSettings, limit: int = 0) -> list[IntervalState]:
             one = stored.get(plan.start_seqno) or list_interval(
                 chain.store, settings.name, older.name, plan.start_seqno
             )
-            found.append(_state(chain, plan, one, behind, newer))
-    return found[-limit:]
+            manifest = _manifest(chain, plan, one)
+            yield _state(plan, one, manifest, behind, newer), manifest
 
 
 def _record(chain: PlanChain, lineage: Sequence[Generation]) -> Published | None:
@@ -141,8 +148,8 @@ def interval(settings: SourceSettings, start_seqno: int) -> IntervalDetail:
             break
         behind.after(manifest)
     stored = list_interval(chain.store, settings.name, generation.name, start_seqno)
-    state = _state(chain, plan, stored, behind, newer)
-    return IntervalDetail(state=state, plan=plan, manifest=chain.manifest(generation.name, start_seqno))
+    found = _manifest(chain, plan, stored)
+    return IntervalDetail(state=_state(plan, stored, found, behind, newer), plan=plan, manifest=found)
 
 
 def staged_files(settings: SourceSettings, start_seqno: int, table: TableName) -> tuple[Manifest, list[StagedFile]]:
@@ -210,11 +217,14 @@ class _Behind:
         return record is not None and manifest.stop_seqno <= record.stop_seqno and not record.tables_lacking(manifest)
 
 
+def _manifest(chain: PlanChain, plan: Plan, found: StoredInterval) -> Manifest | None:
+    return chain.manifest(plan.generation, plan.start_seqno) if "manifest.json" in found.documents else None
+
+
 def _state(
-    chain: PlanChain, plan: Plan, found: StoredInterval, behind: _Behind, newer: Generation | None
+    plan: Plan, found: StoredInterval, manifest: Manifest | None, behind: _Behind, newer: Generation | None
 ) -> IntervalState:
     """Return the state of an interval; `newer` is the generation that continues its generation."""
-    manifest = chain.manifest(plan.generation, plan.start_seqno) if "manifest.json" in found.documents else None
     files = manifest.files if manifest else ()
     state: State = "staged" if manifest else "planned"
     if newer and newer.follows and plan.start_seqno >= newer.follows.stop_seqno:

@@ -59,7 +59,8 @@ def test_the_status_shows_a_load_until_it_is_in_the_warehouse(mysql: SourceServe
 
     assert states() == [LoadState(table=table, chunks=2, staged=0, finished=False)]
     chunk = load_chunk(mysql.address, store.root, plan_key(plan), "one", 0)
-    assert states() == [LoadState(table=table, chunks=2, staged=1, finished=False)]
+    (written,) = [info.modified for info in store.list(f"{plan.folder}/chunks/")]
+    assert states() == [LoadState(table=table, chunks=2, staged=1, finished=False, newest_chunk=written)]
     last = load_chunk(mysql.address, store.root, plan_key(plan), "one", 1)
     loads.publish(plan, manifest_of(mysql.address, plan, [chunk, last]))
     assert states() == [LoadState(table=table, chunks=2, staged=2, finished=True)]

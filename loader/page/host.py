@@ -1,0 +1,52 @@
+"""Where the pages are shown: what they link to, and how a person does what an error says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from loader.error_page import ErrorLinks
+from loader.errors import LoaderError
+
+
+class Link(NamedTuple):
+    """A link: its text, and its address relative to the pages."""
+
+    text: str
+    address: str
+
+
+class Host(Protocol):
+    """The program that shows the pages."""
+
+    def explanation(self, error: LoaderError) -> str:
+        """Return the address of the explanation of an error; empty without a documentation site."""
+
+    def actions(self, source: str) -> Sequence[Link]:
+        """Return links to actions on a source."""
+
+    def forms(self, source: str, hint: str) -> Sequence[str]:
+        """Return what to enter instead of the commands that the hint of an error names."""
+
+
+class CommandLine:
+    """The host of `loader ui`: hints name commands, and the pages start none.
+
+    Args:
+        links: to the documentation.
+    """
+
+    def __init__(self, links: ErrorLinks) -> None:
+        self._links = links
+
+    def explanation(self, error: LoaderError) -> str:
+        """See Host."""
+        return self._links.of(error)
+
+    def actions(self, source: str) -> Sequence[Link]:
+        """See Host."""
+        return ()
+
+    def forms(self, source: str, hint: str) -> Sequence[str]:
+        """See Host."""
+        return ()

@@ -1,0 +1,36 @@
+"""Initial loads on a page: how far they are, and how long they take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from loader.initial_load.load_states import LoadState
+from loader.page import figures
+from loader.page.data_table import Column, data_table
+from loader.page.html import Html, tag
+
+_COLUMNS = (
+    Column("table"),
+    Column("chunks staged", number=True),
+    Column("progress"),
+    Column("newest chunk"),
+    Column("time left"),
+)
+
+
+def load_progress(loads: Sequence[LoadState], now: datetime) -> Html:
+    """Return the initial loads that are not in the warehouse yet. `now`: when they were read, in UTC."""
+    return data_table("Initial loads", _COLUMNS, (_row(one, now) for one in loads))
+
+
+def _row(load: LoadState, now: datetime) -> tuple[object, ...]:
+    done = f"{load.staged:,} of {load.chunks:,}"
+    bar = tag("progress", done, max=load.chunks, value=load.staged, aria_label=f"{load.table}: {done} chunks")
+    if load.finished:
+        return load.table, done, bar, "", "all chunks are staged; not in the warehouse yet"
+    newest = "none"
+    if load.newest_chunk:
+        newest = f"{figures.duration(max(0.0, (now - load.newest_chunk).total_seconds()))} ago"
+    left = "unknown" if load.seconds_left is None else f"about {figures.duration(load.seconds_left)}"
+    return load.table, done, bar, newest, left

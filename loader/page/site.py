@@ -1,0 +1,79 @@
+"""Answers requests for the pages. Nothing can be changed through them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from loader.page.host import Host
+from loader.page.html import tag
+from loader.page.layout import document
+from loader.page.overview import overview_page
+from loader.page.report_cache import ReportCache
+from loader.page.source_page import source_page
+from loader.page.table_page import table_page
+
+_FOLDER = Path(__file__).parent
+_FILES = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+_HTML = "text/html; charset=utf-8"
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Headers of every answer. The pages have no scripts, and load nothing from elsewhere."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer: its HTTP status, its media type and its content."""
+
+    status: int
+    media_type: str
+    body: bytes
+
+
+class Site:
+    """The pages of some sources.
+
+    Args:
+        sources: their names.
+        reports: of these sources.
+        host: of the pages.
+    """
+
+    def __init__(self, sources: Sequence[str], reports: ReportCache, host: Host) -> None:
+        self._sources, self._reports, self._host = sources, reports, host
+
+    def answer(self, page: str, query: Mapping[str, str]) -> Answer:
+        """Return the answer to a request.
+
+        Args:
+            page: the last part of the path: empty, `source`, `table` or the name of a file.
+            query: parameters of the address.
+        """
+        if page in _FILES:
+            return Answer(200, _FILES[page], (_FOLDER / page).read_bytes())
+        now, refreshing = datetime.now(UTC), query.get("refresh") != "off"
+        source = query.get("source" if page == "table" else "name", "")
+        if page == "":
+            return _page(200, overview_page(self._reports.get(self._sources), now, refreshing=refreshing))
+        if page not in {"source", "table"} or source not in self._sources:
+            return _page(
+                404, document("Not found", (), now, "./", tag("p", "There is no such page."), refreshing=False)
+            )
+        cached = self._reports.get([source])[source]
+        if page == "table":
+            name = query.get("name", "")
+            return _page(200, table_page(source, name, cached, self._host, now, refreshing=refreshing))
+        find = query.get("find", "")
+        return _page(200, source_page(source, cached, self._host, now, find=find, refreshing=refreshing))
+
+
+def _page(status: int, text: str) -> Answer:
+    return Answer(status, _HTML, text.encode())

@@ -1,0 +1,176 @@
+"""The page of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from loader import pipeline
+from loader.page import figures
+from loader.page.addresses import OVERVIEW, source_address, table_address
+from loader.page.charts import source_charts
+from loader.page.data_table import Column, data_table
+from loader.page.error_panel import error_panel
+from loader.page.host import Host, Link
+from loader.page.html import Html, join, tag
+from loader.page.layout import document
+from loader.page.load_progress import load_progress
+from loader.page.report_cache import Cached
+from loader.page.source_report import SourceReport
+from loader.page.table_report import TableReport, table_reports
+
+_TABLES = 200
+"""Tables on a page. The others are found by a part of their name."""
+
+
+def source_page(
+    source: str, cached: Cached, host: Host, now: datetime, *, find: str = "", refreshing: bool = True
+) -> str:
+    """Return the page.
+
+    Args:
+        source: its name.
+        cached: its report.
+        host: of the page.
+        now: the time of the page, in UTC.
+        find: a part of the names of the tables to show; empty for all.
+        refreshing: whether the page loads itself again.
+    """
+    toggle = source_address(source, refreshing=not refreshing, find=find)
+    parts = [notice(cached, now), _actions(host, source)]
+    if cached.report:
+        parts += _report(cached.report, host, find)
+    return document(source, [Link("Sources", OVERVIEW)], now, toggle, *parts, refreshing=refreshing)
+
+
+def notice(cached: Cached, now: datetime) -> Html:
+    """Return how old the report is, if a newer one is being read for long."""
+    if not cached.waiting_seconds:
+        return join(())
+    waiting = f"The server or the store has not answered for {figures.duration(cached.waiting_seconds)}."
+    if cached.report is None:
+        return tag("p", waiting, class_="notice", role="status")
+    age = figures.duration((now - cached.report.read_at).total_seconds())
+    return tag("p", f"{waiting} The page shows what was known {age} ago.", class_="notice", role="status")
+
+
+def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:
+    if report.error:
+        yield error_panel("The source could not be read", report.error, host, report.source)
+    status = report.status
+    if status is None:
+        return
+    if status.unreachable:
+        yield error_panel("The server does not answer", status.unreachable, host, report.source)
+    yield _figures(status)
+    for one in status.quarantined:
+        title = f"{one.table} is quarantined"
+        yield error_panel(title, one.error_with_release(), host, report.source)
+    yield _positions(status)
+    if status.loads:
+        yield load_progress(status.loads, report.read_at)
+    yield tag("h2", f"The newest {len(report.intervals)} intervals")
+    yield source_charts(report.intervals)
+    yield _intervals(report.intervals)
+    yield statements_table([one for interval in report.intervals for one in interval.statements][::-1])
+    yield _tables(report, find)
+
+
+def _actions(host: Host, source: str) -> Html:
+    links = [tag("li", tag("a", link.text, href=link.address)) for link in host.actions(source)]
+    return tag("ul", join(links), class_="actions") if links else join(())
+
+
+def _figures(status: pipeline.SourceStatus) -> Html:
+    behind = "unknown" if status.behind is None else figures.size(status.behind)
+    found = (
+        ("lag", "unknown" if status.lag_seconds is None else figures.duration(status.lag_seconds)),
+        ("log not applied", behind),
+        ("runway", figures.runway(status.runway)),
+        ("intervals staged, not applied", figures.count(status.staged_intervals)),
+        ("quarantined tables", figures.count(len(status.quarantined))),
+        ("server", status.server),
+    )
+    return tag("dl", join(tag("div", tag("dt", name), tag("dd", value)) for name, value in found), class_="figures")
+
+
+def _positions(status: pipeline.SourceStatus) -> Html:
+    applied = "applied to all tables but the quarantined ones" if status.quarantined else "applied to all tables"
+    rows = (
+        ("end of the log", status.log_end or "unknown"),
+        ("planned", status.planned),
+        ("staged", status.staged),
+        (applied, status.applied),
+    )
+    return data_table("Positions", (Column("stage"), Column("position")), rows)
+
+
+def _intervals(intervals: Sequence[pipeline.IntervalActivity]) -> Html:
+    columns = (
+        *(Column(name) for name in ("start", "stop", "state", "newest commit (UTC)")),
+        *(Column(name, number=True) for name in ("tables", "inserts", "updates", "deletes", "size", "age")),
+    )
+    return data_table("Intervals", columns, map(_interval, reversed(intervals)))
+
+
+def _interval(one: pipeline.IntervalActivity) -> tuple[object, ...]:
+    state = one.state
+    words = [state.state, *(["purged"] if state.purged else [])]
+    words += [f"{len(state.left_out)} incomplete"] if state.left_out else []
+    words += [f"{len(state.behind)} behind"] if state.behind else []
+    counts = (figures.count(number) for number in (state.tables, state.inserts, state.updates, state.deletes))
+    return (
+        state.start,
+        state.stop,
+        ", ".join(words),
+        figures.commit_time(one.committed_at),
+        *counts,
+        figures.size(state.bytes),
+        figures.duration(state.age),
+    )
+
+
+def statements_table(statements: Sequence[pipeline.Statement]) -> Html:
+    """Return the statements of the log that concern tables as a whole."""
+    columns = (Column("position"), Column("tables"), Column("statement"))
+    rows = ((one.position, ", ".join(one.tables) or "unknown tables", tag("code", one.statement)) for one in statements)
+    return data_table("Statements in these intervals", columns, rows)
+
+
+def _tables(report: SourceReport, find: str) -> Html:
+    every = table_reports(report)
+    found = sorted((one for one in every if find in one.name), key=lambda one: (one.quarantine is None, one.name))
+    columns = (
+        *(Column(name) for name in ("table", "state", "applied", "newest commit (UTC)")),
+        *(Column(name, number=True) for name in ("inserts", "updates", "deletes")),
+    )
+    rows = (_table(report.source, one) for one in found[:_TABLES])
+    return tag(
+        "section",
+        tag("h2", "Tables"),
+        _search(report.source, find),
+        data_table(f"{min(len(found), _TABLES):,} of {len(every):,} tables", columns, rows),
+    )
+
+
+def _search(source: str, find: str) -> Html:
+    return tag(
+        "form",
+        tag("input", type="hidden", name="name", value=source),
+        tag("label", "part of the name ", tag("input", type="search", name="find", value=find)),
+        " ",
+        tag("button", "Find"),
+        method="get",
+        action="source",
+        role="search",
+    )
+
+
+def _table(source: str, one: TableReport) -> tuple[object, ...]:
+    return (
+        tag("a", one.name, href=table_address(source, one.name)),
+        tag("strong", one.state, class_="bad") if one.quarantine else one.state,
+        one.applied or "unknown",
+        figures.commit_time(one.changed.committed_at) if one.changed else "none",
+        *(figures.count(number) for number in (one.rows.inserts, one.rows.updates, one.rows.deletes)),
+    )

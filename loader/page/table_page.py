@@ -1,0 +1,67 @@
+"""The page of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from loader.page import figures
+from loader.page.addresses import OVERVIEW, source_address, table_address
+from loader.page.charts import table_chart
+from loader.page.error_panel import error_panel
+from loader.page.host import Host, Link
+from loader.page.html import Html, join, tag
+from loader.page.layout import document
+from loader.page.load_progress import load_progress
+from loader.page.report_cache import Cached
+from loader.page.source_page import notice, statements_table
+from loader.page.source_report import SourceReport
+from loader.page.table_report import TableReport, table_reports
+
+
+def table_page(source: str, name: str, cached: Cached, host: Host, now: datetime, *, refreshing: bool = True) -> str:
+    """Return the page.
+
+    Args:
+        source: the name of the source.
+        name: of the table, as `schema.table`.
+        cached: the report of the source.
+        host: of the page.
+        now: the time of the page, in UTC.
+        refreshing: whether the page loads itself again.
+    """
+    parts = [notice(cached, now)]
+    report = cached.report
+    if report and report.error:
+        parts.append(error_panel("The source could not be read", report.error, host, source))
+    elif report:
+        table = next((one for one in table_reports(report) if one.name == name), None)
+        parts += _report(report, table, host) if table else [tag("p", "The source has no such table.")]
+    path = [Link("Sources", OVERVIEW), Link(source, source_address(source))]
+    toggle = table_address(source, name, refreshing=not refreshing)
+    return document(name, path, now, toggle, *parts, refreshing=refreshing)
+
+
+def _report(report: SourceReport, table: TableReport, host: Host) -> Iterator[Html]:
+    found = (
+        ("state", table.state),
+        ("applied position", table.applied or "unknown"),
+        ("newest commit (UTC)", _commit(report, table)),
+    )
+    yield tag("dl", join(tag("div", tag("dt", name), tag("dd", value)) for name, value in found), class_="figures")
+    if table.quarantine:
+        error = table.quarantine.error_with_release()
+        yield error_panel(f"Quarantined since {figures.time(table.quarantine.since)} UTC", error, host, report.source)
+    if table.load:
+        yield load_progress([table.load], report.read_at)
+    yield tag("h2", f"The newest {len(report.intervals)} intervals")
+    yield table_chart(report.intervals, table.name)
+    yield statements_table(table.statements)
+
+
+def _commit(report: SourceReport, table: TableReport) -> str:
+    """Return the newest commit of the interval that changed the table last. The commit can be of another table."""
+    if table.changed is None:
+        return f"before the newest {len(report.intervals)} intervals"
+    state = table.changed.state
+    return f"up to {figures.commit_time(table.changed.committed_at)}, in the interval {state.start} to {state.stop}"

@@ -1,0 +1,98 @@
+"""What the pages show of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from loader import pipeline
+from loader.initial_load.load_states import LoadState
+from loader.page.source_report import SourceReport
+from loader.staging.quarantine import Quarantine
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """What is known of a table.
+
+    Attributes:
+        name: as `schema.table`.
+        state: in a few words.
+        rows: of the newest intervals.
+        applied: its applied position; empty if it is not in the warehouse, or the position is unknown.
+        changed: the newest interval with staged records of the table; None if no newest interval has some.
+        statements: in the newest intervals, those that concern the table, newest first.
+        quarantine: why it is stopped.
+        load: its initial load that is not in the warehouse yet.
+    """
+
+    name: str
+    state: str
+    rows: pipeline.TableRows
+    applied: str = ""
+    changed: pipeline.IntervalActivity | None = None
+    statements: tuple[pipeline.Statement, ...] = ()
+    quarantine: Quarantine | None = None
+    load: LoadState | None = None
+
+
+@dataclass
+class _Activity:
+    """What the newest intervals did, by table."""
+
+    rows: dict[str, pipeline.TableRows] = field(default_factory=dict)
+    changed: dict[str, pipeline.IntervalActivity] = field(default_factory=dict)
+    statements: dict[str, list[pipeline.Statement]] = field(default_factory=dict)
+
+    def add(self, interval: pipeline.IntervalActivity) -> None:
+        for one in interval.tables:
+            known = self.rows.get(one.table, pipeline.TableRows(table=one.table))
+            self.rows[one.table] = known.plus(one.inserts, one.updates, one.deletes)
+            self.changed[one.table] = interval
+        for statement in interval.statements:
+            for table in statement.tables:
+                self.statements.setdefault(table, []).insert(0, statement)
+
+
+def table_reports(report: SourceReport) -> list[TableReport]:
+    """Return the tables of a source by name, also those that are not in the warehouse yet."""
+    status = report.status
+    if status is None:
+        return []
+    activity = _Activity()
+    for interval in report.intervals:
+        activity.add(interval)
+    applied = {one.table: one for one in status.tables}
+    stopped = {one.table: one for one in status.quarantined}
+    loads = {one.table: one for one in status.loads}
+    released = set(status.released)
+    found = []
+    for name in sorted({*applied, *stopped, *loads, *released, *activity.rows}):
+        quarantine, load = stopped.get(name), loads.get(name)
+        current = status.applied if name in applied and name not in released else ""
+        found.append(
+            TableReport(
+                name=name,
+                state=_state(quarantine, name in released, applied.get(name), load),
+                rows=activity.rows.get(name, pipeline.TableRows(table=name)),
+                applied=quarantine.applied if quarantine else current,
+                changed=activity.changed.get(name),
+                statements=tuple(activity.statements.get(name, ())),
+                quarantine=quarantine,
+                load=load,
+            )
+        )
+    return found
+
+
+def _state(
+    quarantine: Quarantine | None, released: bool, table: pipeline.TableState | None, load: LoadState | None
+) -> str:
+    if quarantine:
+        return "quarantined"
+    if released:
+        return "released, not merged yet"
+    if table:
+        return "exact" if table.exact else "catching up"
+    if load:
+        return "staged, not in the warehouse" if load.finished else "being read"
+    return "not in the warehouse"
