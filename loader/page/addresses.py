@@ -24,4 +24,4 @@ def overview_address(*, refreshing: bool = True) -> str:
 
 def _address(page: str, query: dict[str, str], *, refreshing: bool) -> str:
     given = {name: value for name, value in query.items() if value} | ({} if refreshing else {"refresh": "off"})
-    return page + (f"?{urlencode(given)}" if given else "")
+    return f"{page}?{urlencode(given, errors='surrogatepass')}" if given else page

@@ -10,22 +10,18 @@ from loader.page.host import Host
 from loader.page.html import Html, join, lines, tag
 
 
-def error_panel(title: str, error: Mapping[str, Any], host: Host, source: str) -> Html:
+def error_panel(error: Mapping[str, Any], host: Host, source: str, title: str = "") -> Html:
     """Return the panel of an error.
 
     Args:
-        title: what the error is about.
         error: in the form of `LoaderError.as_dict()`.
-        host: which has the explanation.
+        host: of the page.
         source: its name.
+        title: what the error stopped; empty for no title.
     """
-    return tag(
-        "section",
-        tag("h3", title),
-        tag("p", error["what"], class_="what"),
-        tag("dl", join(_details(error, host, source))),
-        class_="panel",
-    )
+    heading = tag("h3", title) if title else join(())
+    details = tag("dl", join(_details(error, host, source)))
+    return tag("section", heading, tag("p", error["what"], class_="what"), details, class_="panel")
 
 
 def _details(error: Mapping[str, Any], host: Host, source: str) -> Iterator[Html]:

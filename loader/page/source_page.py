@@ -56,24 +56,23 @@ def notice(cached: Cached, now: datetime) -> Html:
 
 def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:
     if report.error:
-        yield error_panel("The source could not be read", report.error, host, report.source)
+        yield error_panel(report.error, host, report.source)
     status = report.status
     if status is None:
         return
     if status.unreachable:
-        yield error_panel("The server does not answer", status.unreachable, host, report.source)
+        yield error_panel(status.unreachable, host, report.source)
     yield _figures(status)
     for one in status.quarantined:
-        title = f"{one.table} is quarantined"
-        yield error_panel(title, one.error_with_release(), host, report.source)
+        yield error_panel(one.error_with_release(), host, report.source, f"{one.table} is quarantined")
     yield _positions(status)
     if status.loads:
         yield load_progress(status.loads, report.read_at)
     yield tag("h2", f"The newest {len(report.intervals)} intervals")
     yield source_charts(report.intervals)
+    yield _tables(report, find)
     yield _intervals(report.intervals)
     yield statements_table([one for interval in report.intervals for one in interval.statements][::-1])
-    yield _tables(report, find)
 
 
 def _actions(host: Host, source: str) -> Html:

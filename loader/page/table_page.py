@@ -33,7 +33,7 @@ def table_page(source: str, name: str, cached: Cached, host: Host, now: datetime
     parts = [notice(cached, now)]
     report = cached.report
     if report and report.error:
-        parts.append(error_panel("The source could not be read", report.error, host, source))
+        parts.append(error_panel(report.error, host, source))
     elif report:
         table = next((one for one in table_reports(report) if one.name == name), None)
         parts += _report(report, table, host) if table else [tag("p", "The source has no such table.")]
@@ -51,7 +51,7 @@ def _report(report: SourceReport, table: TableReport, host: Host) -> Iterator[Ht
     yield tag("dl", join(tag("div", tag("dt", name), tag("dd", value)) for name, value in found), class_="figures")
     if table.quarantine:
         error = table.quarantine.error_with_release()
-        yield error_panel(f"Quarantined since {figures.time(table.quarantine.since)} UTC", error, host, report.source)
+        yield error_panel(error, host, report.source, f"Quarantined since {figures.time(table.quarantine.since)} UTC")
     if table.load:
         yield load_progress([table.load], report.read_at)
     yield tag("h2", f"The newest {len(report.intervals)} intervals")

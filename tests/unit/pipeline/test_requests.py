@@ -144,6 +144,12 @@ def loaded_inside(_: SourceSettings, store: ForgedStore) -> None:
     assert [one.start_seqno for one in found] == [forged_manifest(store.count - 2).start_seqno, last.start_seqno]
 
 
+def pages_of(settings: SourceSettings) -> None:
+    """What the status pages ask for a source with 10 newest intervals."""
+    pipeline.status(settings)
+    assert len(pipeline.activity(settings, 10)) == 10
+
+
 WORK: dict[str, Work] = {
     "position": lambda settings, _: pipeline.plan_interval(settings, run="dag/run"),
     "unfinished": lambda settings, _: pipeline.unfinished(settings),
@@ -152,6 +158,7 @@ WORK: dict[str, Work] = {
     "a table inside an interval": loaded_inside,
     "status": lambda settings, _: pipeline.status(settings),
     "intervals": lambda settings, _: pipeline.intervals(settings, 20),
+    "status pages": lambda settings, _: pages_of(settings),
     "intervals of one": lambda settings, store: pipeline.interval(settings, newest(store).start_seqno),
     "release": lambda settings, _: pipeline.release(settings),
     "doctor": lambda settings, _: page.continues(settings),

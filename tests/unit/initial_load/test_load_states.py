@@ -1,0 +1,35 @@
+"""The time that is left of an initial load."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from loader.initial_load.load_states import seconds_left
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def times(*seconds: float) -> list[datetime]:
+    return [NOON + timedelta(seconds=one) for one in seconds]
+
+
+def test_the_pace_is_that_of_the_staged_chunks() -> None:
+    assert seconds_left(times(0, 10, 20), 10, NOON + timedelta(seconds=20)) == 70.0
+
+
+def test_one_chunk_tells_no_pace() -> None:
+    assert seconds_left([], 10, NOON) is None
+    assert seconds_left(times(0), 10, NOON) is None
+
+
+def test_a_load_that_stops_takes_longer_and_longer() -> None:
+    assert seconds_left(times(0, 10, 20), 10, NOON + timedelta(seconds=200)) == 700.0
+
+
+def test_an_interruption_long_ago_does_not_count() -> None:
+    resumed = times(0, 1, *(86_400 + 10 * number for number in range(20)))
+    assert seconds_left(resumed, 32, resumed[-1]) == 100.0
+
+
+def test_a_store_whose_clock_is_ahead() -> None:
+    assert seconds_left(times(0, 10), 3, NOON) == 10.0

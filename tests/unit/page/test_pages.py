@@ -1,0 +1,353 @@
+"""The pages of sources and tables: exact texts, links, errors with their cure, and hostile names."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from loader import pipeline
+from loader.error_page import ErrorLinks
+from loader.errors import SourceUnavailable, StoreUnavailable
+from loader.initial_load.load_states import LoadState
+from loader.page.host import CommandLine
+from loader.page.overview import overview_page
+from loader.page.report_cache import Cached, ReportCache
+from loader.page.site import HEADERS, Site
+from loader.page.source_page import source_page
+from loader.page.source_report import SourceReport, read_report
+from loader.page.table_page import table_page
+from loader.source.retention import Runway
+from loader.staging.quarantine import Quarantine
+from tests.unit.page.reading import Element, read_page
+from tests.unit.page.test_html import ACTING, EVIL
+from tests.unit.pipeline.site import settings_of
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+HOST = CommandLine(ErrorLinks("https://docs.example.org/"))
+DOWN = SourceUnavailable("the server does not answer", why="refused\nby <it>", hint="start it", source="db:3306")
+ERROR = {"error": "DataError", "what": "a value does not fit", "where": {"column": "n"}, "why": "", "hint": "widen it"}
+ERROR |= {"retryable": False, "exit_code": 4}
+
+
+def interval(number: int, *tables: pipeline.TableRows, **fields: Any) -> pipeline.IntervalActivity:
+    state = {
+        "generation": "0001", "start": f"binlog.000001:{number}000", "stop": f"binlog.000001:{number + 1}000",
+        "start_seqno": number, "state": "applied", "age": 3660, "bytes": 1500, "tables": len(tables),
+        **{name: sum(getattr(one, name) for one in tables) for name in ("inserts", "updates", "deletes")},
+    }  # fmt: skip
+    statements = fields.pop("statements", ())
+    return pipeline.IntervalActivity(
+        state=pipeline.IntervalState(**(state | fields)),
+        committed_at=f"2026-01-31 11:0{number}:00.000000",
+        tables=tables,
+        statements=statements,
+    )
+
+
+def rows(table: str, inserts: int = 0, updates: int = 0, deletes: int = 0) -> pipeline.TableRows:
+    return pipeline.TableRows(table=table, inserts=inserts, updates=updates, deletes=deletes)
+
+
+ALTERED = pipeline.Statement(
+    position="binlog.000001:2500", statement="ALTER TABLE t\nADD n INT", tables=("shop.orders",)
+)
+INTERVALS = (
+    interval(1, rows("shop.items", 5), rows("shop.orders", 1000, 20, 3), purged=True),
+    interval(
+        2,
+        rows("shop.orders", 1),
+        state="staged",
+        behind=("shop.orders",),
+        left_out=("shop.log",),
+        statements=(ALTERED,),
+    ),
+)
+STATUS = pipeline.SourceStatus(
+    source="shop",
+    server="mysql 9.7.4 at db:3306",
+    log_end="binlog.000001:4000",
+    planned="binlog.000001:3000",
+    staged="binlog.000001:3000",
+    applied="binlog.000001:2000",
+    staged_intervals=1,
+    behind=2000,
+    lag_seconds=125.0,
+    runway=Runway(file="binlog.000001", hours=30, rule="age"),
+    quarantined=(
+        Quarantine(
+            source="shop", table="shop.items", error=ERROR, applied="binlog.000001:900", applied_seqno=900,
+            stop="binlog.000001:2000", stop_seqno=2000, since=NOW,
+        ),
+    ),
+    released=("shop.sizes",),
+    tables=(
+        pipeline.TableState(table="shop.items", applied_seqno=900, snapshot=1, exact=True),
+        pipeline.TableState(table="shop.orders", applied_seqno=2000, snapshot=2, exact=True),
+        pipeline.TableState(table="shop.young", applied_seqno=2000, snapshot=2, exact=False),
+    ),
+    loads=(
+        LoadState(table="shop.big", chunks=40, staged=10, finished=False, newest_chunk=NOW - timedelta(seconds=20), seconds_left=600.0),
+        LoadState(table="shop.done", chunks=2, staged=2, finished=True),
+    ),
+)  # fmt: skip
+REPORT = SourceReport("shop", NOW, STATUS, INTERVALS)
+
+
+def source(report: SourceReport | None = REPORT, waiting: float = 0.0, **options: Any) -> Element:
+    return read_page(source_page("shop", Cached(report, waiting), HOST, NOW, **options))
+
+
+def table(name: str, report: SourceReport = REPORT) -> Element:
+    return read_page(table_page("shop", name, Cached(report), HOST, NOW))
+
+
+def test_the_figures_of_a_source() -> None:
+    assert source().figures() == {
+        "lag": "2 min 5 s",
+        "log not applied": "2.0 kB",
+        "runway": "1 d 6 h",
+        "intervals staged, not applied": "1",
+        "quarantined tables": "1",
+        "server": "mysql 9.7.4 at db:3306",
+    }
+
+
+def test_the_tables_of_a_source_page() -> None:
+    page = source()
+    assert page.rows("Positions") == [
+        ["end of the log", "binlog.000001:4000"],
+        ["planned", "binlog.000001:3000"],
+        ["staged", "binlog.000001:3000"],
+        ["applied to all tables but the quarantined ones", "binlog.000001:2000"],
+    ]
+    assert page.rows("Initial loads") == [
+        ["shop.big", "10 of 40", "10 of 40", "20 s ago", "about 10 min"],
+        ["shop.done", "2 of 2", "2 of 2", "", "all chunks are staged; not in the warehouse yet"],
+    ]
+    assert page.rows("6 of 6 tables") == [
+        ["shop.items", "quarantined", "binlog.000001:900", "2026-01-31 11:01:00", "5", "0", "0"],
+        ["shop.big", "being read", "unknown", "none", "0", "0", "0"],
+        ["shop.done", "staged, not in the warehouse", "unknown", "none", "0", "0", "0"],
+        ["shop.orders", "exact", "binlog.000001:2000", "2026-01-31 11:02:00", "1,001", "20", "3"],
+        ["shop.sizes", "released, not merged yet", "unknown", "none", "0", "0", "0"],
+        ["shop.young", "catching up", "binlog.000001:2000", "none", "0", "0", "0"],
+    ]
+    first, second = "binlog.000001:1000", "binlog.000001:2000"
+    assert page.rows("Intervals") == [
+        [
+            second,
+            "binlog.000001:3000",
+            "staged, 1 incomplete, 1 behind",
+            "2026-01-31 11:02:00",
+            "1",
+            "1",
+            "0",
+            "0",
+            "1.5 kB",
+            "1 h 1 min",
+        ],
+        [first, second, "applied, purged", "2026-01-31 11:01:00", "2", "1,005", "20", "3", "1.5 kB", "1 h 1 min"],
+    ]
+    assert page.rows("Statements in these intervals") == [
+        ["binlog.000001:2500", "shop.orders", "ALTER TABLE t\\nADD n INT"]
+    ]
+
+
+def test_a_quarantined_table_has_its_cause_and_its_cure() -> None:
+    panel = (
+        "a value does not fit\n"
+        "where: column n\n"
+        "what to do: widen it; then, unless the table was loaded again: loader release shop.items"
+        " (quarantined since 2026-01-31 12:00:00 UTC)\n"
+        "read on: https://docs.example.org/reference/errors.html#classes"
+    )
+    assert source().panels() == [f"shop.items is quarantined\n{panel}"]
+    assert table("shop.items").panels() == [f"Quarantined since 2026-01-31 12:00:00 UTC\n{panel}"]
+
+
+def test_the_page_of_a_table() -> None:
+    page = table("shop.orders")
+    assert page.one("h1").text == "shop.orders"
+    assert page.figures() == {
+        "state": "exact",
+        "applied position": "binlog.000001:2000",
+        "newest commit (UTC)": "up to 2026-01-31 11:02:00, in the interval binlog.000001:2000 to binlog.000001:3000",
+    }
+    assert [one.one("title").text for one in page.all("g")] == [
+        "binlog.000001:1000: 1,000 inserts, 20 updates, 3 deletes",
+        "binlog.000001:2000: 1 inserts, 0 updates, 0 deletes",
+    ]
+    assert len(page.rows("Statements in these intervals")) == 1
+    assert table("shop.young").figures()["newest commit (UTC)"] == "before the newest 2 intervals"
+    assert table("shop.big").rows("Initial loads")[0][4] == "about 10 min"
+    assert table("no.such").one("main").text == "no.suchThe source has no such table."
+
+
+def test_a_part_of_a_name_limits_the_tables() -> None:
+    page = source(find="ord")
+    assert [row[0] for row in page.rows("1 of 6 tables")] == ["shop.orders"]
+    assert page.one("input", type="search").attributes["value"] == "ord"
+
+
+def test_links_and_refresh() -> None:
+    page = source(find="a&b")
+    links = [one.attributes["href"] for one in page.all("a")][:2]
+    assert links == ["./", "source?name=shop&find=a%26b&refresh=off"]
+    refresh = [one.attributes["content"] for one in page.all("meta") if one.attributes.get("http-equiv") == "refresh"]
+    assert refresh == ["30"]
+    still = source(refreshing=False)
+    assert not [one for one in still.all("meta") if "http-equiv" in one.attributes]
+    assert [one.attributes["href"] for one in still.all("a")][1] == "source?name=shop"
+    assert source().rows("6 of 6 tables")[3][0] == "shop.orders"
+    assert "table?source=shop&name=shop.orders" in [one.attributes["href"] for one in source().all("a")]
+
+
+def test_a_server_that_does_not_answer_leaves_what_the_store_knows() -> None:
+    gone = STATUS.model_copy(
+        update={
+            "unreachable": DOWN.as_dict(),
+            "log_end": "",
+            "behind": None,
+            "lag_seconds": None,
+            "runway": None,
+            "quarantined": (),
+        }
+    )
+    page = source(SourceReport("shop", NOW, gone, INTERVALS))
+    assert page.panels() == [
+        "the server does not answer\nwhere: source db:3306\nwhy: refused\nby <it>\nwhat to do: start it\n"
+        "read on: https://docs.example.org/reference/errors.html#server-unavailable"
+    ]
+    assert page.figures()["lag"] == "unknown"
+    assert page.rows("Positions")[0] == ["end of the log", "unknown"]
+
+
+def test_a_store_that_does_not_answer() -> None:
+    error = StoreUnavailable("the store does not answer", hint="wait for it")
+    page = source(SourceReport("shop", NOW, error=error.as_dict()))
+    assert [panel.split("\nread on")[0] for panel in page.panels()] == [
+        "the store does not answer\nwhat to do: wait for it"
+    ]
+    assert table("shop.orders", SourceReport("shop", NOW, error=error.as_dict())).panels() == page.panels()
+
+
+def test_a_report_that_takes_long() -> None:
+    assert source(None, 65).one("p", class_="notice").text == "The server or the store has not answered for 1 min 5 s."
+    old = SourceReport("shop", NOW - timedelta(minutes=3), STATUS, INTERVALS)
+    assert source(old, 65).one("p", class_="notice").text == (
+        "The server or the store has not answered for 1 min 5 s. The page shows what was known 3 min ago."
+    )
+
+
+def test_the_page_of_all_sources() -> None:
+    broken = SourceReport("crm", NOW, error=StoreUnavailable("the store does not answer").as_dict())
+    unreachable = SourceReport("erp", NOW, STATUS.model_copy(update={"unreachable": DOWN.as_dict(), "quarantined": ()}))
+    reports = {"shop": Cached(REPORT), "crm": Cached(broken), "erp": Cached(unreachable), "new": Cached(None, 7)}
+    page = read_page(overview_page(reports, NOW, refreshing=True))
+    assert page.rows("Sources") == [
+        ["shop", "answers", "2 min 5 s", "2.0 kB", "1 d 6 h", "1"],
+        ["crm", "the store does not answer", "", "", "", ""],
+        ["erp", "the server does not answer", "2 min 5 s", "2.0 kB", "1 d 6 h", "0"],
+        ["new", "being read", "", "", "", ""],
+    ]
+    assert [one.attributes["href"] for one in page.all("a")][1:] == [f"source?name={name}" for name in reports]
+
+
+def hostile(value: Any) -> Any:
+    """The value with every text in it replaced."""
+    if isinstance(value, str):
+        return EVIL
+    if isinstance(value, dict):
+        return {key: hostile(one) for key, one in value.items()}
+    return tuple(map(hostile, value)) if isinstance(value, tuple | list) else value
+
+
+def replaced(model: Any) -> Any:
+    found = {}
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        several = value if isinstance(value, tuple) else (value,)
+        made = tuple(replaced(one) if isinstance(one, BaseModel) else hostile(one) for one in several)
+        found[name] = made if isinstance(value, tuple) else made[0]
+    return type(model).model_construct(**found)
+
+
+def test_hostile_texts_add_nothing_to_a_page() -> None:
+    changed = {"unreachable": DOWN.as_dict(), "runway": None}
+    status = replaced(STATUS.model_copy(update=changed))
+    evil = [one.model_copy(update={"committed_at": ""}) for one in INTERVALS]
+    intervals = tuple(replaced(one).model_copy(update={"committed_at": ""}) for one in evil)
+    report = SourceReport(EVIL, NOW, status, intervals, hostile(DOWN.as_dict()) | {"retryable": True})
+    plain = {one.name for one in _elements(source())} | {"strong", "p"}
+    for text in (
+        source_page(EVIL, Cached(report), HOST, NOW, find=EVIL[:5]),
+        table_page(EVIL, EVIL, Cached(SourceReport(EVIL, NOW, status, intervals)), HOST, NOW),
+        overview_page({EVIL: Cached(report)}, NOW, refreshing=True),
+    ):
+        assert not ACTING.search(text.replace("\n", ""))
+        found = _elements(read_page(text))
+        assert {one.name for one in found} <= plain
+        assert not [key for one in found for key in one.attributes if key.startswith("on") or key == "style"]
+        assert not [
+            value for one in found if (value := one.attributes.get("href") or "").lower().startswith("javascript")
+        ]
+        assert "alert(" in text
+
+
+def _elements(page: Element) -> list[Element]:
+    inside = [child for child in page.children if isinstance(child, Element)]
+    return inside + [one for child in inside for one in _elements(child)]
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site(["shop"], ReportCache(lambda _: REPORT), HOST)
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "status", "title"),
+    [
+        ("", {}, 200, "Sources"),
+        ("source", {"name": "shop"}, 200, "shop"),
+        ("table", {"source": "shop", "name": "shop.orders"}, 200, "shop.orders"),
+        ("source", {"name": "other"}, 404, "Not found"),
+        ("source", {}, 404, "Not found"),
+        ("../../etc/passwd", {}, 404, "Not found"),
+        ("site.py", {"name": "shop"}, 404, "Not found"),
+    ],
+)
+def test_addresses(page: str, query: dict[str, str], status: int, title: str, site: Site) -> None:
+    found = site.answer(page, query)
+    assert (found.status, found.media_type) == (status, "text/html; charset=utf-8")
+    assert read_page(found.body.decode()).one("h1").text == title
+
+
+def test_files_of_the_pages(site: Site) -> None:
+    assert site.answer("style.css", {}).media_type == "text/css; charset=utf-8"
+    assert b"prefers-color-scheme: dark" in site.answer("style.css", {}).body
+    assert site.answer("icon.svg", {}).body.startswith(b"<svg ")
+    policy = HEADERS["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert "script" not in policy
+
+
+def test_a_source_that_was_never_loaded(tmp_path: Path) -> None:
+    report = read_report("shop", lambda: settings_of(tmp_path))
+    assert [panel.split("\n")[0] for panel in source(report).panels()] == ["nothing was loaded from this source yet"]
+
+
+def test_a_fault_of_the_loader_is_no_lost_page(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Any:
+        raise ZeroDivisionError("password=canary")
+
+    page = source(read_report("shop", broken))
+    assert page.panels()[0].startswith(
+        "the source could not be read\nwhy: ZeroDivisionError\nwhat to do: read the traceback"
+    )
+    assert "canary" not in page.text
+    assert "ZeroDivisionError" in caplog.text
