@@ -1,9 +1,13 @@
-"""The HTTP server of `loader ui`. It answers GET and HEAD, and refuses names that are not its own."""
+"""The HTTP server of `loader ui`. It answers GET and HEAD below a path that only its user knows.
+
+Other users of the machine can connect to the port, but they do not know the path.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
+import secrets
 import socket
 import sys
 from collections.abc import Iterator
@@ -31,21 +35,27 @@ class PageServer(ThreadingHTTPServer):
         site: the pages.
         address: of this machine, or its name.
         port: 0 for any free one.
+
+    Attributes:
+        site: the pages.
+        folder: the random path of the pages.
     """
 
     daemon_threads = True
+    request_queue_size = 64
+    """A browser opens several connections at once. With a full queue, the next one waits for a second."""
 
     def __init__(self, site: Site, address: str, port: int) -> None:
         found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         self.address_family = found[0][0]
-        self.site, self._address = site, address
+        self.site, self._address, self.folder = site, address, f"/{secrets.token_urlsafe(16)}/"
         super().__init__((address, port), _Handler)
 
     @property
     def url(self) -> str:
         """The address of the pages."""
         name = f"[{self._address}]" if ":" in self._address else self._address
-        return f"http://{name}:{self.server_port}/"
+        return f"http://{name}:{self.server_port}{self.folder}"
 
     def server_bind(self) -> None:
         """See TCPServer. HTTPServer asks the name server for a name, which is not needed and can take long."""
@@ -118,11 +128,15 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.server.accepts(self.headers.get("Host", "")):
             text = "This server is not known by that name. Start it with --host NAME to use a name.\n"
             return Answer(HTTPStatus.MISDIRECTED_REQUEST, _PLAIN, text.encode())
+        folder, size = self.server.folder, len(self.server.folder)
+        if not secrets.compare_digest(self.path[:size].encode(), folder.encode()):
+            text = "The pages are at the address that loader ui printed.\n"
+            return Answer(HTTPStatus.NOT_FOUND, _PLAIN, text.encode())
         try:
             parts = urlsplit(self.path)
-            return self.server.site.answer(parts.path.removeprefix("/"), dict(parse_qsl(parts.query)))
+            return self.server.site.answer(parts.path[size:], dict(parse_qsl(parts.query)))
         except Exception:
-            _LOG.exception("the page %s could not be made", visible(self.path))
+            _LOG.exception("the page %s could not be made", visible(self.path[size:]))
             text = "The page could not be made. The output of loader ui has the reason.\n"
             return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, _PLAIN, text.encode())
 

@@ -27,7 +27,7 @@ def ui(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Address or name of this machine to listen on. Everyone who reaches it can read the pages.",
+            help="Address or name of this machine to listen on. The connection is not encrypted.",
         ),
     ] = "127.0.0.1",
 ) -> None:

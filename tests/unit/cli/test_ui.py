@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner
@@ -54,11 +55,12 @@ class Served:
             )
         assert self.process.stdout is not None
         self.url = json.loads(self.process.stdout.readline())["url"]
-        self.port = int(self.url.rstrip("/").rpartition(":")[2])
+        parts = urlsplit(self.url)
+        self.port, self.folder = parts.port, parts.path
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path, headers=headers)
+        connection.request(method, self.folder + path, headers=headers)
         answer = connection.getresponse()
         found = answer.status, dict(answer.getheaders()), answer.read().decode()
         connection.close()
@@ -83,10 +85,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_the_pages_of_a_staged_source(served: Served) -> None:
-    assert served.page("/").rows("Sources") == [
+    assert served.page("").rows("Sources") == [
         ["shop", "the server does not answer", "unknown", "unknown", "unknown", "0"]
     ]
-    page = served.page("/source?name=shop")
+    page = served.page("source?name=shop")
     plans = served.site.chain.plans(served.site.generation)
     assert page.rows("Positions") == [
         ["end of the log", "unknown"],
@@ -107,11 +109,11 @@ def test_the_pages_of_a_staged_source(served: Served) -> None:
     (panel,) = page.panels()
     assert panel.startswith("the server does not answer\nwhere: source nobody@127.0.0.1:1\nwhy: ")
     assert "what to do: start it or fix the network" in panel
-    assert served.page("/table?source=shop&name=shop.items").one("h1").text == "shop.items"
+    assert served.page("table?source=shop&name=shop.items").one("h1").text == "shop.items"
 
 
 def test_every_answer_has_the_headers_of_security(served: Served) -> None:
-    for path in ("/", "/source?name=shop", "/style.css", "/nothing"):
+    for path in ("", "source?name=shop", "style.css", "nothing"):
         headers = served.ask(path)[1]
         assert HEADERS.items() <= headers.items()
         assert headers["Server"].strip() == "binlog-loader"
@@ -119,31 +121,40 @@ def test_every_answer_has_the_headers_of_security(served: Served) -> None:
 
 @pytest.mark.parametrize("host", _STRANGERS)
 def test_another_name_is_refused(host: str, served: Served) -> None:
-    status, _, text = served.ask("/source?name=shop", Host=host)
+    status, _, text = served.ask("source?name=shop", Host=host)
     assert status == 421
     assert "shop" not in text
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8765", "192.0.2.7:80"])
 def test_addresses_and_this_machine_are_accepted(host: str, served: Served) -> None:
-    assert served.ask("/style.css", Host=host)[0] == 200
+    assert served.ask("style.css", Host=host)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/source?name=shop", "/style.css", "/AAAAAAAAAAAAAAAAAAAAAA/", "/?é"])
+def test_whoever_does_not_know_the_path_sees_nothing(path: str, served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port)) as stranger:
+        stranger.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        answer = stranger.makefile("rb").read().decode()
+    assert answer.startswith("HTTP/1.0 404 ")
+    assert answer.endswith("\r\n\r\nThe pages are at the address that loader ui printed.\n")
 
 
 def test_only_reading_is_answered(served: Served) -> None:
-    status, headers, text = served.ask("/source?name=shop", "HEAD")
+    status, headers, text = served.ask("source?name=shop", "HEAD")
     assert (status, text) == (200, "")
     assert int(headers["Content-Length"]) > 1000
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
-        assert served.ask("/source?name=shop", method)[0] == 501
+        assert served.ask("source?name=shop", method)[0] == 501
 
 
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/../loader.toml", 404),
-        ("/%2e%2e/loader.toml", 404),
-        ("/source?name=%ff%00", 404),
-        ("/table?source=shop&name=%ed%a0%80", 200),
+        ("../loader.toml", 404),
+        ("%2e%2e/loader.toml", 404),
+        ("source?name=%ff%00", 404),
+        ("table?source=shop&name=%ed%a0%80", 200),
     ],
 )
 def test_odd_addresses_show_no_files(path: str, status: int, served: Served) -> None:
@@ -156,13 +167,13 @@ def test_browsers_that_leave_and_connections_that_say_nothing_stop_nothing(serve
     silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(20)]
     for _ in range(5):
         with socket.create_connection(("127.0.0.1", served.port)) as gone:
-            gone.sendall(b"GET /source?name=shop HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    threads = [threading.Thread(target=served.page, args=("/source?name=shop",)) for _ in range(10)]
+            gone.sendall(f"GET {served.folder}source?name=shop HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    threads = [threading.Thread(target=served.page, args=("source?name=shop",)) for _ in range(10)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert served.page("/").one("h1").text == "Sources"
+    assert served.page("").one("h1").text == "Sources"
     for one in silent:
         one.close()
 
@@ -172,7 +183,7 @@ def test_a_store_that_is_gone_is_said_with_its_cure(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "staging")
     found.start()
     try:
-        (panel,) = found.page("/source?name=shop").panels()
+        (panel,) = found.page("source?name=shop").panels()
         assert panel == ("nothing was loaded from this source yet\nwhere: source shop\nwhat to do: loader initial-load")
     finally:
         found.process.kill()
