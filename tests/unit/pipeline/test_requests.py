@@ -162,7 +162,7 @@ WORK: dict[str, Work] = {
     "intervals of one": lambda settings, store: pipeline.interval(settings, newest(store).start_seqno),
     "release": lambda settings, _: pipeline.release(settings),
     "doctor": lambda settings, _: page.continues(settings),
-    "replay": lambda settings, store: pipeline.intervals_since(settings, newest(store).start),
+    "replay": lambda settings, store: pipeline.intervals_since(settings, newest(store).start_seqno),
     "tables": lambda settings, _: pipeline.view(settings),
     "maintain": lambda _, store: find_viewed_snapshots(store, "shop", "0001", EPOCH + timedelta(days=1)),
     "purge of lost attempts": lambda settings, _: pipeline.purge(settings, None),
