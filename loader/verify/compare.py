@@ -9,6 +9,7 @@ from pymysql.cursors import SSCursor
 from pyspark.sql import SparkSession
 
 from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier
 from loader.model.table import TableName, TableSchema
 from loader.source.schemas import read_schemas
@@ -16,6 +17,7 @@ from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 from loader.verify.expressions import Row, canonical_rows, in_warehouse, on_server
 from loader.verify.spec import CompareResult, CompareSpec, TableComparison
+from loader.verify.warehouse_rows import source_columns
 
 _SAMPLES = 5
 
@@ -26,7 +28,7 @@ def compare(spark: SparkSession, spec: CompareSpec) -> CompareResult:
     Raises:
         LoaderError: the server or the warehouse cannot be read.
     """
-    warehouse = Warehouse(spark, spec.catalog)
+    warehouse = Warehouse(spark, spec.catalog, spec.rules)
     names = [TableName.parse(table) for table in spec.tables]
     with connected(spec.server) as connection:
         schemas = read_schemas(connection, names)
@@ -58,7 +60,8 @@ def _server_rows(server: ServerAddress, schema: TableSchema) -> Iterator[Row]:
 
 
 def _warehouse_rows(warehouse: Warehouse, schema: TableSchema) -> Iterator[Row]:
-    frame = warehouse.session.table(warehouse.name(schema.name))
+    layout = Layout(schema, warehouse.rule(schema.name))
+    frame = warehouse.session.table(warehouse.name(schema.name)).select(*source_columns(layout))
     texts = frame.selectExpr(*(f"{in_warehouse(column)} as c{n}" for n, column in enumerate(schema.columns)))
     columns = texts.toArrow().to_pydict().values()
     yield from zip(*columns, strict=True)

@@ -19,6 +19,7 @@ class CompareSpec(BaseModel):
 
     server: ServerAddress
     catalog: CatalogSettings
+    rules: tuple[TableRule, ...] = ()
     tables: tuple[str, ...]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier
 from loader.model.table import TableSchema
 from loader.verify.expressions import Row, canonical_rows, in_warehouse
@@ -16,11 +18,21 @@ from loader.verify.spec import Sums
 
 
 def snapshot_rows(warehouse: Warehouse, schema: TableSchema, snapshot: int | None) -> DataFrame:
-    """Return the rows that the source has, of a snapshot; without one, the table has no rows."""
+    """Return the rows that the source has, of a snapshot, with the source's names of columns.
+
+    Without a snapshot the table has no rows.
+    """
     version = f" VERSION AS OF {snapshot}" if snapshot is not None else " WHERE false"
     rows = warehouse.session.sql(f"SELECT * FROM {warehouse.name(schema.name)}{version}")
     rule = warehouse.rule(schema.name)
-    return rows.where(f"NOT {identifier(rule.deleted_column)}") if rule.mode == "soft_delete" else rows
+    kept = rows.where(f"NOT {identifier(rule.deleted_column)}") if rule.mode == "soft_delete" else rows
+    return kept.select(*source_columns(Layout(schema, rule)))
+
+
+def source_columns(layout: Layout) -> list[Expression]:
+    """Return the columns of the source in a table of the warehouse, by the source's names."""
+    names = (column.name for column in layout.schema.columns)
+    return [sf.col(identifier(layout.name(name))).alias(name) for name in names]
 
 
 def warehouse_sums(rows: DataFrame, schema: TableSchema, buckets: int) -> Sums:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from loader.materialise.iceberg.warehouse import Warehouse
+from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
@@ -45,7 +46,7 @@ class Table:
     def read(cls, warehouse: Warehouse, server: ServerAddress, name: TableName, rule: TableRule) -> Table:
         source = _schema(server, name)
         frame = warehouse.session.table(warehouse.name(name))
-        columns = source.columns if source else ()
+        columns = _in_warehouse(source, rule).columns if source else ()
         shown = [_shown(column, kind) for column, kind in frame.dtypes]
         compared = [f"{_told(column, frame.columns)} as `compared {n}`" for n, column in enumerate(columns)]
         found = [tuple(row) for row in frame.selectExpr(*shown, *compared).collect()]
@@ -85,7 +86,8 @@ class Table:
             return self.ours
         seqno, offset, op = self.rule.seqno_column, self.rule.row_offset_column, self.rule.op_column
         pairs.sort(key=lambda pair: (int(pair[0][seqno] or 0), int(pair[0][offset] or 0)))
-        last = {tuple(row[name] for name in self.source.key): (row[op], ours) for row, ours in pairs}
+        key = _in_warehouse(self.source, self.rule).key
+        last = {tuple(row[name] for name in key): (row[op], ours) for row, ours in pairs}
         return [ours for op, ours in last.values() if op != "D"]
 
     def _forgiven(self, row: tuple[str | None, ...]) -> tuple[str | None, ...]:
@@ -103,6 +105,13 @@ def _schema(server: ServerAddress, name: TableName) -> TableSchema | None:
             if not cursor.execute(sql, (name.schema, name.table)):
                 return None
         return read_schemas(connection, [name])[0]
+
+
+def _in_warehouse(schema: TableSchema, rule: TableRule) -> TableSchema:
+    """The schema with the names that its columns have in the warehouse."""
+    layout = Layout(schema, rule)
+    columns = tuple(replace(column, name=layout.name(column.name)) for column in schema.columns)
+    return replace(schema, columns=columns, key=layout.key)
 
 
 def _server_rows(server: ServerAddress, schema: TableSchema) -> list[tuple[str | None, ...]]:

@@ -110,7 +110,7 @@ chunk_rows = 500
     def differences(self, tables: tuple[str, ...] = TABLES) -> dict[str, int]:
         """Rows that differ, by table; every table is compared whole."""
         settings = load_config(str(self.config)).source()
-        spec = CompareSpec(server=self.address, catalog=settings.catalog, tables=tables)
+        spec = CompareSpec(server=self.address, catalog=settings.catalog, rules=settings.rules, tables=tables)
         job = _ROOT / "loader/verify/job.py"
         result = CompareResult.model_validate(
             compare(self.spark(), spec) if self.spark else submit(job, spec, settings.spark)

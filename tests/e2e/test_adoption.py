@@ -24,18 +24,18 @@ pytestmark = [
 
 BEFORE = """
 CREATE DATABASE shop
-CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100), amount DECIMAL(10,2), at DATETIME(6))
+CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100), amount DECIMAL(10,2), at DATETIME(6), _pos INT)
 CREATE TABLE shop.narrow (id INT PRIMARY KEY, n BIGINT)
-INSERT INTO shop.orders VALUES (1, 'a', 1.25, '2026-01-01 00:00:00'), (2, 'b', NULL, NULL), (3, 'c', 3, NULL)
+INSERT INTO shop.orders VALUES (1, 'a', 1.25, '2026-01-01 00:00:00', 7), (2, 'b', NULL, NULL, 8), (3, 'c', 3, NULL, 9)
 INSERT INTO shop.narrow VALUES (1, 1)
 """
 COPIED = (
     "CREATE NAMESPACE lake.shop",
     # As another tool would have it: columns in another order, required, and none of the loader's.
-    "CREATE TABLE lake.shop.orders (name string, id int NOT NULL, at timestamp_ntz, amount decimal(10,2))"
+    "CREATE TABLE lake.shop.orders (name string, id int NOT NULL, __pos int, at timestamp_ntz, amount decimal(10,2))"
     " USING iceberg TBLPROPERTIES ('format-version' = '1')",
-    "INSERT INTO lake.shop.orders VALUES ('a', 1, timestamp_ntz'2026-01-01 00:00:00', 1.25), ('b', 2, NULL, NULL),"
-    " ('c', 3, NULL, 3)",
+    "INSERT INTO lake.shop.orders VALUES ('a', 1, 7, timestamp_ntz'2026-01-01 00:00:00', 1.25),"
+    " ('b', 2, 8, NULL, NULL), ('c', 3, 9, NULL, 3)",
     "CREATE TABLE lake.shop.narrow (id int, n int, extra string) USING iceberg",
 )
 TABLES = ("shop.orders",)
@@ -61,7 +61,7 @@ def test_an_adopted_table_follows_the_log(copied: Loaded) -> None:
     copied.execute(
         "UPDATE shop.orders SET amount = 7 WHERE id = 1",
         "DELETE FROM shop.orders WHERE id = 2",
-        "INSERT INTO shop.orders VALUES (4, 'd', 4, '2026-01-02 00:00:00.000001')",
+        "INSERT INTO shop.orders VALUES (4, 'd', 4, '2026-01-02 00:00:00.000001', 10)",
     )
     refused = copied.json("adopt", "--table", "shop.absent", "--at", place, code=2)
     assert refused["what"] == "the source has no such captured table, or the user may not see it"
@@ -77,7 +77,7 @@ def test_an_adopted_table_follows_the_log(copied: Loaded) -> None:
     copied.execute(
         "UPDATE shop.orders SET name = 'z', amount = NULL WHERE id = 3",
         "ALTER TABLE shop.orders ADD COLUMN note VARCHAR(10) NOT NULL DEFAULT 'x', DROP COLUMN at",
-        "INSERT INTO shop.orders VALUES (5, '', 0, 'new')",
+        "INSERT INTO shop.orders VALUES (5, '', 0, 11, 'new')",
     )
     copied.json("run")
     assert copied.differences(TABLES) == {"shop.orders": 0}

@@ -107,7 +107,7 @@ def _delta(output: Output, airflow: Airflow, tally: _Tally, title: str) -> None:
 
 
 def _compare(settings: SourceSettings) -> CompareResult:
-    spec = CompareSpec(server=settings.server, catalog=settings.catalog, tables=TABLES)
+    spec = CompareSpec(server=settings.server, catalog=settings.catalog, rules=settings.rules, tables=TABLES)
     job = Path(__file__).resolve().parents[2] / "verify" / "job.py"
     return CompareResult.model_validate(submit(job, spec, settings.spark))
 

@@ -158,7 +158,7 @@ class Warehouse:
             )
         )
         if schema.key and self._lacks_order(schema, source):
-            self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(schema.key)}")
+            self.session.sql(f"ALTER TABLE {name} WRITE ORDERED BY {identifiers(layout.key)}")
 
     def _lacks_order(self, schema: TableSchema, source: str) -> bool:
         """Return whether the table was created for this schema and has no write order yet.
@@ -170,6 +170,29 @@ class Warehouse:
             return False
         recorded = metadata.properties.get(SOURCE), metadata.properties.get(SCHEMA_ID)
         return recorded == (source, schema.schema_id)
+
+    def layout(self, metadata: TableMetadata, table: TableName) -> Layout:
+        """Return the layout of the table now.
+
+        Raises:
+            DataError: the table was not made by the loader.
+            UsageError: a column has the name that an earlier version of the loader gave it.
+        """
+        layout = Layout(recorded_schema(metadata, table), self.rule(table))
+        names = {column.name: layout.name(column.name) for column in layout.schema.columns}
+        mapped = {column: name for column, name in names.items() if column != name}
+        present = {field["name"] for field in metadata.schema["fields"]} if mapped else set()
+        for column, name in mapped.items():
+            if column in present and name not in present:
+                raise UsageError(
+                    "a column of the warehouse's table has the name that an earlier version of the loader gave it",
+                    why=f"column {column} of the source is {name} in the warehouse now: see the page Upgrade",
+                    hint=f"in Spark SQL: ALTER TABLE {self.name(table)} RENAME COLUMN {identifier(column)} "
+                    f"TO {identifier(name)}",
+                    table=table,
+                    column=column,
+                )
+        return layout
 
     def note_unlogged(self, metadata: TableMetadata, table: TableName, columns: tuple[str, ...]) -> None:
         """Record the columns that change although the log leaves them out of updates: see `recorded_unlogged`."""

@@ -38,14 +38,13 @@ from loader.materialise.iceberg.table_metadata import (
     TableMetadata,
     signature,
 )
-from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
+from loader.materialise.iceberg.warehouse import Warehouse, check_owner
 from loader.materialise.load.native_load import write_natively
 from loader.materialise.load.staged_load import StagedLoad
 from loader.materialise.merge.schema_change import prepare_columns
 from loader.materialise.merge.table_results import idle_result
 from loader.materialise.plan.column_aliases import assign_reload_aliases
 from loader.materialise.plan.merge_plan import Work
-from loader.materialise.plan.table_layout import Layout
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
 from loader.resources import sql
@@ -93,9 +92,9 @@ def _attempt(
     check_rule(metadata.properties, work.rule, work.name)
     if applied is not None and applied.seqno >= work.target:
         return idle_result(work.name, applied, "already", applied.seqno)
-    recorded = recorded_schema(metadata, work.name)
-    work = replace(work, aliases=assign_reload_aliases(recorded, work.schema))
-    finish = prepare_columns(warehouse, work.name, Layout(recorded, work.rule), [work.layout])
+    before = warehouse.layout(metadata, work.name)
+    work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
+    finish = prepare_columns(warehouse, work.name, before, [work.layout])
     signed = _signature(manifest, work)
     files = write_natively(warehouse, store, work)
     misfits: dict[str, int] = {}

@@ -17,7 +17,7 @@ from loader.errors import UnsupportedError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.publication import FinishTransaction
 from loader.materialise.iceberg.warehouse import Warehouse, schema_property
-from loader.materialise.plan.column_aliases import ALIAS_PREFIX
+from loader.materialise.plan.column_names import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.quoting import identifier, identifiers
 from loader.model.table import TableName

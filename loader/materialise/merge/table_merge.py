@@ -28,7 +28,6 @@ from loader.materialise.merge.schema_change import prepare_columns
 from loader.materialise.merge.table_results import idle_result, no_progress_error
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work
-from loader.materialise.plan.table_layout import Layout
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
 
@@ -120,7 +119,7 @@ def _merge(
     known: TableMetadata | None,
 ) -> TableResult:
     metadata = known or _create_table(warehouse, chain, merge)
-    before = Layout(recorded_schema(metadata, merge.name), merge.rule)
+    before = warehouse.layout(metadata, merge.name)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
     finish = prepare_columns(warehouse, merge.name, before, layouts)
     complete = partial(_complete, warehouse, chain, metadata)

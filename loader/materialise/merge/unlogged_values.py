@@ -36,7 +36,7 @@ def copy_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Co
         why = f"whose rule has on_misfit = {theirs.on_misfit!r}, not {merge.rule.on_misfit!r}"
         raise _rename_rule_error(merge, other, why)
     meta = {name: theirs.meta.get(field) for field, name in merge.rule.meta.items() if name}
-    columns = {here.name(column.name): identifier(column.name) for column in stage.schema.columns}
+    columns = {here.name(column.name): identifier(there.name(column.name)) for column in stage.schema.columns}
     columns |= {
         name: identifier(there.text_columns[c]) if c in there.text_columns else "NULL"
         for c, name in here.text_columns.items()

@@ -13,22 +13,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from loader.materialise.plan.column_names import ALIAS_PREFIX, column_name
 from loader.materialise.plan.timeline import Epoch, match_columns
+from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableSchema
 from loader.schema.evolution import ColumnOrigin
-
-ALIAS_PREFIX = "_loader_"
-"""The first characters of the name of a column that is not published yet."""
 
 Aliases = dict[str, str]
 """By column of the source, its name in the warehouse table during a merge."""
 
 
-def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
+def assign_aliases(epochs: Sequence[Epoch], rule: TableRule, *, new: bool) -> list[Aliases]:
     """Return the aliases of the columns of each epoch.
 
     Args:
         epochs: the epochs of a table in log order.
+        rule: the table's rule.
         new: the merge creates the table with the columns of the last epoch. These then need no aliases.
     """
     found: list[Aliases] = []
@@ -37,7 +37,7 @@ def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
         for column in epoch.schema.columns:
             origin = epoch.origins[column.name]
             if number == 0:
-                each[column.name] = column.name
+                each[column.name] = column_name(column.name, rule)
             elif isinstance(origin, ColumnOrigin):
                 each[column.name] = found[-1][origin.old]
             else:
@@ -45,17 +45,17 @@ def assign_aliases(epochs: Sequence[Epoch], *, new: bool) -> list[Aliases]:
         found.append(each)
     if not new or not found:
         return found
-    made = {alias: column for column, alias in found[-1].items()}
+    made = {alias: column_name(column, rule) for column, alias in found[-1].items()}
     apart = {name for each in found for name in each.values()} - set(made)
     made |= {name: f"{ALIAS_PREFIX}0_{name}" for name in apart if not name.startswith(ALIAS_PREFIX)}
     return [{column: made.get(name, name) for column, name in each.items()} for each in found]
 
 
-def assign_reload_aliases(old: TableSchema, new: TableSchema) -> Aliases:
+def assign_reload_aliases(old: TableSchema, new: TableSchema, rule: TableRule) -> Aliases:
     """Return the aliases of the columns of a table that is loaded again with the schema `new` instead of `old`."""
     unchanged = {column.name: ColumnOrigin(column.name) for column in old.columns}
     epochs = (Epoch(old, unchanged, 0, 0), Epoch(new, match_columns(old, new), 0, 0))
-    return assign_aliases(epochs, new=False)[-1]
+    return assign_aliases(epochs, rule, new=False)[-1]
 
 
 def _alias(number: int, column: Column) -> str:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from loader.errors import LOAD_ALL_AGAIN, GapError
 from loader.materialise.plan.column_aliases import Aliases, assign_aliases
+from loader.materialise.plan.column_names import column_name
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.plan.timeline import Epoch, Lifecycle, Timeline, compose_origins
 from loader.materialise.rules import TableRule
@@ -176,7 +177,7 @@ class Merge:
     @property
     def keeps_columns(self) -> bool:
         """Whether no column is added or renamed."""
-        return all(column == alias for column, alias in self.aliases.items())
+        return all(column_name(column, self.rule) == alias for column, alias in self.aliases.items())
 
     @property
     def works(self) -> tuple[Work, ...]:
@@ -265,7 +266,7 @@ def plan_stages(
         rule: the table's rule.
         new: the table is not in the warehouse.
     """
-    aliases = assign_aliases(timeline.epochs, new=new)
+    aliases = assign_aliases(timeline.epochs, rule, new=new)
     logs = tuple(map(log_origin, manifests))
     stages: list[Stage] = []
     emptied = timeline.first_epoch

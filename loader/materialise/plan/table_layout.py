@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from loader.errors import UnsupportedError
+from loader.materialise.plan.column_names import column_name
 from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.quoting import identifier
-from loader.materialise.rules import RESERVED, TableRule
+from loader.materialise.rules import TableRule
 from loader.model.table import TableSchema
 from loader.types.warehouse import spark_type
 
@@ -39,7 +40,8 @@ class Layout:
     """The columns of the warehouse table for a schema and a rule.
 
     Attributes:
-        aliases: by source column, its name in the table during a merge. Without an alias a column has its own name.
+        aliases: by source column, its name in the table during a merge. Without an alias a column has its
+            final name, see `column_names`.
     """
 
     schema: TableSchema
@@ -64,7 +66,7 @@ class Layout:
 
     def name(self, column: str) -> str:
         """Return the name of a source column in the table."""
-        return self.aliases.get(column, column)
+        return self.aliases.get(column) or column_name(column, self.rule)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -108,14 +110,14 @@ class Layout:
         """Verify that the warehouse can hold a table with these columns.
 
         Raises:
-            UnsupportedError: a column name is reserved, or the rule needs a key.
+            UnsupportedError: two columns have the same name, or the rule needs a key.
         """
-        own = {column.name.lower() for column in self.columns[len(self.schema.columns) :]} | RESERVED
+        own = {name.lower() for name in self.text_columns.values()}
         for column in self.schema.columns:
-            if column.name.lower() in own:
+            if self.name(column.name).lower() in own:
                 raise UnsupportedError(
-                    "the column name is reserved by the warehouse or the loader",
-                    hint="give the loader's column another name by a rule, or rename this one; or "
+                    "the column has the name of the column that keeps the invalid dates of another one",
+                    hint='give the table a rule with on_misfit = "null", or rename the column; or '
                     f"{self.schema.name.exclusion}",
                     table=self.schema.name,
                     column=column.name,

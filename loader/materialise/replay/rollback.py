@@ -21,11 +21,10 @@ from loader.materialise.iceberg.branch import (
     replay_branch_name,
 )
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
-from loader.materialise.iceberg.warehouse import Warehouse, recorded_schema
+from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.merge.merge_stages import run_stages
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.plan.merge_plan import Merge, Work
-from loader.materialise.plan.table_layout import Layout
 from loader.materialise.replay.multiset_diff import MultisetDiff, diff_multisets
 from loader.materialise.replay.roll_forward import plan_forward
 from loader.materialise.spec import TableReplay
@@ -108,7 +107,7 @@ def _diff_with_main(warehouse: Warehouse, table: TableName, metadata: TableMetad
 
     In other modes, a merge deletes any one of identical rows.
     """
-    layout = Layout(recorded_schema(metadata, table), warehouse.rule(table))
+    layout = warehouse.layout(metadata, table)
     columns = layout.columns if layout.rule.mode == "history" else layout.image
     # The head of main is fixed, so later commits are no differences.
     there = warehouse.session.read.option("versionAsOf", str(metadata.head)).table(warehouse.name(table))

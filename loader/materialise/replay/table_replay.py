@@ -78,7 +78,7 @@ def _attempt(
         raise DataError("the table was never loaded", hint=f"loader initial-load --table {table.argument}", table=table)
     rule = warehouse.rule(table)
     check_rule(metadata.properties, rule, table)
-    if rule.mode == "history" or not recorded_schema(metadata, table).key:
+    if rule.mode == "history" or not warehouse.layout(metadata, table).key:
         return roll_table(
             warehouse, chain, table, metadata, applied, from_seqno, publish=publish, approved_by=approved_by
         )

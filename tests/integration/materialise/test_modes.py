@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -188,10 +189,63 @@ def test_a_table_made_by_another_rule_and_rules_that_do_not_fit(ruled: Lake) -> 
         assert error["hint"].endswith("loader initial-load --table shop.kept --again")
     ruled.rules = RULES
     assert statuses(ruled.merged()) == {"kept": "applied"}
-    taken = table("kept", [ID, Column("_Is_Deleted", "int")], ["id"], "other")
-    bag = TableSchema(taken.name, LOG.columns, ())
+    bag = table("kept", LOG.columns, [], "other")
     ruled.rules = (TableRule(tables=("*",), mode="soft_delete"),)
-    for schema, what in ((taken, "the column name is reserved"), (bag, "cannot have mode soft_delete")):
-        (failed,) = ruled.loaded(ruled.staging.load(schema, [], position(1, 1000 + len(schema.key)))).tables
+    (failed,) = ruled.loaded(ruled.staging.load(bag, [], P0)).tables
+    assert failed.error is not None
+    assert "cannot have mode soft_delete" in failed.error["what"]
+
+
+def test_columns_with_reserved_names_are_loaded_merged_and_altered(lake: Lake) -> None:
+    lake.rules = (TableRule(tables=("*",), mode="soft_delete"),)
+    taken = table(
+        "kept", [Column("_Is_Deleted", "int"), Column("_file", "int"), Column("__file", "int")], ["_Is_Deleted"]
+    )
+    altered = replace(
+        taken, columns=(*taken.columns[:1], Column("a", "int"), Column("__file", "int"), Column("_Pos", "int"))
+    )
+    assert statuses(lake.loaded(lake.staging.load(taken, [(1, 10, 100), (2, 20, 200)], P0))) == {"kept": "applied"}
+    changes = [Change("U", number(1, 1100), 1, (1, 11, 101)), Change("D", number(1, 1100), 2, (2, 20, 200))]
+    lake.staging.interval(P0, position(1, 2000), [(taken, changes)])
+    assert statuses(lake.merged()) == {"kept": "applied"}
+    assert lake.bag(taken.name, "__Is_Deleted", "__file", "___file", "_is_deleted") == Counter(
+        [(1, 11, 101, False), (2, 20, 200, True)]
+    )
+    renamed = Barrier(
+        seqno=number(1, 2100),
+        position=position(1, 2050),
+        statement="ALTER TABLE kept RENAME COLUMN _file TO a, ADD _Pos INT DEFAULT 7",
+        database="shop",
+        sql_mode=0,
+        mariadb=False,
+        tables=("shop.kept",),
+    )
+    later = [Change("I", number(1, 2200), 1, (2, 21, 201, 8))]
+    lake.staging.interval(position(1, 2000), position(1, 3000), [(altered, later)], [renamed])
+    assert statuses(lake.merged()) == {"kept": "applied"}
+    assert lake.warehouse.session.table(lake.warehouse.name(taken.name)).columns == [
+        "__Is_Deleted", "a", "___file", "__Pos", "_seqno", "_committed_at", "_is_deleted",
+    ]  # fmt: skip
+    assert lake.bag(taken.name, "__Is_Deleted", "a", "___file", "__Pos", "_is_deleted") == Counter(
+        [(1, 11, 101, 7, False), (2, 21, 201, 8, False)]
+    )
+
+
+def test_a_column_that_an_earlier_version_named_differently_stops_its_table(lake: Lake) -> None:
+    earlier = table("kept", [ID, Column("__file", "int"), Column("___file", "int")], ["id"])
+    assert statuses(lake.loaded(lake.staging.load(earlier, [(1, 2, 3)], P0))) == {"kept": "applied"}
+    name = lake.warehouse.name(earlier.name)
+    for column in ("__file", "___file"):
+        lake.sql(f"ALTER TABLE {name} RENAME COLUMN _{column} TO {column}")
+    lake.staging.interval(P0, position(1, 2000), [(earlier, [Change("U", number(1, 1100), 1, (1, 4, 5))])])
+    for column in ("___file", "__file"):
+        (failed,) = lake.merged().tables
         assert failed.error is not None
-        assert what in failed.error["what"]
+        assert failed.error["what"] == (
+            "a column of the warehouse's table has the name that an earlier version of the loader gave it"
+        )
+        command = f"ALTER TABLE {name} RENAME COLUMN `{column}` TO `_{column}`"
+        assert failed.error["hint"] == f"in Spark SQL: {command}"
+        lake.sql(command)
+    assert statuses(lake.merged()) == {"kept": "applied"}
+    assert lake.bag(earlier.name, "id", "___file", "____file") == Counter([(1, 4, 5)])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 NAMES = ("a", "b", "c", "d", "e")
-SPARE = ("v", "w", "x", "y")
+SPARE = ("v", "_loader_x", "_file", "__FILE")
 
 
 @dataclass(frozen=True)

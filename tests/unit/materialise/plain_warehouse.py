@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -15,6 +15,7 @@ from loader.materialise.iceberg.warehouse import recorded_schema, schema_propert
 from loader.materialise.merge import table_merge as merging
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.table_results import idle_result
+from loader.materialise.plan.column_names import column_name
 from loader.materialise.plan.merge_plan import CopyRows, EmptyTable, FillColumns, Merge, Work
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings, TableResult
@@ -91,11 +92,25 @@ class PlainWarehouse:
         name, text = schema_property(schema)
         made.properties[name] = text
         mode = self.rule(schema.name).mode
+        names = self._names(schema)
+        rows = {key: {names[column]: value for column, value in row.items()} for key, row in rows.items()}
         if mode == "soft_delete":
             rows = {key: row | {DELETED: 0} for key, row in rows.items()}
         elif mode == "history":
             rows = {(0, key): row | {OP: "I"} for key, row in rows.items()}
         self._commit(schema.name, schema, "", seqno, position, rows, loaded=True)
+
+    def rows(self, table: TableName, columns: Iterable[str]) -> Rows:
+        """The rows of a table by the source's names of its columns."""
+        found = self.tables.get(table)
+        names = {column_name(column, self.rule(table)): column for column in columns}
+        return {
+            key: {names.get(name, name): value for name, value in row.items()}
+            for key, row in (found.rows if found else {}).items()
+        }
+
+    def _names(self, schema: TableSchema) -> dict[str, str]:
+        return {column.name: column_name(column.name, self.rule(schema.name)) for column in schema.columns}
 
     def attempt(self, planner: MergePlanner, table: TableName, target: int, **how: Any) -> TableResult:
         """As `loader.materialise.merge.table_merge._attempt`; a commit may fail, or its reply be lost."""
@@ -139,9 +154,10 @@ class PlainWarehouse:
         made = self._made(schema)
         name, text = schema_property(schema)
         made.properties[name] = text
-        names = merge.aliases or {column.name: column.name for column in schema.columns}
+        final = self._names(schema)
+        names = merge.aliases or final
         published = {
-            key: {column.name: row.get(names[column.name]) for column in schema.columns}
+            key: {final[column.name]: row.get(names[column.name]) for column in schema.columns}
             | {name: row[name] for name in (DELETED, OP) if name in row}
             for key, row in rows.items()
         }
@@ -172,7 +188,7 @@ class PlainWarehouse:
         if isinstance(stage, CopyRows):
             _, taken = self.tables[stage.schema.name].commits[stage.snapshot - 1]
             return {
-                key: {stage.aliases[column.name]: row[column.name] for column in stage.schema.columns}
+                key: {stage.aliases[column]: row[name] for column, name in self._names(stage.schema).items()}
                 for key, row in taken.items()
             }
         if isinstance(stage, FillColumns):

@@ -129,8 +129,7 @@ class Shop:
         for name, table in self.server.states[stop].items():
             if self.ahead.get(name, 0) > stop:
                 continue
-            metadata = self.warehouse.metadata(TableName("shop", name))
-            rows = metadata.rows if metadata else {}
+            rows = self.warehouse.rows(TableName("shop", name), (column.name for column in table.columns))
             mode = self.warehouse.modes.get(name, "mirror")
             told = self.server.stories[stop].get(name, [])
             if mode == "soft_delete":
