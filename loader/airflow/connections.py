@@ -11,7 +11,7 @@ from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from loader.errors import UsageError
-from loader.secret import secret_variable
+from loader.secret import keep_secrets, secret_variable
 from loader.settings import SourceSettings
 from loader.spark.submit import SparkSettings
 
@@ -75,6 +75,20 @@ def secret(reference: str) -> Iterator[None]:
     password = _connection(connection_id, "add it, or change the reference").password or ""
     with lent({secret_variable(connection_id): password}):
         yield
+
+
+def keep_password(settings: SourceSettings) -> None:
+    """Keep the password of the source's server in this process, if an Airflow connection has it.
+
+    It is not put into the environment: threads of a server read several sources at the same time.
+
+    Raises:
+        UsageError: the connection does not exist.
+    """
+    reference = settings.server.password
+    kind, _, connection_id = reference.partition(":")
+    if kind == "airflow":
+        keep_secrets({reference: _connection(connection_id, "add it, or change the reference").password or ""})
 
 
 @contextmanager

@@ -25,8 +25,8 @@ class Host(Protocol):
     def actions(self, source: str) -> Sequence[Link]:
         """Return links to actions on a source."""
 
-    def forms(self, source: str, hint: str) -> Sequence[str]:
-        """Return what to enter instead of the commands that the hint of an error names."""
+    def forms(self, source: str, hint: str) -> Sequence[Link]:
+        """Return links to forms that do what the commands in the hint of an error do; each says what to enter."""
 
 
 class CommandLine:
@@ -47,6 +47,6 @@ class CommandLine:
         """See Host."""
         return ()
 
-    def forms(self, source: str, hint: str) -> Sequence[str]:
+    def forms(self, source: str, hint: str) -> Sequence[Link]:
         """See Host."""
         return ()

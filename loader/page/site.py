@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 
+from loader.errors import LoaderError
+from loader.page.error_panel import error_panel
 from loader.page.host import Host
 from loader.page.html import tag
 from loader.page.layout import document
@@ -16,7 +19,8 @@ from loader.page.source_page import source_page
 from loader.page.table_page import table_page
 
 _FOLDER = Path(__file__).parent
-_FILES = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+FILES = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+"""Files of the pages, by name, with their media types."""
 _HTML = "text/html; charset=utf-8"
 
 HEADERS = {
@@ -57,22 +61,38 @@ class Site:
             page: the last part of the path: empty, `source`, `table` or the name of a file.
             query: parameters of the address.
         """
-        if page in _FILES:
-            return Answer(200, _FILES[page], (_FOLDER / page).read_bytes())
+        if page in FILES:
+            return file_answer(page)
         now, refreshing = datetime.now(UTC), query.get("refresh") != "off"
         source = query.get("source" if page == "table" else "name", "")
         if page == "":
-            return _page(200, overview_page(self._reports.get(self._sources), now, refreshing=refreshing))
+            return _page(HTTPStatus.OK, overview_page(self._reports.get(self._sources), now, refreshing=refreshing))
         if page not in {"source", "table"} or source not in self._sources:
-            return _page(
-                404, document("Not found", (), now, "./", tag("p", "There is no such page."), refreshing=False)
-            )
+            return text_answer(HTTPStatus.NOT_FOUND, "Not found", "There is no such page.")
         cached = self._reports.get([source])[source]
         if page == "table":
             name = query.get("name", "")
-            return _page(200, table_page(source, name, cached, self._host, now, refreshing=refreshing))
+            return _page(HTTPStatus.OK, table_page(source, name, cached, self._host, now, refreshing=refreshing))
         find = query.get("find", "")
-        return _page(200, source_page(source, cached, self._host, now, find=find, refreshing=refreshing))
+        return _page(HTTPStatus.OK, source_page(source, cached, self._host, now, find=find, refreshing=refreshing))
+
+
+def file_answer(name: str) -> Answer:
+    """Return one of `FILES`, which have nothing to protect."""
+    return Answer(HTTPStatus.OK, FILES[name], (_FOLDER / name).read_bytes())
+
+
+def error_answer(error: LoaderError, host: Host) -> Answer:
+    """Return the page for an error that leaves no source to show, such as one of the configuration."""
+    panel = error_panel(error.as_dict(), host, "")
+    return _page(
+        HTTPStatus.SERVICE_UNAVAILABLE, document("Sources", (), datetime.now(UTC), "./", panel, refreshing=False)
+    )
+
+
+def text_answer(status: int, title: str, *content: object) -> Answer:
+    """Return a page of a few words."""
+    return _page(status, document(title, (), datetime.now(UTC), "./", tag("p", *content), refreshing=False))
 
 
 def _page(status: int, text: str) -> Answer:

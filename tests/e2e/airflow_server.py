@@ -34,6 +34,7 @@ class Airflow:
         self.home = home
         self.url = f"http://127.0.0.1:{port}"
         self._headers = {"Content-Type": "application/json"}
+        self._users: list[str] = []
         outside = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         self.env = outside | {
             "LOADER_CONFIG": str(config),
@@ -58,6 +59,17 @@ class Airflow:
             "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",  # between two tasks of a run
         }
 
+    def require_login(self, **roles: str) -> None:
+        """Let these users log in, each with its name as the password. The first one is used for the REST API."""
+        self._users = list(roles)
+        passwords = self.home.parent / "passwords.json"
+        passwords.write_text(json.dumps({name: name for name in roles}), encoding="utf-8")
+        self.env |= {
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in roles.items()),
+        }
+
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "airflow", *arguments]
 
@@ -67,8 +79,10 @@ class Airflow:
             subprocess.run(self.command(*arguments), env=self.env, check=True, capture_output=True)
 
     def wait_until_ready(self) -> None:
-        until("Airflow to answer", lambda: self._answers("GET", "/auth/token"))
-        token = self._request("GET", "/auth/token")["access_token"]
+        login = {"username": self._users[0], "password": self._users[0]} if self._users else None
+        method = "POST" if login else "GET"
+        until("Airflow to answer", lambda: self._answers(method, "/auth/token", login))
+        token = self._request(method, "/auth/token", login)["access_token"]
         self._headers["Authorization"] = f"Bearer {token}"
         for dag in (LOAD, DELTA):
             until(f"{dag} to be known", lambda dag=dag: self._answers("GET", f"/api/v2/dags/{dag}"))
@@ -141,9 +155,9 @@ class Airflow:
         last = max(index for index, event in enumerate(events) if event == "::group::Post Execute")
         return [event for event in events[:last] if not event.startswith("::")]
 
-    def _answers(self, method: str, path: str) -> bool:
+    def _answers(self, method: str, path: str, body: object = None) -> bool:
         try:
-            self._request(method, path)
+            self._request(method, path, body)
         except (urllib.error.URLError, ConnectionError):
             return False
         return True

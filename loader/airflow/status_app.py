@@ -1,0 +1,144 @@
+"""The status pages inside Airflow's API server, with its login and its permissions.
+
+Airflow does not protect the applications of plugins. So every page demands a user, and shows the sources whose DAG
+`SOURCE.delta` this user may read. The pages change nothing: their links lead to the DAGs, where Airflow checks the
+rights to trigger them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from http import HTTPStatus
+from urllib.parse import quote
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.models.dag import DagModel
+from fastapi import FastAPI, HTTPException, Request, Response
+
+from loader.airflow.connections import keep_password
+from loader.airflow.repair_form import forms_of
+from loader.airflow.sources import settings_of
+from loader.config import load_config
+from loader.dag_settings import dag_key
+from loader.error_page import ErrorLinks
+from loader.errors import LoaderError
+from loader.page.host import Link
+from loader.page.html import tag
+from loader.page.report_cache import ReportCache
+from loader.page.site import FILES, HEADERS, Answer, Site, error_answer, file_answer, text_answer
+from loader.page.source_report import SourceReport, read_report
+from loader.settings import SourceSettings
+
+_ACTIONS = {"delta": "Run", "replay": "Replay", "repair": "Repair", "check": "Check"}
+_AIRFLOW = "../"
+"""The address of Airflow, relative to the pages."""
+
+
+class AirflowHost:
+    """The pages inside Airflow: hints also name the form of `SOURCE.repair`. See Host.
+
+    Args:
+        links: to the documentation.
+    """
+
+    def __init__(self, links: ErrorLinks) -> None:
+        self._links = links
+
+    def explanation(self, error: LoaderError) -> str:
+        """See Host."""
+        return self._links.of(error)
+
+    def actions(self, source: str) -> Sequence[Link]:
+        """See Host."""
+        return [Link(f"{word}: {source}.{name}", _dag_address(dag_id(source, name))) for name, word in _ACTIONS.items()]
+
+    def forms(self, source: str, hint: str) -> Sequence[Link]:
+        """See Host."""
+        dag = dag_id(source, "repair")
+        return [Link(f"trigger {dag} with {form}", _dag_address(dag)) for form in forms_of(hint)]
+
+
+def dag_id(source: str, name: str) -> str:
+    """Return the id of a DAG of a source."""
+    return f"{dag_key(source)}.{name}"
+
+
+def readable_sources(sources: Collection[str], user: BaseUser) -> list[str]:
+    """Return the sources whose delta DAG a user may read."""
+    ids = {source: dag_id(source, "delta") for source in sources}
+    teams = DagModel.get_dag_id_to_team_name_mapping(list(ids.values()))
+    manager = get_auth_manager()
+    return [
+        source
+        for source, name in ids.items()
+        if manager.is_authorized_dag(method="GET", details=DagDetails(id=name, team_name=teams.get(name)), user=user)
+    ]
+
+
+def status_app() -> FastAPI:
+    """Return the application. It has no page without a login, and no description of its interface."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    reports = ReportCache(_read)
+
+    for name in FILES:
+        app.get(f"/{name}")(partial(_file, name))
+
+    @app.get("/")
+    @app.get("/{page}")
+    def show(request: Request, user: GetUserDep, page: str = "") -> Response:
+        return _response(_answer(page, dict(request.query_params), user, reports))
+
+    @app.exception_handler(HTTPException)
+    def refuse(_: Request, error: HTTPException) -> Response:
+        return _response(_refusal(error))
+
+    return app
+
+
+def _answer(page: str, query: dict[str, str], user: BaseUser, reports: ReportCache) -> Answer:
+    try:
+        config = load_config()
+    except LoaderError as error:
+        if not get_auth_manager().is_authorized_dag(method="GET", details=DagDetails(), user=user):
+            raise HTTPException(HTTPStatus.FORBIDDEN) from None
+        return error_answer(error, AirflowHost(ErrorLinks()))
+    sources = readable_sources(config.sources, user)
+    if not sources:
+        raise HTTPException(HTTPStatus.FORBIDDEN)
+    return Site(sources, reports, AirflowHost(ErrorLinks(config.docs_url))).answer(page, query)
+
+
+def _refusal(error: HTTPException) -> Answer:
+    if error.status_code == HTTPStatus.UNAUTHORIZED:
+        return text_answer(
+            error.status_code, "Log in", tag("a", "Log in to Airflow", href=_AIRFLOW), ", then come back."
+        )
+    if error.status_code == HTTPStatus.FORBIDDEN:
+        return text_answer(error.status_code, "Forbidden", "You may not read the DAGs of any source.")
+    return text_answer(error.status_code, "Not found", "There is no such page.")
+
+
+def _file(name: str) -> Response:
+    return _response(file_answer(name))
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer.body, answer.status, HEADERS, answer.media_type)
+
+
+def _read(source: str) -> SourceReport:
+    return read_report(source, lambda: _settings(source))
+
+
+def _settings(source: str) -> SourceSettings:
+    settings = settings_of(source)
+    keep_password(settings)
+    return settings
+
+
+def _dag_address(name: str) -> str:
+    return f"{_AIRFLOW}dags/{quote(name)}"

@@ -1,0 +1,192 @@
+"""The status pages in a real browser: those of `loader ui`, and those inside Airflow with its login."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from loader.errors import DataError
+from loader.model.table import TableName
+from loader.staging.quarantine import Quarantines
+from tests.e2e.airflow_server import Airflow, running
+from tests.e2e.browser import browsing
+from tests.unit.page.test_html import EVIL
+from tests.unit.pipeline.site import Site, shop
+
+pytestmark = [pytest.mark.e2e]
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="starts an Airflow: make sweep")
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A staged source with a quarantined table whose error is hostile, and its configuration."""
+    log, ends = shop(12)
+    found = Site(tmp_path_factory.mktemp("status"), log)
+    plans = [found.plan(end) for end in ends[1::2]]
+    for plan in plans:
+        found.extract(plan)
+    found.publish(plans[2], "shop.orders")
+    error = DataError("a value does not fit", why=EVIL[:-1], hint="widen the column").as_dict()
+    stop = (plans[2].stop, plans[2].stop_seqno)
+    Quarantines(found.store, "shop").begin(TableName("shop", "items"), error, None, stop)
+    (found.folder / "loader.toml").write_text(
+        f'[staging]\nroot = "{found.settings.staging_root}"\n[warehouse]\npath = "/w"\n[spark]\njars = "/jars"\n'
+        '[sources.shop]\nhost = "127.0.0.1"\nport = 1\nuser = "u"\ntables.include = ["shop.*"]\n',
+        encoding="utf-8",
+    )
+    return found
+
+
+@pytest.fixture(scope="module")
+def url(site: Site) -> Iterator[str]:
+    """The address of `loader ui`."""
+    command = [sys.executable, "-m", "loader", "--config", str(site.folder / "loader.toml"), "--json", "ui", "--port=0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["url"]
+        process.terminate()
+
+
+@contextmanager
+def silent(page: Page) -> Iterator[None]:
+    """Nothing fails and nothing is asked elsewhere: a violation of the policy of content is a message."""
+    said: list[str] = []
+    hosts: set[str] = set()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+    yield
+    assert said == []
+    assert len(hosts) == 1
+
+
+def test_a_person_goes_from_the_sources_to_a_table(url: str) -> None:
+    with browsing(url) as page, silent(page):
+        page.goto(url)
+        page.get_by_role("link", name="shop").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("shop")
+        expect(page.get_by_text("shop.items is quarantined")).to_be_visible()
+        expect(page.get_by_text("widen the column; then, unless the table was loaded again")).to_be_visible()
+        chart = page.get_by_role("img", name="Rows by operation")
+        assert chart.locator("rect").count() == 6
+        bars = [bar.bounding_box() for bar in chart.locator("rect").all()]
+        assert all(bar and bar["width"] > 10 and bar["height"] > 50 for bar in bars)
+        page.get_by_text("Numbers").first.click()
+        expect(page.get_by_role("table", name="Rows by operation")).to_be_visible()
+        page.get_by_role("searchbox").fill("ord")
+        page.get_by_role("button", name="Find").click()
+        expect(page.get_by_role("table", name="1 of 2 tables")).to_be_visible()
+        page.get_by_role("link", name="shop.orders").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("shop.orders")
+        page.get_by_role("link", name="stop refreshing").click()
+        expect(page.get_by_role("link", name="refresh every 30 s")).to_be_visible()
+        page.get_by_role("link", name="shop", exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("shop")
+
+
+def test_hostile_text_runs_nothing(url: str) -> None:
+    with browsing(url) as page:
+        asked: list[str] = []
+        page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+        page.goto(f"{url}source?name=shop")
+        expect(page.get_by_text("<script>alert('1')</script>").first).to_be_visible()
+        assert page.locator("script").count() == 0
+        assert asked == []
+
+
+def test_light_and_dark_on_a_phone_without_scripts(url: str) -> None:
+    with browsing(url) as first:
+        assert first.context.browser is not None
+        colours = []
+        for scheme in ("light", "dark"):
+            context = first.context.browser.new_context(
+                viewport=PHONE,  # type: ignore[arg-type]
+                color_scheme=scheme,  # type: ignore[arg-type]
+                java_script_enabled=False,
+            )
+            page = context.new_page()
+            with silent(page):
+                page.goto(f"{url}source?name=shop")
+                box = page.locator("main").bounding_box()
+                assert box is not None
+                assert box["width"] <= PHONE["width"]
+                whole = page.locator("html").bounding_box()
+                assert whole is not None
+                assert whole["width"] == PHONE["width"]
+                expect(page.get_by_role("heading", name="Tables")).to_be_visible()
+                colours.append(page.screenshot(clip={"x": 0, "y": 0, "width": 2, "height": 2}))
+            context.close()
+        assert colours[0] != colours[1]
+
+
+@pytest.fixture(scope="module")
+def airflow(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+    folder: Path = tmp_path_factory.mktemp("airflow")
+    found = Airflow(folder / "airflow", site.folder / "loader.toml")
+    found.require_login(ann="admin", vera="viewer", nobody="")
+    found.prepare()
+    subprocess.run(found.command("dags", "reserialize"), env=found.env, check=True, capture_output=True)
+    with running(found, "api-server"):
+        yield found
+
+
+def log_in(page: Page, name: str) -> None:
+    page.goto("/")
+    page.locator("[name=username]").fill(name)
+    page.locator("[name=password]").fill(name)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("link", name="Dags").or_(page.get_by_role("button", name="Dags")).first).to_be_visible()
+
+
+@SWEEP
+def test_without_a_login_airflow_shows_nothing(airflow: Airflow) -> None:
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(f"{airflow.url}/binlog-loader/source?name=shop")  # noqa: S310 - ours
+    assert caught.value.code == 401
+    assert b"binlog.000001" not in caught.value.read()
+
+
+@SWEEP
+@pytest.mark.parametrize("name", ["ann", "vera"])
+def test_a_person_goes_from_the_navigation_to_the_pages_and_to_a_dag(name: str, airflow: Airflow) -> None:
+    with browsing(airflow.url) as page:
+        log_in(page, name)
+        page.get_by_role("button", name="Browse").click()
+        with page.expect_popup() as opened:
+            page.get_by_role("menuitem", name="Binlog loader").click()
+        pages = opened.value
+        with silent(pages):
+            pages.reload()
+            pages.get_by_role("link", name="shop").click()
+            expect(pages.get_by_role("heading", level=1)).to_have_text("shop")
+            form = pages.get_by_role("link", name="trigger shop.repair with action = release, tables = shop.items")
+            expect(form).to_be_visible()
+        form.click()
+        expect(pages).to_have_url(f"{airflow.url}/dags/shop.repair")
+        expect(pages.get_by_role("heading", name="shop.repair")).to_be_visible()
+
+
+@SWEEP
+def test_a_user_without_rights_is_refused(airflow: Airflow) -> None:
+    with browsing(airflow.url) as page:
+        page.goto("/")
+        page.locator("[name=username]").fill("nobody")
+        page.locator("[name=password]").fill("nobody")
+        with page.expect_response(lambda answer: answer.url.endswith("/auth/token")) as answered:
+            page.get_by_role("button", name="Sign in").click()
+        assert answered.value.status == 201
+        found = page.goto("/binlog-loader/source?name=shop")
+        assert found is not None
+        assert found.status == 403
+        expect(page.get_by_role("heading", level=1)).to_have_text("Forbidden")
