@@ -122,7 +122,7 @@ def run(context: typer.Context, source: SourceOption = "", until: UntilOption = 
         _report_nothing(output)
         return
     unfinished = [plan for plan in pipeline.unfinished(settings) if plan.stop_seqno <= chosen.through_seqno]
-    todo = unfinished or [chosen]
+    todo = [plan.model_copy(update={"new": chosen.new}) for plan in unfinished] or [chosen]
     job = pipeline.delta_job(settings, chosen.start_seqno, chosen.through_seqno)
     result = jobs.submit(job, settings, output)
     failed = jobs.error_of(result["failed"])
