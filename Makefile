@@ -32,9 +32,8 @@ test: setup ## run all tests, with real servers, in two halves at once
 WHOLE := tests/e2e tests/dags tests/infra tests/cases tests/chaos tests/contract
 # The unit tests come first: until Spark is needed, the other half has made the archive of classes that speeds it up.
 PARTS := tests/unit $(filter-out $(WHOLE) tests/unit tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
-SWEEP := tests/memory tests/bench/test_initial.py tests/unit/materialise/test_statements.py tests/integration/initial_load/test_altered.py $(addprefix tests/integration/materialise/test_,renames.py random_logs.py kill.py maintenance.py outages.py wide.py) \
-	tests/cases tests/chaos tests/contract/test_catalogs.py $(addprefix tests/integration/pipeline/test_,crashes.py cut_files.py store_outage.py) \
-	$(addprefix tests/e2e/test_,broken_log.py signed.py killed.py zombies.py failover.py left_out.py adoption.py cluster.py verify.py log_start.py unlogged.py shapes.py remote_staging.py wheel.py airflow_repair.py airflow_approval.py wide.py reserved_names.py status_pages.py)
+# Every file with tests that only run in the sweep.
+SWEEP = tests/cases $(sort $(shell grep -rl --include='test_*.py' LOADER_SWEEP tests))
 
 .PHONY: test-whole
 test-whole:

@@ -187,9 +187,18 @@ def running(airflow: Airflow, *parts: str) -> Iterator[Airflow]:
     """Start parts of it; they end with the block."""
     with ExitStack() as cleanup:
         for part in parts or PARTS:
-            log = cleanup.enter_context((airflow.home / f"{part}.log").open("wb"))
-            process = subprocess.Popen(airflow.command(part), env=airflow.env, stdout=log, stderr=log)
-            cleanup.callback(process.wait)
-            cleanup.callback(process.terminate)
+            cleanup.enter_context(part_of(airflow, part))
         airflow.wait_until_ready()
         yield airflow
+
+
+@contextmanager
+def part_of(airflow: Airflow, part: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start one part of it; it ends with the block."""
+    with (airflow.home / f"{part}.log").open("ab") as log:
+        process = subprocess.Popen(airflow.command(part), env=airflow.env, stdout=log, stderr=log)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
