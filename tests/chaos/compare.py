@@ -53,7 +53,8 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
     metadata = location(command, session.database, table)
     if metadata is None:
         return Difference(table, "not in the warehouse", theirs.total()) if theirs else None
-    arrow = StaticTable.from_metadata(str(metadata)).scan().to_arrow()
+    static = StaticTable.from_metadata(str(metadata))
+    arrow = static.scan().to_arrow()
     mode = mode_of(table)
     names = [one for one in arrow.column_names if one not in own_columns(mode)]
     if sorted(names) != sorted(one.name for one in columns):
@@ -70,7 +71,7 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
         rows = live_rows(rows, deleted)
     elif mode == "history":
         order = zip(arrow.column("_seqno").to_pylist(), arrow.column("_row_offset").to_pylist(), strict=True)
-        rows = replayed(rows, order, arrow.column("_op").to_pylist(), key)
+        rows = replayed(rows, order, arrow.column("_op").to_pylist(), key, _newest_load(static))
     ours = Counter(rows)
     missing, extra = theirs - ours, ours - theirs
     if not missing and not extra:
@@ -78,6 +79,12 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
     samples = [f"only on the server: {one}" for one in sorted(map(repr, missing))[:3]]
     samples += [f"only in the warehouse: {one}" for one in sorted(map(repr, extra))[:3]]
     return Difference(table, "\n    ".join(["", *samples]), missing.total(), extra.total())
+
+
+def _newest_load(table: StaticTable) -> int:
+    """Return the seqno of the newest initial load of a table."""
+    summaries = [one.summary.additional_properties for one in table.metadata.snapshots if one.summary]
+    return max((int(one["loader.applied"]) for one in summaries if "loader.exact_at_seqno" in one), default=0)
 
 
 def location(command: Command, database: str, table: str) -> Path | None:

@@ -50,14 +50,17 @@ def wrongly_deleted(
 
 
 def replayed(
-    rows: Iterable[Row], order: Iterable[tuple[int, int]], ops: Iterable[str], key: Sequence[int]
+    rows: Iterable[Row], order: Iterable[tuple[int, int]], ops: Iterable[str], key: Sequence[int], loaded: int = 0
 ) -> list[Row]:
     """Return the rows that are left when every change of a history is done again, in the order of the log.
 
-    The load may have read rows that are changed after its position. So a key may be inserted or deleted twice.
+    The load may have read rows that are changed after its position. So a key may be inserted or deleted twice. A newer
+    load begins anew, because the log before it may lack changes. `loaded`: the seqno of the newest load.
     """
     found: dict[Row, Row] = {}
-    for _, row, op in sorted(zip(order, rows, ops, strict=True), key=lambda one: one[0]):
+    for place, row, op in sorted(zip(order, rows, ops, strict=True), key=lambda one: one[0]):
+        if place < (loaded, 0) or (place[0] == loaded and (place[1], op) != (0, "I")):
+            continue
         if op == "D":
             found.pop(_key(row, key), None)
         else:

@@ -12,6 +12,13 @@ def test_a_history_is_done_again_in_the_order_of_the_log() -> None:
     assert sorted(replayed(rows, order, ops, [0])) == [(1, "c"), (3, "b")]
 
 
+def test_a_newer_load_begins_a_history_anew() -> None:
+    changes = [((1, 0), "I", (1, "a")), ((1, 0), "I", (2, "b")), ((5, 0), "I", (2, "c")), ((5, 0), "D", (2, "b")),
+               ((5, 1), "I", (9, "x")), ((6, 0), "I", (3, "d"))]  # fmt: skip
+    order, ops, rows = zip(*changes, strict=True)
+    assert sorted(replayed(rows, order, ops, [0], loaded=5)) == [(2, "c"), (3, "d")]
+
+
 def test_rows_that_are_marked_are_not_on_the_server() -> None:
     rows, deleted = [(1, "a"), (2, "b"), (3, "c")], [False, True, True]
     assert live_rows(rows, deleted) == [(1, "a")]
