@@ -84,6 +84,10 @@ bench-merge: setup ## measure merges by the size of the table and where the chan
 bench-e2e: setup ## measure whole deltas beside mysqlbinlog -v of the same log; QUICK=1 with a tenth of the log
 	@.venv/bin/python -m tests.bench.e2e $(if $(QUICK),--quick)
 
+.PHONY: bench-airflow
+bench-airflow: setup ## measure runs of the delta DAG in a real Airflow beside loader run; QUICK=1 with one pair
+	@.venv/bin/python -m tests.bench.airflow $(if $(QUICK),--quick)
+
 .PHONY: bench-initial
 bench-initial: setup ## measure initial loads beside spark.read.jdbc and mysqldump; QUICK=1 with a tenth of the rows
 	@.venv/bin/python -m tests.bench.initial $(if $(QUICK),--quick)

@@ -14,6 +14,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -145,15 +146,27 @@ class Airflow:
         )
         assert cleared["total_entries"] >= 1
 
+    def marks(self, dag: str, run: str, task: str) -> tuple[float, float]:
+        """When the work of a task began and ended, in seconds since 1970."""
+        entries = self._entries(dag, run, task)
+        events = [str(entry["event"]) for entry in entries]
+        places = events.index("::endgroup::"), events.index("::group::Post Execute")
+        begun, ended = (datetime.fromisoformat(entries[place]["timestamp"]).timestamp() for place in places)
+        return begun, ended
+
     def log(self, dag: str, run: str, task: str) -> list[str]:
         """The lines of the log of a task's last try, without what Airflow logs around its work."""
-        folder = self.home / "logs" / f"dag_id={dag}" / f"run_id={run}" / f"task_id={task}"
-        newest = max(folder.glob("attempt=*[0-9].log"), key=lambda path: path.stat().st_mtime)
-        entries = [json.loads(line) for line in newest.read_text(encoding="utf-8").splitlines()]
+        entries = self._entries(dag, run, task)
         assert not [entry for entry in entries if entry.get("error_detail")], "there is a traceback in the log"
         events = [str(entry["event"]) for entry in entries]
         last = max(index for index, event in enumerate(events) if event == "::group::Post Execute")
         return [event for event in events[:last] if not event.startswith("::")]
+
+    def _entries(self, dag: str, run: str, task: str) -> list[dict[str, Any]]:
+        """The entries of the log of a task's last try."""
+        folder = self.home / "logs" / f"dag_id={dag}" / f"run_id={run}" / f"task_id={task}"
+        newest = max(folder.glob("attempt=*[0-9].log"), key=lambda path: path.stat().st_mtime)
+        return [json.loads(line) for line in newest.read_text(encoding="utf-8").splitlines()]
 
     def _answers(self, method: str, path: str, body: object = None) -> bool:
         try:
