@@ -37,7 +37,7 @@ from loader.settings import IntervalLimits, Maintain, Retention, SourceSettings,
 from loader.spark.submit import SparkSettings
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
-from loader.store.address import HdfsOptions, LocalOptions, S3Options, signed_address
+from loader.store.address import ROOTS, HdfsOptions, LocalOptions, S3Options, signed_address
 from loader.store.spark_settings import hadoop_user, spark_conf
 from loader.transport.keys import KeyFiles
 from loader.transport.server.address import ServerAddress, check_tls
@@ -50,8 +50,9 @@ class _Section(BaseModel):
 
 
 def _root(value: str) -> str:
-    if not value.startswith(("file:///", "s3://", "hdfs://")):
-        raise ValueError("write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder")
+    scheme, _, place = value.partition("://")
+    if scheme not in ROOTS or not place.strip("/") or (scheme == "file" and place[0] != "/"):
+        raise ValueError(f"write an address: one of {', '.join(ROOTS.values())}")
     if "@" in value.partition("://")[2].partition("/")[0]:
         raise ValueError("the address of a store must not have a user: credentials come from the environment")
     if "?" in value:

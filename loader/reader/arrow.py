@@ -9,7 +9,7 @@ from loader.errors import DataError, UsageError
 from loader.model.table import Column, TableName, TableSchema
 from loader.reader.events import Event, RowsEvent
 from loader.reader.rows import Row, RowChange
-from loader.reader.values import PartialDate, Value
+from loader.reader.values import BYTES, PartialDate, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ def to_arrow(events: Iterable[Event], table: str) -> pa.Table:
         ("_row_offset", pa.int64()),
         ("_absent", pa.list_(pa.string())),
     ]
-    types += [(column.name, _type(pa, column)) for column in schema.columns]
+    types += [(column.name, arrow_type(pa, column)) for column in schema.columns]
     arrays = [*([head[n] for head in heads] for n in range(4)), *columns]
     return pa.table(list(_arrays(pa, arrays, types)), schema=pa.schema(types))
 
@@ -117,14 +117,14 @@ def _plain(value: Value, event: RowsEvent) -> Any:
     return sorted(found) if isinstance(found, frozenset) else found
 
 
-def _type(pa: Any, column: Column) -> Any:
+def arrow_type(pa: Any, column: Column) -> Any:
     """Return the type of a column in Arrow."""
     kind = column.type
     if kind in _SMALL_INTEGERS:
         return getattr(pa, f"{'u' if column.unsigned else ''}int{_SMALL_INTEGERS[kind]}")()
     if kind == "decimal":
         return (pa.decimal128 if column.size <= _MOST_DIGITS else pa.decimal256)(column.size, column.scale)
-    if kind.endswith(("blob", "binary")) or kind == "geometry":
+    if kind in BYTES:
         return pa.binary()
     plain = {
         "float": pa.float32(), "double": pa.float64(), "bit": pa.uint64(), "year": pa.uint16(), "date": pa.date32(),

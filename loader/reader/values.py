@@ -13,11 +13,14 @@ from decimal import Decimal, InvalidOperation
 
 from loader.errors import DataError
 from loader.model.table import Column
+from loader.types.catalogue import names_of
+from loader.types.column_type import Encoding
 
 _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
 _SHOWN = 40  # characters of a value in a repr
-_HEX_TYPES = ("blob", "binary", "geometry")
-_INTEGERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"}
+WHOLE_NUMBERS = names_of(Encoding.INTEGER, Encoding.BIT, Encoding.YEAR)
+REAL_NUMBERS = names_of(Encoding.FLOAT, Encoding.DOUBLE)
+BYTES = names_of(Encoding.BYTES)
 
 
 class ConversionError(DataError):
@@ -106,7 +109,7 @@ class Value:
             return None
         if self.is_unreadable:
             return self.raw
-        return bytes.fromhex(text) if self.column.type.endswith(_HEX_TYPES) else text.encode("utf-8")
+        return bytes.fromhex(text) if self.column.type in BYTES else text.encode("utf-8")
 
     def as_datetime(self) -> datetime | None:
         """Return a DATE, DATETIME (without zone) or TIMESTAMP (UTC). Raises ConversionError also for a PartialDate."""
@@ -156,13 +159,13 @@ class Value:
             return None
         if self.is_unreadable:
             return self.raw
-        if kind in _INTEGERS:
+        if kind in WHOLE_NUMBERS:
             return int(text)
-        if kind in {"float", "double"}:
+        if kind in REAL_NUMBERS:
             return float(text)
         if kind == "decimal":
             return Decimal(text)
-        if kind.endswith(_HEX_TYPES):
+        if kind in BYTES:
             return bytes.fromhex(text)
         if kind == "set":
             return self.as_labels()

@@ -13,6 +13,8 @@ from loader.schema.cursor import TokenCursor
 from loader.schema.datatype import read_type
 from loader.schema.expression import read_default, skip_expression
 from loader.schema.lexer import Token
+from loader.types.catalogue import names_of
+from loader.types.column_type import Encoding
 
 PRIMARY, UNIQUE = "primary", "unique"
 
@@ -73,14 +75,14 @@ def _read_attribute(cursor: TokenCursor, column: ColumnDefinition, key: str) -> 
         return replace(column, generated=True), key
     elif cursor.sees("UNSIGNED") or cursor.sees("ZEROFILL"):
         cursor.at += 1
-        return replace(column, unsigned=column.unsigned or column.type not in _SIGNED), key
+        return replace(column, unsigned=column.unsigned or column.type in _WITH_SIGN), key
     elif not _skip_attribute(cursor):
         return None
     return column, key
 
 
-_SIGNED = {"decimal", "float", "double"}
-"""Number types whose `Column` has no `unsigned`: the staged text does not depend on it."""
+_WITH_SIGN = names_of(Encoding.INTEGER)
+"""Types whose `Column` can be unsigned. The staged text of DECIMAL, FLOAT, DOUBLE and YEAR does not depend on it."""
 
 
 def default_charset(tokens: Sequence[Token]) -> str:

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 
 from loader.errors import UsageError
 
+ROOTS = {"file": "file:///folder", "s3": "s3://bucket/prefix", "hdfs": "hdfs://host:port/folder"}
+"""An address of each kind of store, by its scheme."""
+
 SIGNED = "#signed="
 """Separates an address from the reference to the key that signs the documents of the store."""
 

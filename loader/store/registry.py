@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loader.errors import UsageError
 from loader.secret import read_secret
-from loader.store.address import SIGNED
+from loader.store.address import ROOTS, SIGNED
 from loader.store.base import Store
 from loader.store.local import LocalStore
 
@@ -43,6 +43,6 @@ def _opened(root: str) -> Store:
         return RemoteStore(HdfsRemote(root))
     raise UsageError(
         f"staging on {scheme}:// is not supported",
-        hint="use file:///folder, s3://bucket/prefix or hdfs://host:port/folder",
+        hint=f"use one of {', '.join(ROOTS.values())}",
         key=root,
     )

@@ -1,7 +1,8 @@
 """All column types. To add one: a record here, and an operation of both kernels if its encoding is new.
 
-`tests/unit/types` then fails for every part that the type still lacks. Sources: MySQL manual, "Data Types"; MariaDB
-manual, "Data Types"; `enum_field_types` of both servers; Iceberg specification, "Schemas and Data Types".
+`tests/unit/types` then fails for parts that the type still lacks: see CONTRIBUTING.md. Sources: MySQL manual, "Data
+Types"; MariaDB manual, "Data Types"; `enum_field_types` of both servers; Iceberg specification, "Schemas and Data
+Types".
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _text(name: str, words: str) -> ColumnType:
 def _bytes(name: str, words: str = "", log_type: int = 0, result_type: int = 0) -> ColumnType:
     return ColumnType(
         name, tuple(words.split()), Encoding.BYTES, Form.HEX, _always("binary"), KeyBound.BYTES, _HEX,
-        _always("hex({})"), log_type=log_type, result_type=result_type,
+        _always("hex({})"), log_type=log_type, log_metadata=1 if log_type else 0, result_type=result_type,
     )  # fmt: skip
 
 
@@ -73,17 +74,17 @@ def _address(name: str, encoding: Encoding) -> ColumnType:
 def _labels(name: str, encoding: Encoding, log_type: int) -> ColumnType:
     return ColumnType(
         name, (name.upper(),), encoding, Form.TEXT, _always("string"), KeyBound.INDEX, _CAST, _AS_STRING,
-        log_type=log_type,
+        log_type=log_type, log_metadata=2,
     )  # fmt: skip
 
 
 def _temporal(
-    encoding: Encoding, spark: str, log_type: int, log_bytes: int, result_type: int,
+    encoding: Encoding, spark: str, log_type: int, metadata: int, log_bytes: int, result_type: int,
     text: Callable[[Column], str] = _AS_STRING,
 ) -> ColumnType:  # fmt: skip
     return ColumnType(
         encoding.name.lower(), (encoding.name,), encoding, Form.TEMPORAL, _always(spark), KeyBound.TEMPORAL, _CAST,
-        text, log_type=log_type, log_bytes=log_bytes, result_type=result_type,
+        text, log_type=log_type, log_metadata=metadata, log_bytes=log_bytes, result_type=result_type,
     )  # fmt: skip
 
 
@@ -96,28 +97,29 @@ TYPES = (
     ColumnType(
         "float", ("FLOAT", "FLOAT4"), Encoding.FLOAT, Form.NUMBER, _always("float"), KeyBound.INEXACT,
         "CAST(CAST({} AS DOUBLE) AS CHAR)", _AS_STRING, Comparison.SINGLE,
-        log_type=4, log_bytes=4, result_type=4, result_bytes=4,
+        log_type=4, log_metadata=1, log_bytes=4, result_type=4, result_bytes=4,
     ),
     ColumnType(
         "double", ("FLOAT8", "DOUBLE", "REAL"), Encoding.DOUBLE, Form.NUMBER, _always("double"), KeyBound.INEXACT,
-        _CAST, _AS_STRING, Comparison.DOUBLE, log_type=5, log_bytes=8, result_type=5, result_bytes=8,
+        _CAST, _AS_STRING, Comparison.DOUBLE,
+        log_type=5, log_metadata=1, log_bytes=8, result_type=5, result_bytes=8,
     ),
     ColumnType(
         "decimal", ("DECIMAL", "DEC", "NUMERIC", "FIXED"), Encoding.DECIMAL, Form.NUMBER, _decimal, KeyBound.NUMBER,
-        _NUMBER, _AS_STRING, log_type=246, result_type=246,
+        _NUMBER, _AS_STRING, log_type=246, log_metadata=2, result_type=246,
     ),
     ColumnType(
         "bit", ("BIT",), Encoding.BIT, Form.NUMBER, _bit, KeyBound.INDEX, "CAST({} + 0 AS CHAR)", _AS_STRING,
-        log_type=16, result_type=16,
+        log_type=16, log_metadata=2, result_type=16,
     ),
     ColumnType(
         "year", ("YEAR",), Encoding.YEAR, Form.NUMBER, _always("int"), KeyBound.YEAR, _CAST,
         _always("lpad(cast({} as string), 4, '0')"), log_type=13, log_bytes=1, result_type=13, result_bytes=2,
     ),
-    _temporal(Encoding.DATE, "date", 10, 3, 10),
-    _temporal(Encoding.TIME, "string", 19, 3, 11),
-    _temporal(Encoding.DATETIME, "timestamp_ntz", 18, 5, 12, _moment),
-    _temporal(Encoding.TIMESTAMP, "timestamp", 17, 4, 7, _moment),
+    _temporal(Encoding.DATE, "date", 10, 0, 3, 10),
+    _temporal(Encoding.TIME, "string", 19, 1, 3, 11),
+    _temporal(Encoding.DATETIME, "timestamp_ntz", 18, 1, 5, 12, _moment),
+    _temporal(Encoding.TIMESTAMP, "timestamp", 17, 1, 4, 7, _moment),
     _labels("enum", Encoding.ENUM, 247),
     _labels("set", Encoding.SET, 248),
     _text("char", "CHAR CHARACTER NCHAR"),
@@ -139,11 +141,11 @@ TYPES = (
     ),
     ColumnType(
         "json", ("JSON",), Encoding.JSON, Form.TEXT, _always("string"), KeyBound.BYTES, _CAST, _AS_STRING,
-        log_type=245, result_type=245,
+        log_type=245, log_metadata=1, result_type=245,
     ),
     ColumnType(
         "vector", ("VECTOR",), Encoding.VECTOR, Form.TEXT, _always("string"), KeyBound.BYTES, _HEX, _AS_STRING,
-        Comparison.VECTOR, log_type=242, result_type=242,
+        Comparison.VECTOR, log_type=242, log_metadata=1, result_type=242,
     ),
     _address("uuid", Encoding.UUID),
     _address("inet4", Encoding.INET4),

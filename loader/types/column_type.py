@@ -77,9 +77,10 @@ class ColumnType:
         server_text: MySQL expression for the canonical text of a column `{}`.
         warehouse_text: Spark expression for the same text of a column `{}`.
         comparison: how these texts are compared.
-        log_type: its number in a table map; 0 for strings and addresses, whose number and metadata several types share.
+        log_type: its type code in a table map; 0 for strings and addresses, which share the codes of binary strings.
+        log_metadata: bytes of its metadata in a table map.
         log_bytes: bytes of a value in a row image, without fraction; 0 if they vary.
-        result_type: its number in the result of a query; 0 if it is one of the types of strings.
+        result_type: its type code in the result of a query; 0 if it is one of the types of strings.
         result_bytes: bytes of a value in a binary result row; 0 if they vary.
     """
 
@@ -93,6 +94,7 @@ class ColumnType:
     warehouse_text: Callable[[Column], str]
     comparison: Comparison = Comparison.TEXT
     log_type: int = 0
+    log_metadata: int = 0
     log_bytes: int = 0
     result_type: int = 0
     result_bytes: int = 0

@@ -18,21 +18,20 @@ from loader.binlog.values.operations import OLD_FORMAT, PACKED
 from loader.errors import BinlogFormatError, DataError, UnsupportedError
 from loader.model.table import ADDRESS_BYTES, GROWING_TEXTS, SEQUENCE, TEXTS, Column, TableName, TableSchema
 from loader.types.catalogue import TYPES
-from loader.types.column_type import Encoding
+from loader.types.column_type import Encoding, Form
 
 _SEQUENCE_TYPES = (8, 8, 8, 8, 8, 8, 1, 8)
-_NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
 _TYPES = {known.log_type: known for known in TYPES if known.log_type}
 _FRACTIONAL = {Encoding.TIMESTAMP, Encoding.DATETIME, Encoding.TIME}
 _BLOBS = {1: "tiny", 2: "", 3: "medium", 4: "long"}
 _ENUM, _SET, _STRING, _VARCHAR, _BLOB, _VECTOR, _GEOMETRY = 247, 248, 254, 15, 252, 242, 255
 _COMPRESSED = {140: _BLOB, 141: _VARCHAR}
 _TEXTS = (_STRING, _VARCHAR, _BLOB, *_COMPRESSED)  # 253, of tables from MySQL 4, is not supported
-_METADATA_BYTES = {
-    1: 0, 2: 0, 3: 0, 4: 1, 5: 1, 6: 0, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0, 14: 0, 15: 2, 16: 2,
-    17: 1, 18: 1, 19: 1, 242: 1, 245: 1, 246: 2, 247: 2, 248: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 255: 1,
-    140: 1, 141: 2,
+_METADATA_BYTES = {number: known.log_metadata for number, known in _TYPES.items()} | {
+    6: 0, 7: 0, 11: 0, 12: 0, 14: 0, 15: 2, 249: 1, 250: 1, 251: 1, 252: 1, 253: 2, 254: 2, 140: 1, 141: 2,
 }  # fmt: skip
+_SIGNED = {number for number, known in _TYPES.items() if known.form is Form.NUMBER and known.encoding != Encoding.BIT}
+"""Types with a bit in the list of signs, which has no other columns."""
 _OLD_TEMPORALS = {7: "timestamp", 11: "time", 12: "datetime"}
 
 _POSSIBLE: dict[int, Callable[[bytes], bool]] = {
@@ -281,7 +280,7 @@ def _signs_and_collations(
     numbers = texts = labelled = 0
     for kind, _ in types:
         unsigned = collation = None
-        if kind in _NUMERIC:
+        if kind in _SIGNED:
             unsigned = optional.unsigned[numbers] if numbers < len(optional.unsigned) else None
             numbers += 1
         elif kind in _TEXTS:

@@ -19,11 +19,9 @@ from loader.model.position import Position
 from loader.model.table import Column, TableName, TableSchema
 from loader.reader.events import Event, IntvarEvent, RandEvent, RowsEvent, Transaction, UserVarEvent, XidEvent
 from loader.reader.rows import Row
-from loader.reader.values import Value
+from loader.reader.values import REAL_NUMBERS, WHOLE_NUMBERS, Value
 from loader.visible_text import exact_json
 
-_NUMBERS = {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"}
-_REALS = {"float", "double"}
 _NO_ROWS = "[]}"
 """How the line of a row event without rows ends."""
 _SHOWN = (MysqlGtid, MariadbGtid, MysqlGtidSet, MariadbGtidSet, Position, Decimal)
@@ -104,9 +102,9 @@ class JsonLines:
 
     def _kind(self, column: Column) -> int:
         """Return how the kernels show a column, as `typed` does."""
-        if column.type in _NUMBERS:
+        if column.type in WHOLE_NUMBERS:
             return STRING if self._bigint_as_text and _is_wide(column) else INTEGER
-        return REAL if column.type in _REALS else LABELS if column.type == "set" else STRING
+        return REAL if column.type in REAL_NUMBERS else LABELS if column.type == "set" else STRING
 
     def _row(self, row: Row | None) -> dict[str, Any] | None:
         if row is None:
@@ -143,9 +141,9 @@ def typed(value: Value) -> Any:
         return None
     if value.is_unreadable:
         return {"hex": value.raw.hex()}
-    if kind in _NUMBERS:
+    if kind in WHOLE_NUMBERS:
         return int(text)
-    if kind in _REALS:
+    if kind in REAL_NUMBERS:
         return float(text)
     if kind == "set":
         return text.split(",") if text else []

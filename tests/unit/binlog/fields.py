@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 UTF8MB4, LATIN1, BINARY, UTF8MB3, ASCII = 255, 8, 63, 33, 11
-_NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
+_NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}  # as MySQL's manual lists them, not as the loader does
 _ENUM, _SET, _STRING = 247, 248, 254
 _GROUP_BYTES = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4]
 

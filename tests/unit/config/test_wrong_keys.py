@@ -15,9 +15,13 @@ WRONG = {
         ("", "staging.root: this key is required"),
         (
             'root = "/data"',
-            "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder",
+            "staging.root: write an address: one of file:///folder, s3://bucket/prefix, hdfs://host:port/folder",
         ),
-        ('root = "file://data"', "staging.root: write an address: file:///folder"),
+        ('root = "file://data"', "staging.root: write an address: one of file:///folder"),
+        *(
+            (f'root = "{root}"', "staging.root: write an address")
+            for root in ("s3://", "file:///", "hdfs:///", "s3:///")
+        ),
         ('root = "s3://b/p?region=x"', "staging.root: write options of the store as keys"),
         ('root = "s3://b/p"\ns3 = { sse = "none" }', "staging.s3.sse: Input should be '', 's3' or 'kms'"),
         ('root = "s3://b/p"\ns3 = { kms_key = "x" }', 'staging.s3: kms_key needs sse = "kms"'),
@@ -86,7 +90,7 @@ def test_all_wrong_keys_are_named_at_once(write: Path) -> None:
         .replace("file:///data/staging", "x")
     )
     assert complaint(write, text).split("; ") == [
-        "staging.root: write an address: file:///folder, s3://bucket/prefix or hdfs://host:port/folder",
+        "staging.root: write an address: one of file:///folder, s3://bucket/prefix, hdfs://host:port/folder",
         "spark.jars: this key is required",
         "sources.shop.user: this key is required",
         "sources.shop.usr: there is no such key, did you mean user?",

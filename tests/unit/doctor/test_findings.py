@@ -9,10 +9,11 @@ from loader.doctor.grants import Grant, parse
 from loader.doctor.lake import between_executors
 from loader.doctor.server import clock, tls
 from loader.doctor.this_machine import java, packages
-from loader.doctor.variables import log_bin
+from loader.doctor.variables import checks_of, log_bin
 from loader.errors import RetryableError
 from loader.model.table import TableName
 from loader.spark.submit import SparkSettings
+from loader.staging.documents import Identity
 from loader.transport.server.address import ServerAddress
 
 
@@ -34,6 +35,14 @@ def test_a_check_that_fails_is_a_finding_and_stops_no_other() -> None:
 def test_exit_codes() -> None:
     good, doubtful, bad = ok("a", "x"), warning("b", "x", "y"), error("c", "x", "y")
     assert [exit_code(f) for f in ([], [good], [good, doubtful], [doubtful, bad, good])] == [0, 0, 4, 1]
+
+
+def test_the_checks_of_variables_in_their_order() -> None:
+    """Name a new check here and in tests/e2e/test_doctor.py: a person reads them in this order."""
+    names = [name for name, _ in checks_of({}, Identity(kind="mysql", version="9.7.0", server_id=1, uuid="a"))]
+    assert names == [
+        "log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata", "binlog_checksum", "expiry", "gtid", "identity"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

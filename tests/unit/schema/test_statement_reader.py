@@ -210,7 +210,7 @@ TYPES = {
     "BLOB(256)": column("blob"), "LONG": column("mediumtext"), "LONG VARCHAR": column("mediumtext"),
     "LONG VARBINARY": column("mediumblob"), "LONGTEXT": column("longtext"),
     "DATETIME(6)": column("datetime", size=6), "TIMESTAMP NULL": column("timestamp", nullable=True),
-    "TIME(0)": column("time"), "YEAR(4)": column("year"), "DATE": column("date"), "VECTOR(3)": column("vector"),
+    "TIME(0)": column("time"), "YEAR(4)": column("year"), "YEAR UNSIGNED": column("year"), "YEAR(4) ZEROFILL": column("year"), "DATE": column("date"), "VECTOR(3)": column("vector"),
     "POINT SRID 4326": column("geometry"), "JSON": column("json"), "UUID": column("uuid"),
     "ENUM('a','it''s', 'c  ')": column("enum", labels=("a", "it's", "c")),
     "SET('a','b') CHARACTER SET latin1": column("set", labels=("a", "b"), charset="latin1"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from loader.config import Staging
 from loader.errors import UsageError
+from loader.store.address import ROOTS
 from loader.store.registry import open_store
 
 REFUSED = [
@@ -23,6 +25,11 @@ def test_what_is_no_root_is_refused(root: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
         open_store(root)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("root", ROOTS.values())
+def test_the_configuration_takes_every_kind_of_store(root: str) -> None:
+    assert open_store(Staging(root=root).address).uri("k").endswith("/k")
 
 
 @pytest.mark.parametrize(
