@@ -39,7 +39,6 @@ UseCase = Literal[
     "restore",
     "verify",
 ]
-_READS_SOURCE = {"read_tables", "read_tables_again", "extract", "restore"}
 
 
 class LoaderSparkOperator(SparkSubmitOperator):
@@ -114,6 +113,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
         return result
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
+        from loader import pipeline
         from loader.airflow.connections import secrets_of, spark_settings
 
         with secrets_of(settings):
@@ -121,9 +121,9 @@ class LoaderSparkOperator(SparkSubmitOperator):
             if result := self._without_spark(job):
                 return result
             spark = spark_settings(settings.spark, self._conn_id)
-            if job.name in {"read_tables", "extract", "restore"} and spark.local:
-                return _staged(job, spark)
-            if self.use_case in _READS_SOURCE and not spark.local:
+            if spark.local and not job.kind.needs_spark:
+                return pipeline.run_in_threads(job, spark.threads)
+            if job.kind.reads_source and not spark.local:
                 _refuse_secret(settings.server.password)
             return self._submitted(context, job, spark)
 
@@ -217,33 +217,16 @@ class LoaderSparkOperator(SparkSubmitOperator):
         """Set up the provider's operator to submit exactly what the loader's command submits."""
         from loader.spark.submit import command, configuration, environment
 
-        argv = command(job.file, arguments, spark, short=job.short)
+        argv = command(job.file, arguments, spark, short=job.kind.short)
         options = dict(pairwise(argv))
         self._hook = None
         self._spark_binary = argv[0]
         self.name = options["--name"]
         self.jars = options.get("--jars")
-        self.conf = configuration(spark, short=job.short)
+        self.conf = configuration(spark, short=job.kind.short)
         self.env_vars = environment(spark)
         self.application = str(job.file)
         self.application_args = arguments
-
-
-def _staged(job: Job, spark: SparkSettings) -> dict[str, Any]:
-    """Read the source in this process, with threads, because a local master would do the same."""
-    from loader.extract.backlog import stage_backlog
-    from loader.extract.extraction import restore
-    from loader.extract.spec import ExtractSpec
-    from loader.initial_load.run import stage_tables
-    from loader.initial_load.spec import InitialLoadSpec
-    from loader.spark.workers import Threads
-
-    workers, spec = Threads(spark.threads), job.spec
-    if isinstance(spec, InitialLoadSpec):
-        return stage_tables(workers, spec).model_dump(mode="json")
-    if job.name == "restore":
-        return restore(workers, cast("ExtractSpec", spec)).model_dump(mode="json")
-    return stage_backlog(workers, cast("ExtractSpec", spec)).model_dump(mode="json")
 
 
 def _ending(error: AirflowException | None) -> str:

@@ -24,7 +24,7 @@ def submit(job: Job, settings: SourceSettings, output: Output) -> dict[str, Any]
         LoaderError: what the job raised.
     """
     with show_progress(f"{job.name} {settings.name}", output.errors, as_json=output.as_json):
-        return run(job.file, job.spec, settings.spark, short=job.short)
+        return run(job.file, job.spec, settings.spark, short=job.kind.short)
 
 
 def error_of(error: dict[str, Any] | None) -> LoaderError | None:

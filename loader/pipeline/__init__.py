@@ -13,8 +13,8 @@ from loader.pipeline.chain.interval_lookup import find_interval, find_stop
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.chain.planning import IntervalChosen, plan_interval, unfinished
 from loader.pipeline.chain.replay_start import ReplayStart, find_replay_start
+from loader.pipeline.job_kinds import KINDS, Job, run_in_threads
 from loader.pipeline.jobs import (
-    Job,
     adopt_job,
     delta_job,
     extract_job,
@@ -53,6 +53,7 @@ from loader.pipeline.upkeep.staging_purge import Removal, purge
 from loader.pipeline.verification import Verified, verification
 
 __all__ = [
+    "KINDS",
     "FileFault",
     "Gauge",
     "IntervalActivity",
@@ -109,6 +110,7 @@ __all__ = [
     "release",
     "replay_job",
     "restore_job",
+    "run_in_threads",
     "set_table_schema",
     "sign_staged",
     "snapshots_job",

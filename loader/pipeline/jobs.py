@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, cast
-
-from pydantic import BaseModel
+from typing import Any, cast
 
 from loader.delta.spec import DeltaSpec
 from loader.extract.spec import ExtractSpec
@@ -19,57 +15,26 @@ from loader.materialise.spec import AdoptSpec, LoadSpec, MaterialiseSpec, Replay
 from loader.pipeline.chain import table_registry
 from loader.pipeline.chain.chain_begin import begin, begin_again, chain_of, check_server
 from loader.pipeline.chain.failover import generation_transport
+from loader.pipeline.job_kinds import Job
 from loader.pipeline.reports.views import View
 from loader.settings import SourceSettings
 from loader.staging.documents import Generation
 from loader.verify.spec import TableSums, VerifySpec
 
-_PACKAGE = Path(__file__).resolve().parent.parent
-_EXTRACT = _PACKAGE / "extract" / "jobs"
-_MATERIALISE = _PACKAGE / "materialise" / "jobs"
-
-
-@dataclass(frozen=True)
-class Job:
-    """A Spark application of the loader: its file and its input."""
-
-    name: Literal[
-        "initial_load",
-        "adopt",
-        "read_tables",
-        "load_tables",
-        "extract",
-        "reextract",
-        "restore",
-        "materialise",
-        "delta",
-        "maintain",
-        "replay",
-        "snapshots",
-        "verify",
-    ]
-    file: Path
-    spec: BaseModel
-
-    @property
-    def short(self) -> bool:
-        """Whether it usually ends within seconds, because it reads recent changes instead of whole tables."""
-        return self.name not in {"initial_load", "read_tables", "load_tables", "maintain", "replay"}
-
 
 def extract_job(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> Job:
     """Return the job that extracts the interval at that start, and those after it up to a stop, within a run's time."""
-    return Job("extract", _EXTRACT / "extract_job.py", _extract_spec(settings, start_seqno, through_seqno))
+    return Job("extract", _extract_spec(settings, start_seqno, through_seqno))
 
 
 def reextract_job(settings: SourceSettings, start_seqno: int) -> Job:
     """Return the job that compares a staged interval with a second extraction."""
-    return Job("reextract", _EXTRACT / "reextract_job.py", _extract_spec(settings, start_seqno))
+    return Job("reextract", _extract_spec(settings, start_seqno))
 
 
 def restore_job(settings: SourceSettings, start_seqno: int) -> Job:
     """Return the job that restores lost or changed files of an interval."""
-    return Job("restore", _EXTRACT / "restore_job.py", _extract_spec(settings, start_seqno))
+    return Job("restore", _extract_spec(settings, start_seqno))
 
 
 def replay_job(
@@ -88,7 +53,7 @@ def replay_job(
         publish=publish,
         approved_by=approved_by,
     )
-    return Job("replay", _MATERIALISE / "replay_job.py", spec)
+    return Job("replay", spec)
 
 
 def intervals_since(settings: SourceSettings, seqno: int) -> list[int]:
@@ -103,7 +68,7 @@ def intervals_since(settings: SourceSettings, seqno: int) -> list[int]:
 def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:
     """Return the job that merges everything staged up to a stop (None: everything that is staged)."""
     spec = _materialise_spec(settings, through_seqno)
-    return Job("materialise", _MATERIALISE / "materialise_job.py", spec)
+    return Job("materialise", spec)
 
 
 def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) -> Job:
@@ -113,13 +78,13 @@ def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) ->
         materialise=_materialise_spec(settings, None),
         threads=settings.spark.threads,
     )
-    return Job("delta", _PACKAGE / "delta" / "job.py", spec)
+    return Job("delta", spec)
 
 
 def verify_job(settings: SourceSettings, delta: DeltaSpec | None, seqno: int, tables: tuple[TableSums, ...]) -> Job:
     """Return the job that brings the warehouse to a position and compares tables with sums of the server's rows."""
     spec = VerifySpec(delta=delta, catalog=settings.catalog, rules=settings.rules, seqno=seqno, tables=tables)
-    return Job("verify", _PACKAGE / "verify" / "verify_job.py", spec)
+    return Job("verify", spec)
 
 
 def maintain_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, dry_run: bool = False) -> Job:
@@ -133,14 +98,14 @@ def maintain_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, dry_
         keep_days=settings.maintain.keep_days,
         dry_run=dry_run,
     )
-    return Job("maintain", _MATERIALISE / "maintain_job.py", spec)
+    return Job("maintain", spec)
 
 
 def snapshots_job(settings: SourceSettings, found: View) -> Job:
     """Return the job that checks in the catalog whether the snapshots of a view still exist."""
     snapshots = {table.table: table.snapshot for table in found.tables}
     spec = SnapshotsSpec(catalog=settings.catalog, snapshots=snapshots)
-    return Job("snapshots", _MATERIALISE / "snapshots_job.py", spec)
+    return Job("snapshots", spec)
 
 
 def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
@@ -148,7 +113,7 @@ def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, a
     generation = begin_again(settings) if again and not tables else begin(settings)
     table_registry.describe_tables(settings, chain_of(settings), generation, tables)
     spec = initial_load_spec(settings, generation, tables, str(check_server(settings)[1]) if again else "")
-    return Job("read_tables", _PACKAGE / "initial_load" / "job.py", spec)
+    return Job("read_tables", spec)
 
 
 def initial_load_spec(
@@ -179,7 +144,7 @@ def adopt_job(settings: SourceSettings, plans: Sequence[LoadPlan]) -> Job:
         seqno=first.seqno,
         unlogged={str(plan.name): plan.unlogged for plan in plans if plan.unlogged is not None},
     )
-    return Job("adopt", _MATERIALISE / "adopt_job.py", spec)
+    return Job("adopt", spec)
 
 
 def full_load_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
@@ -188,7 +153,7 @@ def full_load_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, aga
     spec = FullLoadSpec(
         read=cast("InitialLoadSpec", read.spec), load=cast("LoadSpec", load.spec), threads=settings.spark.threads
     )
-    return Job("initial_load", _PACKAGE / "full_load" / "job.py", spec)
+    return Job("initial_load", spec)
 
 
 def load_tables_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job:
@@ -198,7 +163,7 @@ def load_tables_job(settings: SourceSettings, manifests: tuple[str, ...]) -> Job
         **_tables(settings, generation),
         manifests=manifests,
     )
-    return Job("load_tables", _MATERIALISE / "load_job.py", spec)
+    return Job("load_tables", spec)
 
 
 def _tables(settings: SourceSettings, generation: Generation) -> dict[str, Any]:

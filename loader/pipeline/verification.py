@@ -24,7 +24,8 @@ from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.chain.planning import plan_interval
-from loader.pipeline.jobs import Job, delta_job, verify_job
+from loader.pipeline.job_kinds import Job
+from loader.pipeline.jobs import delta_job, verify_job
 from loader.settings import SourceSettings
 from loader.source.schemas import read_schemas
 from loader.source.table_sizes import read_sizes
