@@ -16,11 +16,9 @@ PACKAGE = Path(__file__).resolve().parents[3] / "loader"
 def test_every_application_of_the_package_is_a_kind_of_job() -> None:
     programs = {path for path in PACKAGE.rglob("*job.py") if '__name__ == "__main__"' in path.read_text()}
     others = programs - {Job(name, SPEC).file for name in KINDS}
-    # The comparison of the tests, and the making of the archive of classes.
-    assert {path.relative_to(PACKAGE).as_posix() for path in others} == {
-        "verify/job.py",
-        "materialise/jobs/warm_job.py",
-    }
+    # The doctor, the comparison of the tests and the demo, and the making of the archive of classes.
+    names = {path.relative_to(PACKAGE).as_posix() for path in others}
+    assert names == {"doctor/job.py", "verify/job.py", "materialise/jobs/warm_job.py"}
     assert all(Job(name, SPEC).file in programs for name in KINDS)
 
 
