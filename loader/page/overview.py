@@ -35,13 +35,17 @@ def _row(name: str, cached: Cached) -> tuple[object, ...]:
     if report is None:
         return link, "being read", "", "", "", ""
     status = report.status
+    state: object = (
+        tag("strong", "the server does not answer", class_="bad") if status and status.unreachable else "answers"
+    )
+    if report.error:
+        state = tag("strong", report.error["what"], class_="bad")
     if status is None:
-        what = report.error["what"] if report.error else ""
-        return link, tag("strong", what, class_="bad"), "", "", "", ""
+        return link, state, "", "", "", ""
     stopped = len(status.quarantined)
     return (
         link,
-        tag("strong", "the server does not answer", class_="bad") if status.unreachable else "answers",
+        state,
         "unknown" if status.lag_seconds is None else figures.duration(status.lag_seconds),
         "unknown" if status.behind is None else figures.size(status.behind),
         figures.runway(status.runway),

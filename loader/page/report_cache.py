@@ -34,11 +34,18 @@ class Cached:
 
 @dataclass
 class _Entry:
-    """The state of one source. Times are of the monotonic clock. `began`: when the current reading did; 0 for none."""
+    """The state of one source. Times are of the monotonic clock.
+
+    Attributes:
+        read_at: when the report was read.
+        took: seconds that this took.
+        began: when the current reading began; 0 for none.
+    """
 
     changed: Condition = field(default_factory=Condition)
     report: SourceReport | None = None
     read_at: float = 0.0
+    took: float = 0.0
     began: float = 0.0
 
 
@@ -47,7 +54,8 @@ class ReportCache:
 
     Args:
         read: reads a source. It raises nothing.
-        fresh: seconds for which a report is not read again.
+        fresh: seconds for which a report is not read again. A report that took longer is kept for as long as it took,
+            so that a source with a long backlog is read half of the time at most.
         patience: seconds that `get` waits for a newer report.
     """
 
@@ -67,7 +75,7 @@ class ReportCache:
         with self._lock:
             entry = self._entries.setdefault(source, _Entry())
         with entry.changed:
-            if entry.report is None or time.monotonic() - entry.read_at >= self._fresh:
+            if entry.report is None or time.monotonic() - entry.read_at >= max(self._fresh, entry.took):
                 self._begin(source, entry)
         return entry
 
@@ -84,8 +92,9 @@ class ReportCache:
 
     def _fill(self, source: str, entry: _Entry) -> None:
         try:
-            entry.report = self._read(source)
+            entry.report = self._read(source).after(entry.report)
         finally:
             with entry.changed:
-                entry.read_at, entry.began = time.monotonic(), 0.0
+                entry.read_at = time.monotonic()
+                entry.took, entry.began = entry.read_at - entry.began, 0.0
                 entry.changed.notify_all()

@@ -44,14 +44,14 @@ def source_page(
 
 
 def notice(cached: Cached, now: datetime) -> Html:
-    """Return how old the report is, if a newer one is being read for long."""
-    if not cached.waiting_seconds:
-        return join(())
-    waiting = f"The server or the store has not answered for {figures.duration(cached.waiting_seconds)}."
-    if cached.report is None:
-        return tag("p", waiting, class_="notice", role="status")
-    age = figures.duration((now - cached.report.read_at).total_seconds())
-    return tag("p", f"{waiting} The page shows what was known {age} ago.", class_="notice", role="status")
+    """Return how old the report is, if a newer one could not be read or is being read for long."""
+    parts = []
+    if cached.waiting_seconds:
+        parts.append(f"The server and the store are being read for {figures.duration(cached.waiting_seconds)}.")
+    report = cached.report
+    if report and report.status and (cached.waiting_seconds or report.error):
+        parts.append(f"The page shows what was known {figures.duration((now - report.read_at).total_seconds())} ago.")
+    return tag("p", " ".join(parts), class_="notice", role="status") if parts else join(())
 
 
 def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from loader import pipeline
@@ -24,10 +24,10 @@ class SourceReport:
 
     Attributes:
         source: its name.
-        read_at: when reading began, in UTC.
-        status: None if it could not be read.
+        read_at: when `status` was read, in UTC; without one, when reading was tried.
+        status: None if it could never be read.
         intervals: the newest ones, oldest first.
-        error: why the source could not be read, in the form of `LoaderError.as_dict()`.
+        error: why the source could not be read now, in the form of `LoaderError.as_dict()`. Then `status` is older.
     """
 
     source: str
@@ -35,6 +35,12 @@ class SourceReport:
     status: pipeline.SourceStatus | None = None
     intervals: tuple[pipeline.IntervalActivity, ...] = ()
     error: dict[str, object] | None = None
+
+    def after(self, older: SourceReport | None) -> SourceReport:
+        """Return this report; if it has an error only, with what an older report knows."""
+        if self.status or older is None or older.status is None:
+            return self
+        return replace(older, error=self.error)
 
 
 def read_report(source: str, settings: Callable[[], SourceSettings]) -> SourceReport:

@@ -34,7 +34,7 @@ def table_page(source: str, name: str, cached: Cached, host: Host, now: datetime
     report = cached.report
     if report and report.error:
         parts.append(error_panel(report.error, host, source))
-    elif report:
+    if report and report.status:
         table = next((one for one in table_reports(report) if one.name == name), None)
         parts += _report(report, table, host) if table else [tag("p", "The source has no such table.")]
     path = [Link("Sources", OVERVIEW), Link(source, source_address(source))]

@@ -235,11 +235,28 @@ def test_a_store_that_does_not_answer() -> None:
     assert table("shop.orders", SourceReport("shop", NOW, error=error.as_dict())).panels() == page.panels()
 
 
+def test_a_store_that_does_not_answer_any_more_leaves_what_was_known() -> None:
+    error = StoreUnavailable("the store does not answer").as_dict()
+    known = SourceReport("shop", NOW - timedelta(minutes=3), STATUS, INTERVALS)
+    report = SourceReport("shop", NOW, error=error).after(known)
+    for page in (source(report), table("shop.orders", report)):
+        assert page.panels()[0].startswith("the store does not answer\n")
+        assert page.one("p", class_="notice").text == "The page shows what was known 3 min ago."
+    assert source(report).figures() == source().figures()
+    assert table("shop.orders", report).figures() == table("shop.orders").figures()
+    overview = read_page(overview_page({"shop": Cached(report)}, NOW, refreshing=True))
+    assert overview.rows("Sources") == [["shop", "the store does not answer", "2 min 5 s", "2.0 kB", "1 d 6 h", "1"]]
+    assert report.after(known) is report
+    again = SourceReport("shop", NOW, error=error)
+    assert again.after(None) is again
+    assert again.after(again) is again
+
+
 def test_a_report_that_takes_long() -> None:
-    assert source(None, 65).one("p", class_="notice").text == "The server or the store has not answered for 1 min 5 s."
+    assert source(None, 65).one("p", class_="notice").text == "The server and the store are being read for 1 min 5 s."
     old = SourceReport("shop", NOW - timedelta(minutes=3), STATUS, INTERVALS)
     assert source(old, 65).one("p", class_="notice").text == (
-        "The server or the store has not answered for 1 min 5 s. The page shows what was known 3 min ago."
+        "The server and the store are being read for 1 min 5 s. The page shows what was known 3 min ago."
     )
 
 
