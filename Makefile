@@ -114,6 +114,10 @@ docs: $(SYNCED) ## build the documentation into site/, and check its links and a
 docs-serve: docs ## show the documentation in a browser, and build it again after each change
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs serve
 
+.PHONY: screenshots
+screenshots: setup ## make the pictures of the status pages in docs/assets again, after a change of the pages
+	@.venv/bin/python -m infra.pages.screenshots
+
 .PHONY: wheel
 wheel: ## build the wheel into dist/
 	@infra/uv.sh build --wheel --out-dir dist

@@ -62,15 +62,16 @@ def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:
         return
     if status.unreachable:
         yield error_panel(status.unreachable, host, report.source)
+    yield tag("p", status.server, class_="time")
     yield _figures(status)
     for one in status.quarantined:
         yield error_panel(one.error_with_release(), host, report.source, f"{one.table} is quarantined")
-    yield _positions(status)
     if status.loads:
         yield load_progress(status.loads, report.read_at)
     yield tag("h2", f"The newest {len(report.intervals)} intervals")
     yield source_charts(report.intervals)
     yield _tables(report, find)
+    yield _positions(status)
     yield _intervals(report.intervals)
     yield statements_table([one for interval in report.intervals for one in interval.statements][::-1])
 
@@ -88,7 +89,6 @@ def _figures(status: pipeline.SourceStatus) -> Html:
         ("runway", figures.runway(status.runway)),
         ("intervals staged, not applied", figures.count(status.staged_intervals)),
         ("quarantined tables", figures.count(len(status.quarantined))),
-        ("server", status.server),
     )
     return tag("dl", join(tag("div", tag("dt", name), tag("dd", value)) for name, value in found), class_="figures")
 

@@ -43,11 +43,12 @@ def table_page(source: str, name: str, cached: Cached, host: Host, now: datetime
 
 
 def _report(report: SourceReport, table: TableReport, host: Host) -> Iterator[Html]:
-    found = (
-        ("state", table.state),
-        ("applied position", table.applied or "unknown"),
-        ("newest commit (UTC)", _commit(report, table)),
-    )
+    found = [("state", table.state), ("applied position", table.applied or "unknown")]
+    if table.changed:
+        found.append(("newest commit (UTC)", figures.commit_time(table.changed.committed_at)))
+        found.append(("in the interval from", table.changed.state.start))
+    else:
+        found.append(("newest commit", f"before the newest {len(report.intervals)} intervals"))
     yield tag("dl", join(tag("div", tag("dt", name), tag("dd", value)) for name, value in found), class_="figures")
     if table.quarantine:
         error = table.quarantine.error_with_release()
@@ -57,11 +58,3 @@ def _report(report: SourceReport, table: TableReport, host: Host) -> Iterator[Ht
     yield tag("h2", f"The newest {len(report.intervals)} intervals")
     yield table_chart(report.intervals, table.name)
     yield statements_table(table.statements)
-
-
-def _commit(report: SourceReport, table: TableReport) -> str:
-    """Return the newest commit of the interval that changed the table last. The commit can be of another table."""
-    if table.changed is None:
-        return f"before the newest {len(report.intervals)} intervals"
-    state = table.changed.state
-    return f"up to {figures.commit_time(table.changed.committed_at)}, in the interval {state.start} to {state.stop}"
