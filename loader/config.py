@@ -29,6 +29,7 @@ from pydantic import (
 from loader.dag_settings import DagSettings
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
+from loader.initial_load.read_limits import ReadLimits
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.resources import CONFIG_VARIABLE, config_file
@@ -233,6 +234,7 @@ class Source(_Section):
     read_timeout_seconds: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 600
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
     chunk_rows: Annotated[int, Field(ge=0)] = 0
+    initial_load: ReadLimits = ReadLimits()
     interval: IntervalLimits = IntervalLimits()
     run_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
     maintain: Maintain = Maintain()
@@ -354,6 +356,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         undecodable=source.undecodable,
         part_bytes=source.part_bytes,
         chunk_rows=source.chunk_rows,
+        initial_load=source.initial_load,
         interval=source.interval,
         run_minutes=source.run_minutes,
         min_runway_hours=source.min_runway_hours,

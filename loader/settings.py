@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from loader.extract.spec import TransportSettings
+from loader.initial_load.read_limits import ReadLimits
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.spark.submit import SparkSettings
@@ -93,6 +94,7 @@ class SourceSettings(Shaping):
     transport: TransportSettings
     rules: tuple[TableRule, ...] = ()
     chunk_rows: int
+    initial_load: ReadLimits = ReadLimits()
     interval: IntervalLimits
     run_minutes: float
     min_runway_hours: float

@@ -14,6 +14,7 @@ from loader.doctor.finding import Check, Finding, error, examine, of_error, ok, 
 from loader.errors import LoaderError
 from loader.model.identity import Identity
 from loader.model.table import TableName
+from loader.source import server_facts
 from loader.source.retention import Runway, read_runway
 from loader.source.schemas import find_tables
 from loader.source.server_facts import check_version, log_end, log_filters, query, read_identity
@@ -141,20 +142,10 @@ def clock(there: float, here: float) -> Finding:
 
 
 def replica(connection: Connection[Any], asked: Mapping[str, str]) -> list[Finding]:
-    """Return an error for a replica that does not log the changes that it replicates.
-
-    MariaDB shows the replica status only with another privilege. But it has a position of replication once it has
-    replicated anything.
-    """
-    if "ON" in {asked.get("log_replica_updates"), asked.get("log_slave_updates")}:
+    """Return an error for a replica that does not log the changes that it replicates."""
+    if not server_facts.hides_replicated_changes(connection, asked):
         return []
-    position = asked.get("gtid_slave_pos")
-    if not (query(connection, "SHOW REPLICA STATUS") if position is None else position):
-        return []
-    what = "the server is a replica, and does not log the changes that it replicates"
-    return [
-        error("replica", what, "set log_replica_updates (log_slave_updates) and restart it, or read from its source")
-    ]
+    return [error("replica", server_facts.HIDDEN_CHANGES, server_facts.cure_of_hidden_changes(asked))]
 
 
 def _runway(connection: Connection[Any], log: Callable[[], Transport], needed: Callable[[], str]) -> Runway:

@@ -14,7 +14,9 @@ from loader.initial_load.chunks import chunk_query
 from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.loads import Loads
+from loader.initial_load.read_limits import ReadLimits
 from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
+from loader.initial_load.throttle import wait_for_server
 from loader.source.continuity import check_identity
 from loader.staging.parts import PartWriter
 from loader.store.base import Store
@@ -25,8 +27,15 @@ from loader.transport.server.connection import connected
 _LOG = logging.getLogger(__name__)
 
 
-def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt: str, number: int) -> LoadedChunk:
-    """Read and stage a chunk, or return the chunk that another attempt staged first.
+def load_chunk(
+    server: ServerAddress,
+    staging_root: str,
+    plan_key: str,
+    attempt: str,
+    number: int,
+    limits: ReadLimits = ReadLimits(),  # noqa: B008 - it is frozen
+) -> LoadedChunk:
+    """Read and stage a chunk, or return the chunk that another attempt staged first. Wait before it for the server.
 
     Every read writes a separate file in the attempt's folder. Two reads may find different rows, and a read that was
     given up may still be running.
@@ -37,6 +46,7 @@ def load_chunk(server: ServerAddress, staging_root: str, plan_key: str, attempt:
     plan = _plan(staging_root, plan_key)
     with connected(server) as connection:
         check_identity(connection, plan.identity)
+        wait_for_server(connection, limits)
         prepare_session(connection)
         return stage_chunk(connection, open_store(staging_root), plan, attempt, number)
 

@@ -14,6 +14,7 @@ from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads, plan_key
 from loader.initial_load.result_set.reader import prepare_session
 from loader.initial_load.spec import InitialLoadSpec
+from loader.initial_load.throttle import wait_for_server
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest
@@ -37,6 +38,7 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
         digest = definition_digest(asking, table)
         check_engine(asking, table)
         check_cascades(asking, table)
+        wait_for_server(asking, spec.limits)
         prepare_session(reading)
         position = open_snapshot(reading)
         # From here on nobody can alter the table. If its rows were rewritten since the snapshot, the server refuses to

@@ -14,7 +14,9 @@ from loader.initial_load.commit_visibility import wait_until_visible
 from loader.initial_load.definition_check import altered_error, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
 from loader.initial_load.keys import refuse_inexact
+from loader.initial_load.read_limits import ReadLimits
 from loader.initial_load.spec import InitialLoadSpec
+from loader.initial_load.throttle import wait_for_server
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.source.continuity import check_log_holds
@@ -52,7 +54,7 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     # A prefix index does not order whole values, so the table becomes one chunk.
     ordered = not any(part.prefix for part in key.parts)
     rows = spec.chunk_rows or suggest_rows(read_size(connection, table))
-    bounds = _bounds(connection, plan, rows) if ordered else ()
+    bounds = _bounds(connection, plan, rows, spec.limits) if ordered else ()
     check_unaltered(connection, plan)
     _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
     return plan.model_copy(update={"bounds": bounds})
@@ -68,14 +70,19 @@ def _schema(connection: Connection[Any], table: TableName) -> TableSchema:
         ) from error
 
 
-def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> tuple[Bound, ...]:
-    """Return the bounds of the chunks.
+def _bounds(connection: Connection[Any], plan: LoadPlan, rows: int, limits: ReadLimits) -> tuple[Bound, ...]:
+    """Return the bounds of the chunks. Wait for the server before each, because it walks an index for them.
 
     Raises:
         RetryableError: the table was altered, so the server refuses to read it as planned.
     """
+    bounds = []
     try:
-        return tuple(find_bounds(connection, plan, rows))
+        wait_for_server(connection, limits)
+        for bound in find_bounds(connection, plan, rows):
+            bounds.append(bound)
+            wait_for_server(connection, limits)
+        return tuple(bounds)
     except MySQLError as error:
         if connection.open and is_altered(connection, plan):
             raise altered_error(plan.name) from error

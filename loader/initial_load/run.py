@@ -18,6 +18,8 @@ from loader.initial_load.definition_check import check_unaltered, is_altered
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.loads import Loads, manifest_key, plan_key
+from loader.initial_load.read_limits import ReadLimits
+from loader.initial_load.server_outages import ServerOutages
 from loader.initial_load.spec import InitialLoadResult, InitialLoadSpec, TableLoad
 from loader.model.position import Position
 from loader.model.table import TableName
@@ -46,7 +48,7 @@ def stage_tables(
     """Stage the initial load of every table. A table that fails is reported and does not stop the others.
 
     Args:
-        workers: what reads the chunks.
+        workers: what reads the chunks. `limits.readers` of the spec bounds all tables together.
         spec: the tables.
         staged: called for each table when its manifest is published, from several threads.
 
@@ -55,10 +57,11 @@ def stage_tables(
     """
     tables = _tables(spec)
     _LOG.info("%d tables to load", len(tables))
-    count = TableCount(len(tables))
+    count, outages = TableCount(len(tables)), ServerOutages(spec.server)
+    readers = workers.limited(spec.limits.readers) if spec.limits.readers else workers
 
     def stage_one(table: TableName) -> TableLoad:
-        result = _guarded(workers, spec, table)
+        result = _guarded(readers, spec, table, outages)
         count.add(result.rows)
         if result.manifest:
             staged(result)
@@ -114,10 +117,10 @@ def captured_tables(connection: Connection[Any], captured: TableFilter, only: Se
     return [by_name[name] for name in dict.fromkeys(only)]
 
 
-def _guarded(workers: Workers, spec: InitialLoadSpec, table: TableName) -> TableLoad:
+def _guarded(workers: Workers, spec: InitialLoadSpec, table: TableName, outages: ServerOutages) -> TableLoad:
     began = time.monotonic()
     try:
-        result = _load(workers, spec, table)
+        result = outages.call(f"table {table}", lambda: _load(workers, spec, table))
     except Exception as error:  # a failed table must not stop the others
         _LOG.error("table %s failed", table, exc_info=error)
         told = failure(error)
@@ -202,14 +205,14 @@ def _read(
     """Read chunks, each on its own connection, and log the progress regularly."""
     if not numbers:
         return []
-    server, root, key = spec.server, spec.staging_root, plan_key(plan)
+    server, root, key, limits = spec.server, spec.staging_root, plan_key(plan), spec.limits
     attempt = uuid.uuid4().hex[:12]
     files = [chunk.file for chunk in staged if chunk.file]
     chunks = workers.counter(len(staged))
     rows, size = workers.counter(sum(file.rows for file in files)), workers.counter(sum(file.bytes for file in files))
 
     def work(number: int) -> LoadedChunk:
-        chunk = _read_chunk(server, root, key, attempt, number)
+        chunk = _read_chunk(server, root, key, attempt, number, limits)
         chunks.add(1)
         rows.add(chunk.file.rows if chunk.file else 0)
         size.add(chunk.file.bytes if chunk.file else 0)
@@ -231,12 +234,14 @@ def _read(
                 return read
 
 
-def _read_chunk(server: ServerAddress, root: str, key: str, attempt: str, number: int) -> LoadedChunk:
+def _read_chunk(
+    server: ServerAddress, root: str, key: str, attempt: str, number: int, limits: ReadLimits
+) -> LoadedChunk:
     # Not at the top: the codec compiles or loads its kernels on import, and the driver of a cluster does not need them.
     from loader.initial_load.chunk_task import load_chunk
 
     with carried():
-        return load_chunk(server, root, key, attempt, number)
+        return load_chunk(server, root, key, attempt, number, limits)
 
 
 def _manifest(server: ServerAddress, plan: LoadPlan, chunks: Iterable[LoadedChunk]) -> Manifest:

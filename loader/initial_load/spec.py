@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
+from loader.initial_load.read_limits import ReadLimits
 from loader.model.identity import Identity
 from loader.staging.documents import Shaping
 from loader.transport.server.address import ServerAddress
@@ -18,6 +19,7 @@ class InitialLoadSpec(Shaping):
         identity, shift: of the generation.
         chunk_rows: rows per chunk; 0 to choose them by the size of the table's rows. A load that was started keeps its
             chunks and its `undecodable`.
+        limits: of the load on the server.
         not_before: a position; loads that began before it are ignored, so that each table is read again.
     """
 
@@ -31,6 +33,7 @@ class InitialLoadSpec(Shaping):
     staging_root: str
     only: tuple[str, ...] = ()
     chunk_rows: int = Field(default=0, ge=0)
+    limits: ReadLimits = ReadLimits()
     not_before: str = ""
 
 

@@ -131,6 +131,7 @@ def initial_load_spec(
         not_before=not_before,
         **settings.shaping(),
         chunk_rows=settings.chunk_rows,
+        limits=settings.initial_load,
     )
 
 

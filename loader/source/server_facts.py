@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pymysql.connections import Connection
@@ -9,6 +10,7 @@ from pymysql.connections import Connection
 from loader.errors import LoaderError, UsageError
 from loader.model.identity import Identity
 from loader.model.position import Position
+from loader.resources import sql
 from loader.transport.file import refuse_pages
 
 _NEW_STATUS = (8, 2)  # MySQL has SHOW BINARY LOG STATUS from this version on
@@ -23,6 +25,14 @@ def query(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return list(cursor.fetchall())
+
+
+def query_named(connection: Connection[Any], statement: str) -> list[dict[str, Any]]:
+    """Return all rows of a statement, each by the names of its columns in lower case."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        names = [str(column[0]).lower() for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def read_identity(connection: Connection[Any]) -> Identity:
@@ -76,13 +86,13 @@ def folds_names(connection: Connection[Any]) -> bool:
 
 
 def check_settings(connection: Connection[Any]) -> None:
-    """Check that the server logs whole rows.
+    """Check that the server logs whole rows, also those of changes that it replicates.
 
     Raises:
         WrongSettings: it does not.
     """
-    rows = query(connection, "SHOW GLOBAL VARIABLES LIKE 'binlog\\_%'")
-    found = {str(name): str(value).upper() for name, value in rows}
+    rows = query(connection, sql("source/log_variables"))
+    found = {str(name).lower(): str(value).upper() for name, value in rows}
     for name, wanted in _WANTED.items():
         if found.get(name, wanted) != wanted:
             raise WrongSettings(
@@ -90,6 +100,37 @@ def check_settings(connection: Connection[Any]) -> None:
                 why="its log does not contain whole rows",
                 hint=f"SET GLOBAL {name}={wanted}; then reconnect all sessions, which keep the old value",
             )
+    if hides_replicated_changes(connection, found):
+        raise WrongSettings(
+            HIDDEN_CHANGES, why="log_replica_updates (log_slave_updates) is OFF", hint=cure_of_hidden_changes(found)
+        )
+
+
+HIDDEN_CHANGES = "the server is a replica, and does not log the changes that it replicates"
+
+
+def hides_replicated_changes(connection: Connection[Any], variables: Mapping[str, str]) -> bool:
+    """Return whether the server is a replica whose log lacks the changes that it replicates.
+
+    MariaDB shows the replica status only with another privilege. But it has a position of replication once it has
+    replicated anything.
+
+    Args:
+        connection: to the server.
+        variables: its log_replica_updates or log_slave_updates, and gtid_slave_pos.
+    """
+    if "ON" in {variables.get("log_replica_updates"), variables.get("log_slave_updates")}:
+        return False
+    position = variables.get("gtid_slave_pos")
+    return bool(query(connection, "SHOW REPLICA STATUS") if position is None else position)
+
+
+def cure_of_hidden_changes(variables: Mapping[str, str]) -> str:
+    """Return what to do with a replica whose log lacks the changes that it replicates."""
+    cure = "set log_replica_updates (log_slave_updates) and restart it, or read from its source"
+    if "gtid_slave_pos" in variables:
+        cure += "; if it is no replica any more: SET GLOBAL gtid_slave_pos = ''"
+    return cure
 
 
 def check_version(identity: Identity) -> None:

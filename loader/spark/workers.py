@@ -46,6 +46,9 @@ class Workers(Protocol):
     def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
         """Return the results of the work on each piece, in order. Raises what the work raises for any piece."""
 
+    def limited(self, count: int) -> Workers:
+        """Return workers that run up to `count` pieces concurrently, of all their callers together."""
+
 
 class ThreadCounter:
     """A counter of one process: see Counter."""
@@ -84,6 +87,10 @@ class Threads:
             finally:
                 pool.shutdown(cancel_futures=True)
 
+    def limited(self, count: int) -> Workers:
+        """See Workers. There may be more threads than before."""
+        return Threads(count)
+
     def _run(self, work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:
         with self._free:
             return work(piece)
@@ -118,6 +125,31 @@ class Tasks:
             self._context.parallelize(pieces, len(pieces)).map(partial(_work_with, self._secrets, work)).collect()
         )
         return list(found)
+
+    def limited(self, count: int) -> Workers:
+        """See Workers. There are never more tasks than the cluster has slots."""
+        return LimitedTasks(self, count)
+
+
+class LimitedTasks:
+    """Spark tasks of which only some may run concurrently: each is a Spark job, started by one of `count` threads."""
+
+    def __init__(self, tasks: Tasks, count: int) -> None:
+        self.count = count
+        self._tasks = tasks
+        self._threads = Threads(count)
+
+    def counter(self, start: int) -> Counter:
+        """See Tasks."""
+        return self._tasks.counter(start)
+
+    def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
+        """Run the work; see Workers. After a failure, no further piece is started."""
+        return self._threads.each(lambda piece: self._tasks.each(work, [piece])[0], pieces)
+
+    def limited(self, count: int) -> Workers:
+        """See Tasks."""
+        return self._tasks.limited(count)
 
 
 def _work_with(secrets: dict[str, str], work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:

@@ -1,0 +1,70 @@
+"""Outages of the server during an initial load: the load of a table goes on once the server answers again."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import TypeVar
+
+from loader.errors import LoaderError, SourceUnavailable
+from loader.spark.job import carried_error
+from loader.transport.server.address import ServerAddress
+from loader.transport.server.connection import connected
+
+_PATIENCE_SECONDS = 300.0  # as long as a broken dump of the log is retried
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 10.0
+_MOST_OUTAGES = 10  # of one table in one run
+_LOG = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+
+class ServerOutages:
+    """The outages of a run, shared by the threads that load tables.
+
+    Work that lost its connection is done again as soon as the server answers, at most ten times. If the server does not
+    answer for `patience` seconds, the run does not wait for it any more. So a long outage fails a run with many tables
+    as soon as a run with one table.
+    """
+
+    def __init__(self, server: ServerAddress, patience: float = _PATIENCE_SECONDS) -> None:
+        self._server = server
+        self._patience = patience
+        self._given_up = False
+        self._lock = Lock()
+
+    def call(self, name: str, work: Callable[[], _Result]) -> _Result:
+        """Do the work, again after each outage, and return its result. `name` is for the log.
+
+        Raises:
+            Exception: what the work raises that is no outage, or the last outage.
+        """
+        for _ in range(_MOST_OUTAGES):
+            try:
+                return work()
+            except Exception as error:
+                lost = error if isinstance(error, LoaderError) else carried_error(error)  # of a task
+                if not isinstance(lost, SourceUnavailable):
+                    raise
+                _LOG.warning("%s: the connection to the server was lost: %s", name, lost.why)
+                if not self._answers_again():
+                    raise
+        return work()
+
+    def _answers_again(self) -> bool:
+        """Return whether the server answers within the patience. Other threads wait for the answer of the first."""
+        with self._lock:
+            until, pause = time.monotonic() + self._patience, _FIRST_PAUSE_SECONDS
+            while not self._given_up:
+                try:
+                    with connected(self._server):
+                        return True
+                except SourceUnavailable as error:
+                    left = until - time.monotonic()
+                    self._given_up = left <= 0
+                    _LOG.info("the server does not answer yet: %s", error.why)
+                    time.sleep(max(0.0, min(pause, left)))
+                    pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            return False
