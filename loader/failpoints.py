@@ -1,6 +1,7 @@
 """Named points before and after each outside effect, where a test can kill or halt the process.
 
 `LOADER_FAILPOINT=<name>` in the environment kills the run at that point with SIGKILL, like a power cut.
+`LOADER_FAILPOINT=<name>:3` kills it when it comes there for the third time.
 `LOADER_FAILPOINT=<name>:stop` halts it there with SIGSTOP. A test sends SIGCONT after other runs have overtaken it.
 """
 
@@ -8,12 +9,15 @@ from __future__ import annotations
 
 import os
 import signal
+from itertools import count
 
 POINTS = (
     "plan.before",
     "plan.after",
     "part.before",
     "part.after",
+    "chunk.before",
+    "chunk.after",
     "manifest.before",
     "manifest.after",
     "table.before",
@@ -31,6 +35,7 @@ POINTS = (
     "published.before",
     "published.after",
 )
+_VISITS = count(1)  # of the point that the environment names
 
 
 def failpoint(name: str) -> None:
@@ -41,6 +46,7 @@ def failpoint(name: str) -> None:
     """
     if name not in POINTS:
         raise ValueError(f"unknown failpoint {name!r}")
-    wanted, _, halt = os.environ.get("LOADER_FAILPOINT", "").partition(":")
-    if wanted == name:
-        os.kill(os.getpid(), signal.SIGSTOP if halt == "stop" else signal.SIGKILL)
+    wanted, _, how = os.environ.get("LOADER_FAILPOINT", "").partition(":")
+    if wanted != name or (how.isdecimal() and next(_VISITS) < int(how)):
+        return
+    os.kill(os.getpid(), signal.SIGSTOP if how == "stop" else signal.SIGKILL)

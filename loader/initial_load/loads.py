@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
 from typing import TypeVar
 
@@ -90,10 +91,16 @@ class Loads:
             found[chunk.number] = chunk
         return found
 
+    def chunk_times(self, plan: LoadPlan) -> list[datetime]:
+        """Return when the finished chunks were stored, by the clock of the store."""
+        return [info.modified for info in self._store.list(f"{plan.folder}/chunks/")]
+
     def finish(self, plan: LoadPlan, chunk: LoadedChunk) -> LoadedChunk:
         """Store a chunk, or return the chunk that another attempt finished first."""
         key = f"{plan.folder}/chunks/{chunk.number:06d}.json"
+        failpoint("chunk.before")
         self._store.create(key, chunk.canonical())
+        failpoint("chunk.after")
         return LoadedChunk.read(self._store.get(key), key)
 
     def manifest(self, plan: LoadPlan) -> Manifest | None:

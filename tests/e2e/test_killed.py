@@ -18,6 +18,8 @@ pytestmark = pytest.mark.e2e
 
 _SWEEP = os.environ.get("LOADER_SWEEP") == "1"
 _ELSEWHERE = {
+    "chunk.before",
+    "chunk.after",
     "quarantine.before",
     "quarantine.after",
     "compact.after",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -65,8 +67,28 @@ def _report_forecast(output: Output, forecast: LoadForecast) -> None:
                 f"{one.rows:,}",
                 f"{one.bytes / 1e6:,.1f}",
                 "" if one.error else f"{one.staged} of {one.chunks}",
+                "" if one.error else _duration(one.seconds),
             )
             for one in forecast.tables
         ]
-        output.rows(("table", "status", "rows (estimate)", "MB (estimate)", "staged chunks"), rows)
+        columns = ("table", "status", "rows (estimate)", "MB (estimate)", "staged chunks", "time (estimate)")
+        output.rows(columns, rows)
+        output.line(_estimate(forecast))
     jobs.fail_on_tables(forecast.model_dump(mode="json"), output)
+
+
+def _estimate(forecast: LoadForecast) -> str:
+    """Return the time of the whole load, and how it was estimated."""
+    whole = f"Estimate for reading all tables: {_duration(forecast.seconds)}"
+    rate = forecast.rate
+    if rate is None:
+        return f"{whole}. The tables are too small to measure a rate."
+    speed = f"{rate.bytes_per_second / 1e6:,.1f} MB/s"
+    if rate.measured_by == "chunks":
+        return f"{whole}, at {speed}, the rate of the chunks of {rate.table} that are staged."
+    readers = f"{rate.readers} reader{'s' if rate.readers > 1 else ''}"
+    return f"{whole}, at {speed} with {readers}, by a sample of {rate.table}. Other load on the server changes it."
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=math.ceil(seconds)))

@@ -13,7 +13,7 @@ from loader.initial_load.spec import InitialLoadSpec
 from loader.source.schemas import read_key
 from loader.source.server_facts import read_identity
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Mark, TableFilter
+from loader.staging.documents import Generation, Manifest, Mark, TableFilter
 from loader.store.local import LocalStore
 from tests.integration.initial_load.source_server import SourceServer
 
@@ -50,6 +50,14 @@ def read_chunks(source: SourceServer, plan: LoadPlan) -> list[list[bytes]]:
         prepare_session(connection)
         reader = ResultReader(connection, plan.definition, b"")
         return [_read(reader, chunk_query(plan, number)) for number in range(plan.chunks)]
+
+
+def staged_keys(root: Path, table: str) -> list[int]:
+    """The first column of all rows that the manifest of the table's only load names, sorted."""
+    (file,) = root.rglob(f"load/*/{table}/*/manifest.json")
+    manifest = Manifest.read(file.read_bytes(), str(file.relative_to(root)))
+    lines = [line for part in manifest.files for line in (root / part.key).read_bytes().splitlines()]
+    return sorted(int(line.split(b",")[5]) for line in lines)
 
 
 def _read(reader: ResultReader, statement: str) -> list[bytes]:

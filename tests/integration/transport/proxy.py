@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -18,10 +19,14 @@ class Proxy:
     While the break lasts, no new connection comes through.
 
     `limits` are used one per such connection, in order; a connection without one is left alone. After the break what
-    the server still sends is forwarded, until it or the break closes the connection.
+    the server still sends is forwarded, until it or the break closes the connection. With `bytes_per_second`, each
+    connection of the server is that slow.
     """
 
-    def __init__(self, server: Server, limits: list[int], broken: Callable[[Proxy], None]) -> None:
+    def __init__(
+        self, server: Server, limits: list[int], broken: Callable[[Proxy], None], bytes_per_second: int = 0
+    ) -> None:
+        self._bytes_per_second = bytes_per_second
         self._server = server
         self._limits = limits
         self._broken = broken
@@ -91,6 +96,8 @@ class Proxy:
                     data = data[keep:]
                 client.sendall(data)
                 sent += len(data)
+                if self._bytes_per_second:
+                    time.sleep(len(data) / self._bytes_per_second)
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
 
@@ -107,9 +114,11 @@ class Proxy:
 
 
 @contextmanager
-def breaking(server: Server, limits: list[int], broken: Callable[[Proxy], None]) -> Iterator[Proxy]:
+def breaking(
+    server: Server, limits: list[int], broken: Callable[[Proxy], None] = Proxy.cut, bytes_per_second: int = 0
+) -> Iterator[Proxy]:
     """A proxy to that server until the end of the block."""
-    proxy = Proxy(server, limits, broken)
+    proxy = Proxy(server, limits, broken, bytes_per_second)
     threading.Thread(target=proxy.accept, daemon=True).start()
     try:
         yield proxy
