@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 
 from infra.servers import Server
 
+_RECEIVED_BYTES = 65536
+_SLOW_BYTES = 8192
 Break = Callable[[], None]
 
 
@@ -68,6 +70,8 @@ class Proxy:
             except OSError:
                 client.close()
                 continue
+            # So that the server is still sending when a connection breaks in the middle of a few megabytes.
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED_BYTES)
             self._pairs.append((client, server))
             for work in (lambda c=client, s=server: self._up(c, s), lambda c=client, s=server: self._down(c, s)):
                 threading.Thread(target=work, daemon=True).start()
@@ -87,7 +91,7 @@ class Proxy:
     def _down(self, client: socket.socket, server: socket.socket) -> None:
         sent, broken = 0, False
         with suppress(OSError):
-            while data := server.recv(65536):
+            while data := server.recv(_SLOW_BYTES if self._bytes_per_second else 65536):
                 if not broken and self._limits and sent + len(data) > self._limits[0]:
                     keep = self._limits.pop(0) - sent
                     client.sendall(data[:keep])
