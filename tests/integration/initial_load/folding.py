@@ -30,9 +30,18 @@ def load(settings: SourceSettings, readers: int) -> InitialLoadResult:
 
 
 def extract_all(settings: SourceSettings) -> None:
-    """Stage everything that the log has."""
-    while (chosen := plan_interval(settings)) and chosen.new:
-        extract(Threads(2), cast("Any", pipeline.extract_job(settings, chosen.start_seqno).spec))
+    """Stage everything that the log has. Nobody may write to it."""
+    while extract_next(settings):
+        pass
+
+
+def extract_next(settings: SourceSettings) -> bool:
+    """Stage the next interval, and return whether there was one."""
+    chosen = plan_interval(settings)
+    if chosen is None or not chosen.new:
+        return False
+    extract(Threads(2), cast("Any", pipeline.extract_job(settings, chosen.start_seqno).spec))
+    return True
 
 
 def folded_rows(settings: SourceSettings, loads: InitialLoadResult, keys: dict[str, int]) -> dict[str, Rows]:
@@ -53,10 +62,10 @@ def folded_rows(settings: SourceSettings, loads: InitialLoadResult, keys: dict[s
         name = TableName.parse(load.table)
         first = Manifest.read(store.get(load.manifest), load.manifest)
         after = [file for interval in intervals for file in interval.files if file.name == name]
-        records = [record for file in [*first.files, *after] for record in _records(store, file)]
-        records = sorted(record for record in records if record[0] >= first.start_seqno)
+        logged = [record for file in after for record in _records(store, file) if record[0] > first.start_seqno]
+        loaded = [record for file in first.files for record in _records(store, file)]
         assert max([interval.stop_seqno for interval in intervals]) >= first.exact_at_seqno
-        rows[name.table] = _fold(records, keys[name.table])
+        rows[name.table] = _fold(loaded + sorted(logged), keys[name.table])
     return rows
 
 

@@ -73,8 +73,7 @@ class Writer(threading.Thread):
         ]
 
 
-@pytest.mark.parametrize("readers", [1, 2, 4])
-def test_a_load_under_writes(source: SourceServer, tmp_path: Path, readers: int) -> None:
+def create_tables(source: SourceServer) -> None:
     source.run(
         "CREATE TABLE orders (id INT PRIMARY KEY, name VARCHAR(100))",
         "CREATE TABLE names (name VARCHAR(40) COLLATE utf8mb4_general_ci, number INT, note VARCHAR(40),"
@@ -91,6 +90,11 @@ def test_a_load_under_writes(source: SourceServer, tmp_path: Path, readers: int)
             }.items()
         ),
     )
+
+
+@pytest.mark.parametrize("readers", [1, 2, 4])
+def test_a_load_under_writes(source: SourceServer, tmp_path: Path, readers: int) -> None:
+    create_tables(source)
     settings = settings_of(source.address, f"{source.schema}.*", tmp_path).model_copy(update={"chunk_rows": 100})
     settings = settings.model_copy(
         update={"tables": settings.tables.model_copy(update={"exclude": (f"{source.schema}.other_*",)})}
