@@ -88,17 +88,17 @@ def test_readers_that_are_killed_again_and_again(
     assert result.exit_code == 3
 
 
-def test_a_connection_that_falls_silent_in_a_chunk(source: SourceServer, tmp_path: Path) -> None:
+def test_a_connection_that_falls_silent_in_a_chunk(mariadb: SourceServer, tmp_path: Path) -> None:
     """As when a firewall forgets it: nothing comes any more, and nobody says that it ended."""
-    fill(source, LARGE)
+    fill(mariadb, LARGE)
     over = threading.Event()
 
     def fall_silent(proxy: Proxy) -> None:
         proxy.let_through()
         over.wait(60)
 
-    with breaking(source.server, [1_000_000], fall_silent) as proxy:
-        check(stage_tables(Threads(1), spec_through(proxy, source, tmp_path, read_timeout=1)), tmp_path)
+    with breaking(mariadb.server, [1_000_000], fall_silent) as proxy:
+        check(stage_tables(Threads(1), spec_through(proxy, mariadb, tmp_path, read_timeout=1)), tmp_path)
         assert proxy.breaks == 1
         over.set()
 
@@ -112,14 +112,14 @@ def test_a_slow_network_is_no_outage(mysql: SourceServer, tmp_path: Path, caplog
     assert "was lost" not in caplog.text
 
 
-def test_a_table_that_is_locked(source: SourceServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_table_that_is_locked(mysql: SourceServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The server does not answer while another session has the lock. The load waits longer than a timeout."""
-    fill(source, 10)
-    spec = spec_of(source, tmp_path, chunk_rows=CHUNK_ROWS)
-    impatient = source.address.model_copy(update={"read_timeout_seconds": 1})
-    with ThreadPoolExecutor(1) as pool, source.connected() as locking, caplog.at_level(logging.WARNING):
+    fill(mysql, 10)
+    spec = spec_of(mysql, tmp_path, chunk_rows=CHUNK_ROWS)
+    impatient = mysql.address.model_copy(update={"read_timeout_seconds": 1})
+    with ThreadPoolExecutor(1) as pool, mysql.connected() as locking, caplog.at_level(logging.WARNING):
         with locking.cursor() as cursor:
-            cursor.execute(f"LOCK TABLES {source.schema}.t WRITE")
+            cursor.execute(f"LOCK TABLES {mysql.schema}.t WRITE")
         load = pool.submit(stage_tables, Threads(1), spec.model_copy(update={"server": impatient}))
         assert wait_until(lambda: "was lost" in caplog.text, 30)
         locking.close()

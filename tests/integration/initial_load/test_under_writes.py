@@ -1,10 +1,11 @@
 """Initial loads while others write: once the log is applied past the position, the rows are those of the server.
 
-`tests/e2e/test_loads_under_writes.py` compares the tables of the warehouse.
+`tests/e2e/test_large_loads.py` compares the tables of the warehouse.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from collections import Counter
@@ -20,6 +21,8 @@ from tests.integration.pipeline.conftest import settings_of
 
 pytestmark = pytest.mark.integration
 
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
+_SHORT = {("mysql", 2), ("mariadb", 4)}
 ROWS = 3000
 KEYS = {"orders": 1, "names": 2, "bag": 0}
 
@@ -92,8 +95,16 @@ def create_tables(source: SourceServer) -> None:
     )
 
 
-@pytest.mark.parametrize("readers", [1, 2, 4])
-def test_a_load_under_writes(source: SourceServer, tmp_path: Path, readers: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "readers"),
+    [
+        pytest.param(kind, readers, marks=() if (kind, readers) in _SHORT else SWEEP)
+        for kind in ("mysql", "mariadb")
+        for readers in (1, 2, 4)
+    ],
+)
+def test_a_load_under_writes(request: pytest.FixtureRequest, tmp_path: Path, kind: str, readers: int) -> None:
+    source: SourceServer = request.getfixturevalue(kind)
     create_tables(source)
     settings = settings_of(source.address, f"{source.schema}.*", tmp_path).model_copy(update={"chunk_rows": 100})
     settings = settings.model_copy(

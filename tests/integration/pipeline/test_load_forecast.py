@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from loader import pipeline
 from loader.errors import UsageError
+from loader.initial_load.read_limits import ReadLimits
 from loader.initial_load.run import stage_tables
 from loader.initial_load.spec import InitialLoadSpec
 from loader.pipeline import TableForecast
+from loader.spark.submit import SparkSettings
 from loader.spark.workers import Threads
 from tests.integration.pipeline.conftest import Source
 
@@ -74,6 +77,50 @@ def test_tables_sizes_and_refusals(source: Source) -> None:
     assert (forecast(source, "big", again=True)["big"].status) == "new"
     with pytest.raises(UsageError, match="no such captured table"):
         forecast(source, "missing")
+
+
+def test_the_time_of_a_load(source: Source) -> None:
+    """By a sample at first, then by the chunks that the unfinished load has staged."""
+    schema = source.server.schema
+    source.insert(1)
+    source.server.run(
+        f"CREATE TABLE {schema}.texts (id INT PRIMARY KEY, body MEDIUMTEXT)",
+        "SET SESSION cte_max_recursion_depth = 10000",
+        f"INSERT INTO {schema}.texts WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 4999)"
+        " SELECT i, REPEAT('x', 5000) FROM n",
+        f"ANALYZE TABLE {schema}.orders, {schema}.texts",
+    )
+    source.settings = source.settings.model_copy(
+        update={
+            "chunk_rows": 500,
+            "initial_load": ReadLimits(readers=2),
+            "spark": SparkSettings(jars="", master="local[4]"),
+        }
+    )
+    found = pipeline.forecast_load(source.settings)
+    assert found.rate is not None
+    assert (found.rate.measured_by, found.rate.table, found.rate.readers) == ("sample", f"{schema}.texts", 2)
+    orders, texts = found.tables
+    assert texts.seconds == pytest.approx(0.1 + texts.bytes / found.rate.bytes_per_second, abs=0.1)
+    assert 0.1 <= orders.seconds <= texts.seconds
+    assert found.seconds == pytest.approx(orders.seconds + texts.seconds)
+    assert pipeline.forecast_load(source.settings, (f"{schema}.orders",)).rate is None
+
+    assert stage(source, "texts") == {"texts": "staged"}
+    assert forecast(source, "texts")["texts"].seconds == 0
+    folder = Path(f"{source.settings.staging_root.removeprefix('file://')}/shop/0001/load/{schema}/texts")
+    (manifest,) = folder.rglob("manifest.json")
+    manifest.unlink()
+    for number in range(4, 11):
+        (manifest.parent / "chunks" / f"{number:06}.json").unlink()
+    for number in range(4):  # a chunk in every second
+        os.utime(manifest.parent / "chunks" / f"{number:06}.json", (number, number))
+    found = pipeline.forecast_load(source.settings)
+    assert found.rate is not None
+    assert (found.rate.measured_by, found.rate.table) == ("chunks", f"{schema}.texts")
+    orders, texts = found.tables
+    assert (texts.staged, texts.chunks, texts.seconds) == (4, 11, 7.1)
+    assert found.rate.bytes_per_second == pytest.approx(texts.bytes / 11)
 
 
 def test_the_missing_chunks_of_an_unfinished_load_are_counted(source: Source) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import accumulate
 from typing import Any, cast
 
 import pytest
@@ -54,6 +58,27 @@ def test_they_fail_alike(spark: SparkSession) -> None:
     assert told(Threads(2))["error"] == "GapError"
     assert Threads(2).each(work, [0, 0]) == Tasks(spark).each(work, [0, 0]) == [0, 0]
     assert Threads(2).each(work, []) == Tasks(spark).each(work, []) == []
+    limited = Tasks(spark).limited(1)
+    assert told(limited) == told(Tasks(spark))
+    assert (limited.each(work, [0, 0]), limited.each(work, [])) == ([0, 0], [])
+
+
+def test_readers_are_limited_over_all_callers(spark: SparkSession) -> None:
+    """Three callers at once, as for three tables: the tasks never overlap more than they may."""
+
+    def work(_: int) -> tuple[float, float]:
+        began = time.monotonic()
+        sum(range(300_000))
+        return began, time.monotonic()
+
+    for workers, most in ((Threads(4).limited(1), 1), (Tasks(spark).limited(1), 1), (Threads(1).limited(3), 3)):
+        assert workers.count == most
+        with ThreadPoolExecutor(3) as callers:
+            found = list(callers.map(partial(workers.each, work), [range(2)] * 3))
+        spans = [span for one in found for span in one]
+        assert len(spans) == 6
+        moments = sorted([(began, 1) for began, _ in spans] + [(ended, -1) for _, ended in spans])
+        assert max(accumulate(change for _, change in moments)) <= most
 
 
 def test_threads_where_the_driver_is_the_executor(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -104,6 +105,10 @@ class Proxy:
                     time.sleep(len(data) / self._bytes_per_second)
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
+        # With a reset (socket(7), SO_LINGER): a server that is still sending would wait for somebody who reads.
+        with suppress(OSError):
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        server.close()
 
     def _break(self) -> None:
         self.breaks += 1
