@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 from infra.servers import Server
 
-_RECEIVED_BYTES = 65536
+_RECEIVED_BYTES = 262_144
 _SLOW_BYTES = 8192
 Break = Callable[[], None]
 
