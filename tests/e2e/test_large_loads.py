@@ -42,7 +42,6 @@ POINTS = (
 """Where an initial load can be killed."""
 _TABLES = 300
 _LATE = {
-    "reserved": (("CREATE TABLE reserved (id INT PRIMARY KEY, _file INT)",), "the column name is reserved"),
     "no_date": (
         ("CREATE TABLE no_date (id INT PRIMARY KEY, d DATE)", "INSERT INTO no_date VALUES (1, '0000-00-00')"),
         "does not fit",
