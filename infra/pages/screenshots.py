@@ -111,10 +111,10 @@ def _intervals() -> Iterator[pipeline.IntervalActivity]:
     for number in range(_INTERVALS):
         wave = 1 + math.sin(number / 6) * 0.6 + (number * 7919 % 13) / 20
         tables = (
-            pipeline.TableRows(table="shop.customers", inserts=int(90 * wave), updates=int(40 * wave)),
-            pipeline.TableRows(table="shop.invoices", inserts=int(700 * wave)),
-            pipeline.TableRows(table="shop.items", inserts=int(2_900 * wave), deletes=int(210 * wave)),
-            pipeline.TableRows(table="shop.orders", inserts=int(950 * wave), updates=int(1_400 * wave)),
+            pipeline.TableActivity(table="shop.customers", inserts=int(90 * wave), updates=int(40 * wave)),
+            pipeline.TableActivity(table="shop.invoices", inserts=int(700 * wave)),
+            pipeline.TableActivity(table="shop.items", inserts=int(2_900 * wave), deletes=int(210 * wave)),
+            pipeline.TableActivity(table="shop.orders", inserts=int(950 * wave), updates=int(1_400 * wave)),
         )
         start, stop = (f"binlog.000412:{4 + _BYTES // 3 * one}" for one in (number, number + 1))
         state = pipeline.IntervalState(

@@ -30,7 +30,7 @@ from loader.page.host import Link
 from loader.page.html import tag
 from loader.page.report_cache import ReportCache
 from loader.page.site import FILES, HEADERS, Answer, Site, error_answer, file_answer, text_answer
-from loader.page.source_report import SourceReport, read_report
+from loader.page.source_report import ReportReader
 from loader.settings import SourceSettings
 
 _ACTIONS = {"delta": "Run", "replay": "Replay", "repair": "Repair", "check": "Check"}
@@ -82,7 +82,7 @@ def readable_sources(sources: Collection[str], user: BaseUser) -> list[str]:
 def status_app() -> FastAPI:
     """Return the application. It has no page without a login, and no description of its interface."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    reports = ReportCache(_read)
+    reports = ReportCache(ReportReader(_settings).read)
 
     for name in FILES:
         app.get(f"/{name}")(partial(_file, name))
@@ -128,10 +128,6 @@ def _file(name: str) -> Response:
 
 def _response(answer: Answer) -> Response:
     return Response(answer.body, answer.status, HEADERS, answer.media_type)
-
-
-def _read(source: str) -> SourceReport:
-    return read_report(source, lambda: _settings(source))
 
 
 def _settings(source: str) -> SourceSettings:

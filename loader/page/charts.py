@@ -17,7 +17,9 @@ _OPERATIONS = ("inserts", "updates", "deletes")
 def source_charts(intervals: Sequence[pipeline.IntervalActivity]) -> Html:
     """Return the charts of a source: its rows, and the commit time that each interval covers."""
     rows = [
-        pipeline.TableRows(table="", inserts=one.state.inserts, updates=one.state.updates, deletes=one.state.deletes)
+        pipeline.TableActivity(
+            table="", inserts=one.state.inserts, updates=one.state.updates, deletes=one.state.deletes
+        )
         for one in intervals
     ]
     return tag("div", _rows_chart(intervals, rows).html(), _time_chart(intervals).html(), class_="charts")
@@ -25,7 +27,7 @@ def source_charts(intervals: Sequence[pipeline.IntervalActivity]) -> Html:
 
 def table_chart(intervals: Sequence[pipeline.IntervalActivity], table: str) -> Html:
     """Return the chart of the rows of a table."""
-    none = pipeline.TableRows(table=table)
+    none = pipeline.TableActivity(table=table)
     rows = [next((rows for rows in one.tables if rows.table == table), none) for one in intervals]
     return tag("div", _rows_chart(intervals, rows).html(), class_="charts")
 
@@ -48,7 +50,7 @@ def _seconds(earlier: str, later: str) -> float:
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
 
 
-def _rows_chart(intervals: Sequence[pipeline.IntervalActivity], rows: Sequence[pipeline.TableRows]) -> BarChart:
+def _rows_chart(intervals: Sequence[pipeline.IntervalActivity], rows: Sequence[pipeline.TableActivity]) -> BarChart:
     return BarChart(
         id="rows",
         title="Rows by operation",

@@ -19,9 +19,16 @@ _COLUMNS = (
 )
 
 
-def load_progress(loads: Sequence[LoadState], now: datetime) -> Html:
-    """Return the initial loads that are not in the warehouse yet. `now`: when they were read, in UTC."""
-    return data_table("Initial loads", _COLUMNS, (_row(one, now) for one in loads))
+def load_progress(loads: Sequence[LoadState], number: int, now: datetime) -> Html:
+    """Return the initial loads that are not in the warehouse yet.
+
+    Args:
+        loads: those to show.
+        number: how many there are.
+        now: the time of the report, in UTC.
+    """
+    caption = "Initial loads" if len(loads) == number else f"{len(loads):,} of {number:,} initial loads"
+    return data_table(caption, _COLUMNS, (_row(one, now) for one in loads))
 
 
 def _row(load: LoadState, now: datetime) -> tuple[object, ...]:

@@ -19,8 +19,9 @@ from loader.page.report_cache import Cached
 from loader.page.source_report import SourceReport
 from loader.page.table_report import TableReport, table_reports
 
-_TABLES = 200
-"""Tables on a page. The others are found by a part of their name."""
+_TABLES, _LOADS, _PANELS, _STATEMENTS = 200, 200, 20, 100
+"""What a page shows at most. Other tables are found by a part of their name."""
+_STATEMENT_LENGTH = 500
 
 
 def source_page(
@@ -64,10 +65,12 @@ def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:
         yield error_panel(status.unreachable, host, report.source)
     yield tag("p", status.server, class_="time")
     yield _figures(status)
-    for one in status.quarantined:
+    for one in status.quarantined[:_PANELS]:
         yield error_panel(one.error_with_release(), host, report.source, f"{one.table} is quarantined")
+    if len(status.quarantined) > _PANELS:
+        yield tag("p", f"{len(status.quarantined) - _PANELS:,} more tables are quarantined: see below.", class_="bad")
     if status.loads:
-        yield load_progress(status.loads, report.read_at)
+        yield load_progress(status.loads[:_LOADS], len(status.loads), report.read_at)
     yield tag("h2", f"The newest {len(report.intervals)} intervals")
     yield source_charts(report.intervals)
     yield _tables(report, find)
@@ -130,10 +133,19 @@ def _interval(one: pipeline.IntervalActivity) -> tuple[object, ...]:
 
 
 def statements_table(statements: Sequence[pipeline.Statement]) -> Html:
-    """Return the statements of the log that concern tables as a whole."""
+    """Return the statements of the log that concern tables as a whole: the first ones, with the beginning of each."""
     columns = (Column("position"), Column("tables"), Column("statement"))
-    rows = ((one.position, ", ".join(one.tables) or "unknown tables", tag("code", one.statement)) for one in statements)
-    return data_table("Statements in these intervals", columns, rows)
+    shown = statements[:_STATEMENTS]
+    rows = ((one.position, ", ".join(one.tables) or "unknown tables", _statement(one.statement)) for one in shown)
+    caption = "Statements in these intervals"
+    if len(shown) < len(statements):
+        caption = f"{len(shown):,} newest of {len(statements):,} statements in these intervals"
+    return data_table(caption, columns, rows)
+
+
+def _statement(text: str) -> Html:
+    more = f"... ({len(text):,} characters)" if len(text) > _STATEMENT_LENGTH else ""
+    return tag("code", text[:_STATEMENT_LENGTH], more)
 
 
 def _tables(report: SourceReport, find: str) -> Html:

@@ -54,7 +54,7 @@ def _report(report: SourceReport, table: TableReport, host: Host) -> Iterator[Ht
         error = table.quarantine.error_with_release()
         yield error_panel(error, host, report.source, f"Quarantined since {figures.time(table.quarantine.since)} UTC")
     if table.load:
-        yield load_progress([table.load], report.read_at)
+        yield load_progress([table.load], 1, report.read_at)
     yield tag("h2", f"The newest {len(report.intervals)} intervals")
     yield table_chart(report.intervals, table.name)
     yield statements_table(table.statements)

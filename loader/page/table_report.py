@@ -27,7 +27,7 @@ class TableReport:
 
     name: str
     state: str
-    rows: pipeline.TableRows
+    rows: pipeline.TableActivity
     applied: str = ""
     changed: pipeline.IntervalActivity | None = None
     statements: tuple[pipeline.Statement, ...] = ()
@@ -39,18 +39,18 @@ class TableReport:
 class _Activity:
     """What the newest intervals did, by table."""
 
-    rows: dict[str, pipeline.TableRows] = field(default_factory=dict)
+    rows: dict[str, pipeline.TableActivity] = field(default_factory=dict)
     changed: dict[str, pipeline.IntervalActivity] = field(default_factory=dict)
     statements: dict[str, list[pipeline.Statement]] = field(default_factory=dict)
 
     def add(self, interval: pipeline.IntervalActivity) -> None:
         for one in interval.tables:
-            known = self.rows.get(one.table, pipeline.TableRows(table=one.table))
+            known = self.rows.get(one.table, pipeline.TableActivity(table=one.table))
             self.rows[one.table] = known.plus(one.inserts, one.updates, one.deletes)
             self.changed[one.table] = interval
         for statement in interval.statements:
             for table in statement.tables:
-                self.statements.setdefault(table, []).insert(0, statement)
+                self.statements.setdefault(table, []).append(statement)
 
 
 def table_reports(report: SourceReport) -> list[TableReport]:
@@ -73,10 +73,10 @@ def table_reports(report: SourceReport) -> list[TableReport]:
             TableReport(
                 name=name,
                 state=_state(quarantine, name in released, applied.get(name), load),
-                rows=activity.rows.get(name, pipeline.TableRows(table=name)),
+                rows=activity.rows.get(name, pipeline.TableActivity(table=name)),
                 applied=quarantine.applied if quarantine else current,
                 changed=activity.changed.get(name),
-                statements=tuple(activity.statements.get(name, ())),
+                statements=tuple(activity.statements.get(name, ())[::-1]),
                 quarantine=quarantine,
                 load=load,
             )

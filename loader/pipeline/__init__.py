@@ -29,7 +29,7 @@ from loader.pipeline.jobs import (
     restore_job,
     snapshots_job,
 )
-from loader.pipeline.reports.activity import IntervalActivity, Statement, TableRows, activity
+from loader.pipeline.reports.activity import IntervalActivity, Statement, TableActivity, activity
 from loader.pipeline.reports.gauges import Gauge, gauges, prometheus_text, unreadable
 from loader.pipeline.reports.interval_details import (
     FileFault,
@@ -68,8 +68,8 @@ __all__ = [
     "SourceLag",
     "SourceStatus",
     "Statement",
+    "TableActivity",
     "TableForecast",
-    "TableRows",
     "TableState",
     "TableView",
     "Verified",

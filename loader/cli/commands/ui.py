@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,11 +33,8 @@ def ui(
     """Show the status of all sources as pages for a browser, until Ctrl-C. The pages change nothing."""
     session: Session = context.obj
     config = session.load()
-
-    def read(source: str) -> source_report.SourceReport:
-        return source_report.read_report(source, partial(config.source, source))
-
-    pages = site.Site(list(config.sources), report_cache.ReportCache(read), host.CommandLine(session.links))
+    reports = report_cache.ReportCache(source_report.ReportReader(config.source).read)
+    pages = site.Site(list(config.sources), reports, host.CommandLine(session.links))
     with page_server.serving(pages, address, port) as server:
         if session.output.as_json:
             session.output.document({"url": server.url})

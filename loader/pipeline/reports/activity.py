@@ -2,64 +2,51 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-
-from pydantic import BaseModel, ConfigDict
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from loader.pipeline.reports.interval_details import IntervalState, states_with_manifests
 from loader.settings import SourceSettings
 from loader.staging.documents import Manifest
 
 
-class TableRows(BaseModel):
+class TableActivity(NamedTuple):
     """The staged records of a table in an interval, by operation."""
-
-    model_config = ConfigDict(frozen=True)
 
     table: str
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
 
-    @property
-    def total(self) -> int:
-        """The number of staged records."""
-        return self.inserts + self.updates + self.deletes
-
-    def plus(self, inserts: int, updates: int, deletes: int) -> TableRows:
+    def plus(self, inserts: int, updates: int, deletes: int) -> TableActivity:
         """Return the sum of these and other records of the table."""
-        return TableRows(
-            table=self.table,
-            inserts=self.inserts + inserts,
-            updates=self.updates + updates,
-            deletes=self.deletes + deletes,
-        )
+        return TableActivity(self.table, self.inserts + inserts, self.updates + updates, self.deletes + deletes)
 
 
-class Statement(BaseModel):
+class Statement(NamedTuple):
     """A statement of the log that concerns captured tables as a whole. Empty `tables`: they are unknown."""
-
-    model_config = ConfigDict(frozen=True)
 
     position: str
     statement: str
     tables: tuple[str, ...]
 
 
-class IntervalActivity(BaseModel):
+@dataclass(frozen=True)
+class IntervalActivity:
     """An interval and what it did.
 
     Attributes:
+        state: of the interval.
         committed_at: the newest commit time in the interval, in UTC; empty if it has no commit or is not staged.
         tables: those with staged records, by name.
         statements: in the order of the log.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     state: IntervalState
     committed_at: str = ""
-    tables: tuple[TableRows, ...] = ()
+    tables: tuple[TableActivity, ...] = ()
     statements: tuple[Statement, ...] = ()
 
 
@@ -81,15 +68,13 @@ def _activity(state: IntervalState, manifest: Manifest | None) -> IntervalActivi
         state=state,
         committed_at=manifest.committed_at,
         tables=_rows(manifest),
-        statements=tuple(
-            Statement(position=one.position, statement=one.statement, tables=one.tables) for one in manifest.barriers
-        ),
+        statements=tuple(Statement(one.position, one.statement, one.tables) for one in manifest.barriers),
     )
 
 
-def _rows(manifest: Manifest) -> tuple[TableRows, ...]:
-    found: dict[str, TableRows] = {}
+def _rows(manifest: Manifest) -> tuple[TableActivity, ...]:
+    found: dict[str, TableActivity] = {}
     for file in manifest.files:
-        name = str(file.name)
-        found[name] = found.get(name, TableRows(table=name)).plus(file.inserts, file.updates, file.deletes)
+        name = sys.intern(str(file.name))  # the same in each interval
+        found[name] = found.get(name, TableActivity(name)).plus(file.inserts, file.updates, file.deletes)
     return tuple(found[name] for name in sorted(found))

@@ -58,7 +58,7 @@ def test_without_rows_nothing_is_drawn() -> None:
 def test_the_commit_time_that_intervals_cover() -> None:
     times = ["2026-01-01 12:00:00.000000", "", "2026-01-01 12:01:30.500000", "2026-01-01 12:00:30.000000", ""]
     state = IntervalState.model_construct(start="binlog.000001:4")
-    found = [IntervalActivity.model_construct(state=state, committed_at=time) for time in times]
+    found = [IntervalActivity(state, time) for time in times]
     assert covered_seconds(found) == [0.0, 0.0, 90.5, 0.0, 0.0]
     assert covered_seconds(found[1:3]) == [0.0, 0.0]
     assert covered_seconds([]) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from loader.page.overview import overview_page
 from loader.page.report_cache import Cached, ReportCache
 from loader.page.site import HEADERS, Site
 from loader.page.source_page import source_page
-from loader.page.source_report import SourceReport, read_report
+from loader.page.source_report import ReportReader, SourceReport
 from loader.page.table_page import table_page
 from loader.source.retention import Runway
 from loader.staging.quarantine import Quarantine
@@ -33,7 +34,7 @@ ERROR = {"error": "DataError", "what": "a value does not fit", "where": {"column
 ERROR |= {"retryable": False, "exit_code": 4}
 
 
-def interval(number: int, *tables: pipeline.TableRows, **fields: Any) -> pipeline.IntervalActivity:
+def interval(number: int, *tables: pipeline.TableActivity, **fields: Any) -> pipeline.IntervalActivity:
     state = {
         "generation": "0001", "start": f"binlog.000001:{number}000", "stop": f"binlog.000001:{number + 1}000",
         "start_seqno": number, "state": "applied", "age": 3660, "bytes": 1500, "tables": len(tables),
@@ -48,8 +49,8 @@ def interval(number: int, *tables: pipeline.TableRows, **fields: Any) -> pipelin
     )
 
 
-def rows(table: str, inserts: int = 0, updates: int = 0, deletes: int = 0) -> pipeline.TableRows:
-    return pipeline.TableRows(table=table, inserts=inserts, updates=updates, deletes=deletes)
+def rows(table: str, inserts: int = 0, updates: int = 0, deletes: int = 0) -> pipeline.TableActivity:
+    return pipeline.TableActivity(table=table, inserts=inserts, updates=updates, deletes=deletes)
 
 
 ALTERED = pipeline.Statement(
@@ -281,24 +282,27 @@ def hostile(value: Any) -> Any:
         return EVIL
     if isinstance(value, dict):
         return {key: hostile(one) for key, one in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(hostile, value))
     return tuple(map(hostile, value)) if isinstance(value, tuple | list) else value
 
 
 def replaced(model: Any) -> Any:
+    """The model with every text in it replaced."""
+    names = getattr(type(model), "model_fields", None) or model.__dataclass_fields__
     found = {}
-    for name in type(model).model_fields:
+    for name in names:
         value = getattr(model, name)
         several = value if isinstance(value, tuple) else (value,)
         made = tuple(replaced(one) if isinstance(one, BaseModel) else hostile(one) for one in several)
         found[name] = made if isinstance(value, tuple) else made[0]
-    return type(model).model_construct(**found)
+    return type(model).model_construct(**found) if isinstance(model, BaseModel) else type(model)(**found)
 
 
 def test_hostile_texts_add_nothing_to_a_page() -> None:
     changed = {"unreachable": DOWN.as_dict(), "runway": None}
     status = replaced(STATUS.model_copy(update=changed))
-    evil = [one.model_copy(update={"committed_at": ""}) for one in INTERVALS]
-    intervals = tuple(replaced(one).model_copy(update={"committed_at": ""}) for one in evil)
+    intervals = tuple(replace(replaced(one), committed_at="") for one in INTERVALS)
     report = SourceReport(EVIL, NOW, status, intervals, hostile(DOWN.as_dict()) | {"retryable": True})
     plain = {one.name for one in _elements(source())} | {"strong", "p"}
     for text in (
@@ -319,6 +323,28 @@ def test_hostile_texts_add_nothing_to_a_page() -> None:
 def _elements(page: Element) -> list[Element]:
     inside = [child for child in page.children if isinstance(child, Element)]
     return inside + [one for child in inside for one in _elements(child)]
+
+
+def test_what_is_shown_has_limits() -> None:
+    def tables(number: int) -> list[str]:
+        return [f"shop.t{one:04d}" for one in range(number)]
+
+    quarantined = tuple(STATUS.quarantined[0].model_copy(update={"table": name}) for name in tables(25))
+    loads = tuple(STATUS.loads[0].model_copy(update={"table": name}) for name in tables(201))
+    status = STATUS.model_copy(update={"quarantined": quarantined, "loads": loads, "tables": (), "released": ()})
+    statements = tuple(ALTERED._replace(position=f"binlog.000001:{one}") for one in range(101))
+    long = ALTERED._replace(statement="x" * 501)
+    changed = replace(INTERVALS[1], statements=(*statements, long), tables=())
+    page = source(SourceReport("shop", NOW, status, (changed,)))
+    assert len(page.panels()) == 20
+    assert "5 more tables are quarantined: see below." in page.text
+    assert len(page.rows("200 of 201 initial loads")) == 200
+    shown = page.rows("200 of 201 tables")
+    assert [row[0] for row in shown] == tables(200)
+    assert [row[1] for row in shown[:26]] == [*["quarantined"] * 25, "being read"]
+    newest = page.rows("100 newest of 102 statements in these intervals")
+    assert newest[0][2] == "x" * 500 + "... (501 characters)"
+    assert newest[1][0] == "binlog.000001:100"
 
 
 @pytest.fixture
@@ -355,15 +381,15 @@ def test_files_of_the_pages(site: Site) -> None:
 
 
 def test_a_source_that_was_never_loaded(tmp_path: Path) -> None:
-    report = read_report("shop", lambda: settings_of(tmp_path))
+    report = ReportReader(lambda _: settings_of(tmp_path)).read("shop")
     assert [panel.split("\n")[0] for panel in source(report).panels()] == ["nothing was loaded from this source yet"]
 
 
 def test_a_fault_of_the_loader_is_no_lost_page(caplog: pytest.LogCaptureFixture) -> None:
-    def broken() -> Any:
+    def broken(_: str) -> Any:
         raise ZeroDivisionError("password=canary")
 
-    page = source(read_report("shop", broken))
+    page = source(ReportReader(broken).read("shop"))
     assert page.panels()[0].startswith(
         "the source could not be read\nwhy: ZeroDivisionError\nwhat to do: read the traceback"
     )
