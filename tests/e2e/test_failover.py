@@ -76,6 +76,10 @@ def test_a_promoted_replica_is_followed(pair: tuple[Loaded, Server]) -> None:
         ("0002", "applied", following[0]["start_seqno"]),
     ]
     _standing(shop, following[0]["stop_seqno"])
+    for place in ("begin", old["start"], interval["start"]):
+        replayed = shop.json("replay", "--from", place)
+        assert {table["status"] for table in replayed["tables"]} == {"same"}
+        assert replayed["since_seqno"] == (interval if place == interval["start"] else old)["start_seqno"]
 
 
 @pytest.fixture(params=["mysql", "mariadb"])
