@@ -50,12 +50,18 @@ def open_snapshot(connection: Connection[Any]) -> Position:
     )
 
 
-def read_engine(connection: Connection[Any], table: TableName) -> str:
-    """Return the name of a table's engine; empty if there is no such table."""
+def read_status(connection: Connection[Any], table: TableName) -> dict[str, Any]:
+    """Return the columns of SHOW TABLE STATUS for a table, by lower-case title; empty if there is no such table."""
     with connection.cursor() as cursor:
         cursor.execute(f"SHOW TABLE STATUS FROM {quote_name(table.schema)} WHERE Name = %s", (table.table,))
+        titles = [str(field[0]).lower() for field in cursor.description]
         rows = cursor.fetchall()  # MariaDB also finds names that differ by case or accents
-    return next((str(engine) for name, engine, *_ in rows if name == table.table), "")
+    return next((dict(zip(titles, row, strict=True)) for row in rows if row[0] == table.table), {})
+
+
+def read_engine(connection: Connection[Any], table: TableName) -> str:
+    """Return the name of a table's engine; empty if there is no such table."""
+    return str(read_status(connection, table).get("engine") or "")
 
 
 def check_engine(connection: Connection[Any], table: TableName) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from loader.delta.spec import DeltaSpec
@@ -81,9 +81,9 @@ def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) ->
     return Job("delta", spec)
 
 
-def verify_job(settings: SourceSettings, delta: DeltaSpec | None, seqno: int, tables: tuple[TableSums, ...]) -> Job:
-    """Return the job that brings the warehouse to a position and compares tables with sums of the server's rows."""
-    spec = VerifySpec(delta=delta, catalog=settings.catalog, rules=settings.rules, seqno=seqno, tables=tables)
+def verify_job(settings: SourceSettings, seqno: int, tables: tuple[TableSums, ...], applied: Mapping[str, int]) -> Job:
+    """Return the job that compares tables with sums of the server's rows at a position; see VerifySpec."""
+    spec = VerifySpec(catalog=settings.catalog, rules=settings.rules, seqno=seqno, tables=tables, applied=dict(applied))
     return Job("verify", spec)
 
 

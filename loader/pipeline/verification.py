@@ -1,42 +1,37 @@
 """Verification: all rows of tables on the server and in the warehouse, compared at one position of the log.
 
 A transaction on the server keeps its rows as they are at the position. The log is applied up to that position, and not
-further. So the comparison is exact although others write.
+further. So the comparison is exact although others write. It is also exact if other runs apply later log meanwhile: the
+warehouse keeps the snapshot of the position.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
-from pymysql.connections import Connection
-from pymysql.err import MySQLError
 
-from loader.delta.spec import DeltaSpec
-from loader.errors import LoaderError, RetryableError, UnsupportedError
-from loader.initial_load.consistent_snapshot import SNAPSHOT_ENGINE, open_snapshot, read_engine
+from loader.errors import LoaderError, RetryableError
 from loader.initial_load.run import captured_tables
+from loader.materialise.spec import TableResult
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.pipeline.chain.chain_begin import chain_of
-from loader.pipeline.chain.planning import plan_interval
+from loader.pipeline.chain.planning import PlannedBeyond, plan_interval
 from loader.pipeline.job_kinds import Job
 from loader.pipeline.jobs import delta_job, verify_job
 from loader.settings import SourceSettings
-from loader.source.schemas import read_schemas
-from loader.source.table_sizes import read_sizes
+from loader.spark.job import rebuild
 from loader.transport.server.connection import connected
 from loader.types.column_type import Comparison
 from loader.verify.expressions import Row, comparison_of
-from loader.verify.server_rows import server_rows, server_sums
+from loader.verify.server_snapshot import ServerSnapshot, server_snapshot
 from loader.verify.spec import SAMPLED_BUCKETS, TableDifference, TableSums, VerifyResult
 
-_BUCKET_ROWS = 1000
-_MOST_BUCKETS = 8192
 _SAMPLES = 10
 
 
@@ -85,19 +80,47 @@ class Verified(BaseModel):
 
 @dataclass(frozen=True)
 class Verification:
-    """A verification whose rows on the server are known. `job` brings the warehouse to their position."""
+    """A verification at the position of an open snapshot of the server.
 
-    job: Job
-    position: Position
-    _connection: Connection[Any]
-    _sums: dict[TableName, TableSums]
-    _failed: tuple[TableVerification, ...]
+    Attributes:
+        delta: the job that applies the log up to the position; None if no log was written since the source was begun.
+    """
 
-    def finish(self, result: dict[str, Any]) -> Verified:
+    delta: Job | None
+    _settings: SourceSettings
+    _snapshot: ServerSnapshot
+    _seqno: int
+    _sums: dict[TableName, TableSums] = field(default_factory=dict)
+    _failed: list[TableVerification] = field(default_factory=list)
+
+    def comparison(self, applied: Mapping[str, Any] | None) -> Job:
+        """Return the job that compares the warehouse with the rows of the server, which are summed here.
+
+        Args:
+            applied: the result of `delta`.
+
+        Raises:
+            LoaderError: the log could not be staged.
+        """
+        if applied and applied["failed"]:
+            raise rebuild(applied["failed"])
+        tables = applied["materialise"]["tables"] if applied else ()
+        results = {table["table"]: TableResult.model_validate(table) for table in tables}
+        for table in self._snapshot.tables:
+            try:
+                _check_result(table, results.get(str(table)), self._seqno)
+                self._sums[table] = self._snapshot.sums(table)
+            except LoaderError as error:
+                failed = TableVerification(table=str(table), status="failed", error=error.as_dict())
+                self._failed.append(failed)
+        reached = {name: result.applied_seqno or 0 for name, result in results.items()}
+        return verify_job(self._settings, self._seqno, tuple(self._sums.values()), reached)
+
+    def finish(self, result: Mapping[str, Any]) -> Verified:
         """Return the comparisons, given the result of the job. Rows that differ are read again from the snapshot."""
         compared = [self._judge(difference) for difference in VerifyResult.model_validate(result).tables]
         tables = sorted((*compared, *self._failed), key=lambda table: table.table)
-        return Verified(position=str(self.position), tables=tuple(tables))
+        return Verified(position=str(self._snapshot.position), tables=tuple(tables))
 
     def _judge(self, difference: TableDifference) -> TableVerification:
         table = self._sums[TableName.parse(difference.table)]
@@ -113,9 +136,11 @@ class Verification:
             return verification.model_copy(update={"status": "failed", "error": difference.error})
         if not difference.buckets:
             return verification
-        wanted = set(difference.buckets[:SAMPLED_BUCKETS])
+        try:
+            theirs = self._snapshot.rows(schema, table.buckets, set(difference.buckets[:SAMPLED_BUCKETS]))
+        except LoaderError as error:
+            return verification.model_copy(update={"status": "failed", "error": error.as_dict()})
         ours = Counter(difference.samples)
-        theirs = Counter(server_rows(self._connection, schema, table.buckets, wanted))
         missing, extra = theirs - ours, ours - theirs
         return verification.model_copy(
             update={
@@ -129,7 +154,7 @@ class Verification:
 
 @contextmanager
 def verification(settings: SourceSettings, tables: tuple[str, ...] = ()) -> Iterator[Verification]:
-    """Open a snapshot of the server, sum the rows of the tables, and plan the log up to the snapshot.
+    """Open a snapshot of the server, and plan the log up to the snapshot.
 
     Args:
         settings: of the source.
@@ -140,45 +165,51 @@ def verification(settings: SourceSettings, tables: tuple[str, ...] = ()) -> Iter
         RetryableError: no snapshot could be opened, or another run has planned later log.
         LoaderError: the server does not answer, or its log does not continue the chain.
     """
-    chain = chain_of(settings)
-    chain.require_generation()
-    with connected(settings.server) as asking, connected(settings.server) as reading:
-        names = captured_tables(asking, settings.tables, tables)
-        position = open_snapshot(reading)
-        sizes = {name: size.rows for name, size in read_sizes(asking).items()}
-        found = [_sums(asking, reading, name, sizes.get(name, 0)) for name in names]
-        sums = {TableSchema.from_dict(one.definition).name: one for one in found if isinstance(one, TableSums)}
-        job = _job(settings, position, tuple(sums.values()))
-        failed = tuple(one for one in found if isinstance(one, TableVerification))
-        yield Verification(job, position, reading, sums, failed)
+    chain_of(settings).require_generation()
+    with connected(settings.server) as connection:
+        names = captured_tables(connection, settings.tables, tables)
+    with server_snapshot(settings.server, names) as snapshot:
+        delta = _plan_delta(settings, snapshot.position)
+        shift = chain_of(settings).require_generation().shift
+        yield Verification(delta, settings, snapshot, snapshot.position.seqno(shift))
 
 
-def _job(settings: SourceSettings, position: Position, tables: tuple[TableSums, ...]) -> Job:
-    chosen = plan_interval(settings, until=position)
-    generation = chain_of(settings).require_generation()
-    delta = delta_job(settings, chosen.start_seqno, chosen.through_seqno).spec if chosen else None
-    return verify_job(settings, cast("DeltaSpec | None", delta), position.seqno(generation.shift), tables)
+def _plan_delta(settings: SourceSettings, position: Position) -> Job | None:
+    """Plan the log up to a position, and return the job that applies it.
 
-
-def _sums(
-    asking: Connection[Any], reading: Connection[Any], table: TableName, rows: int
-) -> TableSums | TableVerification:
-    """Return the sums of a table, or why it cannot be compared."""
+    Raises:
+        RetryableError: another run has planned later log.
+    """
     try:
-        if (engine := read_engine(asking, table)) != SNAPSHOT_ENGINE:
-            raise UnsupportedError(
-                f"a table of engine {engine} cannot be read as of one position of the log",
-                hint=f"ALTER TABLE {table} ENGINE = InnoDB; or name the other tables: loader verify --table ...",
-                table=table,
-            )
-        (schema,) = read_schemas(asking, [table])
-        buckets = max(1, min(_MOST_BUCKETS, rows // _BUCKET_ROWS))
-        return TableSums(definition=schema.as_dict(), buckets=buckets, sums=server_sums(reading, schema, buckets))
-    except MySQLError as error:
-        altered = RetryableError("the table cannot be read", why=str(error), hint="loader verify", table=table)
-        return TableVerification(table=str(table), status="failed", error=altered.as_dict())
-    except LoaderError as error:
-        return TableVerification(table=str(table), status="failed", error=error.as_dict())
+        chosen = plan_interval(settings, until=position)
+    except PlannedBeyond as error:
+        raise RetryableError(
+            "another run has planned log after the snapshot of the server",
+            why=error.what,
+            hint="loader run; then: loader verify",
+            source=settings.name,
+        ) from error
+    return delta_job(settings, chosen.start_seqno, chosen.through_seqno) if chosen else None
+
+
+def _check_result(table: TableName, result: TableResult | None, seqno: int) -> None:
+    """Check that a table has every change before the position. Without a result, the log did not change the table.
+
+    Raises:
+        LoaderError: it failed, or it is at an earlier position.
+    """
+    if result is None:
+        return
+    if result.error:
+        raise rebuild(result.error)
+    if (result.complete_through or 0) < seqno:
+        raise RetryableError(
+            "the table is not at the position of the server's rows yet",
+            why="intervals that were planned before are applied first, or run_minutes was over",
+            hint="loader run; then: loader verify",
+            table=table,
+            position=result.position,
+        )
 
 
 def _uncompared(schema: TableSchema) -> tuple[str, ...]:

@@ -17,7 +17,11 @@ _MAX_DECIMAL = 38  # digits of DECIMAL in Spark and Iceberg; MySQL has 65
 _UNSIGNED_64 = "decimal(20,0)"
 
 _CAST = "CAST({} AS CHAR CHARACTER SET utf8mb4)"
+_CONVERT = "CONVERT({} USING utf8mb4)"
+"""On MariaDB, CAST and HEX return NULL if the result is longer than max_allowed_packet."""
 _NUMBER = "CAST({} + 0 AS CHAR CHARACTER SET utf8mb4)"  # without the zeros of ZEROFILL
+_DOUBLE = "CAST({} AS DOUBLE)"
+"""A number and no text: servers round the texts of DOUBLE(M,D) and FLOAT, and MySQL those of expressions."""
 _HEX = "HEX({})"
 
 
@@ -54,13 +58,13 @@ def _integer(name: str, words: str, number: int, sizes: tuple[int, int], spark: 
 
 def _text(name: str, words: str) -> ColumnType:
     return ColumnType(
-        name, tuple(words.split()), Encoding.TEXT, Form.TEXT, _always("string"), KeyBound.BYTES, _CAST, _AS_STRING
+        name, tuple(words.split()), Encoding.TEXT, Form.TEXT, _always("string"), KeyBound.BYTES, _CONVERT, _AS_STRING
     )
 
 
 def _bytes(name: str, words: str = "", log_type: int = 0, result_type: int = 0) -> ColumnType:
     return ColumnType(
-        name, tuple(words.split()), Encoding.BYTES, Form.HEX, _always("binary"), KeyBound.BYTES, _HEX,
+        name, tuple(words.split()), Encoding.BYTES, Form.HEX, _always("binary"), KeyBound.BYTES, "{}",
         _always("hex({})"), log_type=log_type, log_metadata=1 if log_type else 0, result_type=result_type,
     )  # fmt: skip
 
@@ -96,12 +100,12 @@ TYPES = (
     _integer("bigint", "BIGINT INT8", 8, (8, 8), _unsigned("bigint", _UNSIGNED_64)),
     ColumnType(
         "float", ("FLOAT", "FLOAT4"), Encoding.FLOAT, Form.NUMBER, _always("float"), KeyBound.INEXACT,
-        "CAST(CAST({} AS DOUBLE) AS CHAR)", _AS_STRING, Comparison.SINGLE,
+        _DOUBLE, _AS_STRING, Comparison.SINGLE,
         log_type=4, log_metadata=1, log_bytes=4, result_type=4, result_bytes=4,
     ),
     ColumnType(
         "double", ("FLOAT8", "DOUBLE", "REAL"), Encoding.DOUBLE, Form.NUMBER, _always("double"), KeyBound.INEXACT,
-        _CAST, _AS_STRING, Comparison.DOUBLE,
+        _DOUBLE, _AS_STRING, Comparison.DOUBLE,
         log_type=5, log_metadata=1, log_bytes=8, result_type=5, result_bytes=8,
     ),
     ColumnType(

@@ -74,7 +74,8 @@ class ColumnType:
         form: how its values are staged.
         spark: the type in Spark SQL, and so in Iceberg, of a column: the narrowest that holds every value.
         key_bound: how a key value bounds a chunk of an initial load.
-        server_text: MySQL expression for the canonical text of a column `{}`.
+        server_text: MySQL expression for the canonical text of a column `{}`; of a binary column, for its bytes, and of
+            a floating-point column, for its number.
         warehouse_text: Spark expression for the same text of a column `{}`.
         comparison: how these texts are compared.
         log_type: its type code in a table map; 0 for strings and addresses, which share the codes of binary strings.

@@ -6,7 +6,8 @@ Nothing of the codec takes part, so that a fault in it cannot hide itself.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from loader.model.table import Column
 from loader.types.catalogue import type_of
@@ -17,7 +18,7 @@ Row = tuple[str | None, ...]
 
 
 def on_server(column: Column) -> str:
-    """Return the MySQL expression for the column's canonical text."""
+    """Return the MySQL expression for the column's canonical text, or for its bytes or its number."""
     return type_of(column).server_text.format(quoted(column.name))
 
 
@@ -36,16 +37,13 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def canonical_rows(columns: tuple[Column, ...], rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield rows of texts in the form that is equal on both sides."""
+def canonical_rows(columns: tuple[Column, ...], rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
+    """Yield rows as texts in the form that is equal on both sides, also from the bytes and numbers of a server."""
     ways = [(n, comparison_of(column)) for n, column in enumerate(columns)]
     numbers = [(n, way is Comparison.SINGLE) for n, way in ways if way in {Comparison.SINGLE, Comparison.DOUBLE}]
     vectors = [n for n, way in ways if way is Comparison.VECTOR]
     for row in rows:
-        if not numbers and not vectors:
-            yield tuple(row)
-            continue
-        texts = list(row)
+        texts = [value.hex().upper() if isinstance(value, bytes) else value for value in row]
         for n in vectors:
             texts[n] = _vector(texts[n])
         for n, single in numbers:
@@ -61,8 +59,8 @@ def _vector(text: str | None) -> str | None:
     return struct.pack(f"<{len(numbers)}f", *numbers).hex().upper()
 
 
-def _number(text: str | None, single: bool) -> str | None:
-    if text is None:
+def _number(number: str | float | None, single: bool) -> str | None:
+    if number is None:
         return None
-    value = float(text)
+    value = float(number)
     return repr(struct.unpack("f", struct.pack("f", value))[0] if single else value)

@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from loader.delta.spec import DeltaSpec
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.transport.server.address import ServerAddress
@@ -63,20 +62,21 @@ class TableSums(BaseModel):
 
 
 class VerifySpec(BaseModel):
-    """Bring tables to a position, and compare them with the server's rows there.
+    """Compare tables with the server's rows at a position.
 
     Attributes:
-        delta: stages and applies the log up to the position; None if no log was written since the source was begun.
         seqno: of the position.
+        tables: the tables with the sums of their rows on the server.
+        applied: by table, a seqno that it has reached. Between it and the position, the log does not change the table.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    delta: DeltaSpec | None
     catalog: CatalogSettings
     rules: tuple[TableRule, ...]
     seqno: int
     tables: tuple[TableSums, ...]
+    applied: dict[str, int]
 
 
 class TableDifference(BaseModel):

@@ -1,51 +1,34 @@
-"""Applies the log up to the position of a snapshot of the server, and compares the tables with its rows."""
+"""Compares tables in the warehouse with the rows that a server has at a position of its log."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from loader.delta.run import delta
 from loader.errors import DataError, RetryableError, UnsupportedError
+from loader.materialise.iceberg.table_metadata import APPLIED, POSITION, RUN
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.spec import TableResult
 from loader.model.table import TableName, TableSchema
-from loader.spark.job import failure, rebuild
+from loader.spark.job import failure
 from loader.verify.spec import SAMPLED_BUCKETS, Sums, TableDifference, TableSums, VerifyResult, VerifySpec
 from loader.verify.warehouse_rows import snapshot_rows, warehouse_rows, warehouse_sums
 
 
-def verify(starting: Future[SparkSession], spec: VerifySpec) -> VerifyResult:
-    """Bring all tables to the position of the spec, and compare the tables of the spec.
-
-    Raises:
-        LoaderError: the log could not be staged or no table could be begun.
-    """
-    results = {result.table: result for result in _apply(starting, spec)}
-    warehouse = Warehouse(starting.result(), spec.catalog, spec.rules)
-    return VerifyResult(tables=tuple(_compare(warehouse, spec, table, results) for table in spec.tables))
+def verify(spark: SparkSession, spec: VerifySpec) -> VerifyResult:
+    """Compare tables. A table that cannot be compared is reported and stops no other table."""
+    warehouse = Warehouse(spark, spec.catalog, spec.rules)
+    return VerifyResult(tables=tuple(_compare(warehouse, spec, table) for table in spec.tables))
 
 
-def _apply(starting: Future[SparkSession], spec: VerifySpec) -> Sequence[TableResult]:
-    if spec.delta is None:
-        return ()
-    done = delta(starting, spec.delta)
-    if done.failed:
-        raise rebuild(done.failed)
-    return done.materialise.tables
-
-
-def _compare(
-    warehouse: Warehouse, spec: VerifySpec, table: TableSums, results: Mapping[str, TableResult]
-) -> TableDifference:
+def _compare(warehouse: Warehouse, spec: VerifySpec, table: TableSums) -> TableDifference:
     schema = TableSchema.from_dict(table.definition)
     try:
         _check_rule(warehouse, schema.name)
-        if spec.delta:
-            _check_result(schema.name, results.get(str(schema.name)), spec.seqno)
-        rows = snapshot_rows(warehouse, schema, _head(warehouse, schema.name, spec.seqno))
+        if not table.sums and _is_empty(warehouse, schema.name):
+            return TableDifference(table=str(schema.name))
+        snapshot = find_snapshot(warehouse, schema.name, spec.seqno, spec.applied.get(str(schema.name), 0))
+        rows = snapshot_rows(warehouse, schema, snapshot)
         found = warehouse_sums(rows, schema, table.buckets)
         buckets = differing_buckets(table.sums, found)
         sampled = set(buckets[:SAMPLED_BUCKETS])
@@ -66,6 +49,12 @@ def _check_rule(warehouse: Warehouse, table: TableName) -> None:
         )
 
 
+def _is_empty(warehouse: Warehouse, table: TableName) -> bool:
+    """Return whether a table is not in the warehouse, or never had a row. It appears there with its first row."""
+    metadata = warehouse.metadata(table)
+    return metadata is None or metadata.head is None
+
+
 def differing_buckets(server: Sums, warehouse: Sums) -> Sequence[int]:
     """Return the buckets whose sums differ, in order."""
     return [
@@ -73,46 +62,41 @@ def differing_buckets(server: Sums, warehouse: Sums) -> Sequence[int]:
     ]
 
 
-def _check_result(table: TableName, result: TableResult | None, seqno: int) -> None:
-    """Check that a table has every change before the position.
+def find_snapshot(warehouse: Warehouse, table: TableName, seqno: int, applied: int) -> int:
+    """Return the newest snapshot of main without changes after a position. Commits of others are part of it.
 
-    Raises:
-        DataError: it was never loaded, or it is quarantined.
-        RetryableError: it is at an earlier position.
-    """
-    if result is None:
-        raise _unloaded_error(table)
-    if result.error:
-        raise rebuild(result.error)
-    if (result.complete_through or 0) < seqno:
-        raise _elsewhere_error(table, result.position)
-
-
-def _head(warehouse: Warehouse, table: TableName, seqno: int) -> int | None:
-    """Return the snapshot that readers see. Commits of others are part of it.
+    Args:
+        warehouse: the catalog.
+        table: the table.
+        seqno: of the position.
+        applied: an applied position of the table, as a seqno. Between it and the position, the log does not change the
+            table.
 
     Raises:
         DataError: the warehouse has no such table.
-        RetryableError: it has changes after the position.
+        RetryableError: no kept snapshot has the rows at the position.
     """
     metadata = warehouse.metadata(table)
-    if metadata is None:
-        raise _unloaded_error(table)
-    if metadata.applied and metadata.applied.seqno > seqno:
-        raise _elsewhere_error(table, metadata.applied.position)
-    return metadata.head
-
-
-def _unloaded_error(table: TableName) -> DataError:
-    hint = f"loader initial-load --table {table}; then: loader verify"
-    return DataError("the table was never loaded", hint=hint, table=table)
-
-
-def _elsewhere_error(table: TableName, position: str) -> RetryableError:
-    return RetryableError(
-        "the table is not at the position of the server's rows",
-        why="another run applied later changes, or run_minutes was over",
-        hint="loader run; then: loader verify",
+    found, later, position = None, set[str | None](), ""
+    for snapshot in metadata.ancestry(metadata.head) if metadata else ():
+        run, reached = snapshot.summary.get(RUN), snapshot.summary.get(APPLIED)
+        if reached and int(reached) > seqno:
+            found, position = None, snapshot.summary[POSITION]
+            later.add(run)  # which may have made several commits, and signed the last one
+        elif found is None and (run is None or run not in later):
+            found = snapshot.id
+        if found and reached and int(reached) >= applied:
+            return found
+        if reached and int(reached) < applied:
+            break
+    if not position:
+        raise DataError(
+            "the table was never loaded", hint=f"loader initial-load --table {table}; then: loader verify", table=table
+        )
+    raise RetryableError(
+        "the warehouse has no snapshot of the table at the position of the server's rows",
+        why="another run applied the log over that position in one commit, or the snapshot has expired",
+        hint="loader verify",
         table=table,
         position=position,
     )

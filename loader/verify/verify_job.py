@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from loader.spark.job import Starting, starting_main
-
-if TYPE_CHECKING:
-    from loader.verify.spec import VerifySpec
-
-
-def _verify() -> tuple[Starting[VerifySpec], type[VerifySpec]]:
-    from loader.verify.spec import VerifySpec
-    from loader.verify.verify import verify
-
-    return verify, VerifySpec
-
+from loader.spark.job import job_main
+from loader.verify.spec import VerifySpec
+from loader.verify.verify import verify
 
 if __name__ == "__main__":
-    starting_main(_verify)
+    job_main(verify, VerifySpec)

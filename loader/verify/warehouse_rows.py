@@ -17,13 +17,9 @@ from loader.verify.row_hashes import warehouse_hash
 from loader.verify.spec import Sums
 
 
-def snapshot_rows(warehouse: Warehouse, schema: TableSchema, snapshot: int | None) -> DataFrame:
-    """Return the rows that the source has, of a snapshot, with the source's names of columns.
-
-    Without a snapshot the table has no rows.
-    """
-    version = f" VERSION AS OF {snapshot}" if snapshot is not None else " WHERE false"
-    rows = warehouse.session.sql(f"SELECT * FROM {warehouse.name(schema.name)}{version}")
+def snapshot_rows(warehouse: Warehouse, schema: TableSchema, snapshot: int) -> DataFrame:
+    """Return the rows of a snapshot that the source has, with the source's names of columns."""
+    rows = warehouse.session.sql(f"SELECT * FROM {warehouse.name(schema.name)} VERSION AS OF {snapshot}")
     rule = warehouse.rule(schema.name)
     kept = rows.where(f"NOT {identifier(rule.deleted_column)}") if rule.mode == "soft_delete" else rows
     return kept.select(*source_columns(Layout(schema, rule)))

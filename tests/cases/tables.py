@@ -134,7 +134,9 @@ def _told(column: Column, there: list[str]) -> str:
     return f"coalesce({in_warehouse(column)}, {identifier(text)})" if text in there else in_warehouse(column)
 
 
-def _canonical(column: Column, text: str | None) -> str | None:
+def _canonical(column: Column, text: str | bytes | None) -> str | None:
+    if isinstance(text, bytes):
+        return text.hex().upper()
     if text is None or comparison_of(column) not in {Comparison.SINGLE, Comparison.DOUBLE}:
         return text
     value = float(text)

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.e2e
 
 TABLES = """
 CREATE TABLE orders (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(100), ratio DOUBLE, at DATETIME(3))
+CREATE TABLE rounded (id INT PRIMARY KEY, a DOUBLE(20,4), b FLOAT(20,4), c DOUBLE)
+INSERT INTO rounded SELECT seq, RAND() * POW(10, seq % 15), RAND() * 1e9, -RAND() * POW(10, -200) FROM numbers
 CREATE TABLE log (message TEXT)
 CREATE TABLE events (id INT PRIMARY KEY) ENGINE = MyISAM
 INSERT INTO orders (name, ratio, at) SELECT CONCAT('n', seq), seq / 7, '2026-01-01' FROM numbers
@@ -62,6 +64,7 @@ def verified(loaded: Loaded, code: int, *tables: str) -> dict[str, Any]:
 
 
 def test_rows_are_equal_while_others_write(compared: Loaded) -> None:
+    compared.execute("CREATE TABLE shop.empty (id INT PRIMARY KEY)")  # it is in the warehouse from its first row on
     stop, written = Event(), Event()
 
     def write() -> None:
@@ -82,7 +85,8 @@ def test_rows_are_equal_while_others_write(compared: Loaded) -> None:
         stop.set()
         writer.join()
     assert {name: one["error"] or one["samples"] or one["status"] for name, one in found.items() if name != "shop.events"} == {
-        "shop.every_type": "equal", "shop.log": "equal", "shop.orders": "equal"
+        "shop.empty": "equal", "shop.every_type": "equal", "shop.log": "equal", "shop.orders": "equal",
+        "shop.rounded": "equal",
     }  # fmt: skip
     assert found["shop.events"]["error"]["what"] == (
         "a table of engine MyISAM cannot be read as of one position of the log"
@@ -94,7 +98,8 @@ def test_rows_are_equal_while_others_write(compared: Loaded) -> None:
 def test_damage_is_found(compared: Loaded, spark: SparkSession) -> None:
     assert {one["status"] for one in verified(compared, 0, "shop.orders", "shop.log").values()} == {"equal"}
     session = Warehouse(spark, load_config(str(compared.config)).source().catalog).session
-    session.sql("UPDATE lake.shop.orders SET ratio = ratio + 1e-9 WHERE id = 500")
+    newest = session.table("lake.shop.orders").agg({"id": "max"}).first()[0]
+    session.sql(f"UPDATE lake.shop.orders SET ratio = ratio + 1e-9 WHERE id = {newest}")
     session.sql("INSERT INTO lake.shop.log SELECT * FROM lake.shop.log WHERE message = ''")
     found = verified(compared, 4, "shop.orders", "shop.log")
     assert {name: (one["status"], one["differences"]) for name, one in found.items()} == {

@@ -29,7 +29,8 @@ def verify(
     session: Session = context.obj
     settings = session.settings(source)
     with pipeline.verification(settings, tuple(table)) as opened:
-        verified = opened.finish(jobs.submit(opened.job, settings, session.output))
+        applied = jobs.submit(opened.delta, settings, session.output) if opened.delta else None
+        verified = opened.finish(jobs.submit(opened.comparison(applied), settings, session.output))
     _report(session.output, verified)
     if verified.exit_code:
         raise typer.Exit(verified.exit_code)

@@ -96,14 +96,17 @@ class Publication:
         return self._commits_in(load_existing(self._warehouse, self._table))
 
     def _commit(self, change: Change) -> None:
-        """Publish in one commit of the catalog, a compare-and-swap: it fails if other metadata is current by then."""
+        """Publish in one commit of the catalog, a compare-and-swap: it fails if other metadata is current by then.
+
+        Iceberg's `commitTransaction` would repeat an append or an overwrite on top of other commits.
+        """
         metadata = load_existing(self._warehouse, self._table)
         transaction = metadata.transaction()
         seen = metadata.metadata_of(transaction)
         if seen.head != self._base:
             raise BranchLostError("main moved")
         change(transaction, seen)
-        transaction.commitTransaction()
+        transaction.underlyingOps().commit(transaction.startMetadata(), transaction.currentMetadata())
 
     def _is_published(self, error: Exception) -> bool:
         """Return whether the attempt was published in spite of an error. Main decides it.

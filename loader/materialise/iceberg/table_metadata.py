@@ -275,7 +275,7 @@ class TableMetadata:
         return sum(group.inputFileNum() for group in _elements(planner.plan().groups()))
 
     def transaction(self) -> JavaObject:
-        """Return an Iceberg transaction on the current metadata, see `metadata_of`. It fails if others commit first."""
+        """Return an Iceberg transaction on the current metadata, see `metadata_of`."""
         return self._table.newTransaction()
 
     def metadata_of(self, transaction: JavaObject) -> TableMetadata:

@@ -29,6 +29,10 @@ from loader.transport.segments import check_whole
 from loader.transport.server.connection import connected, log_sizes
 
 
+class PlannedBeyond(UsageError):
+    """Intervals up to a later position than the wanted one are planned or staged already."""
+
+
 class IntervalChosen(BaseModel):
     """The first interval that a delta works on. `new`: it was planned by this call.
 
@@ -58,7 +62,7 @@ def plan_interval(settings: SourceSettings, run: str = "", until: Position | Non
 
     Raises:
         LoaderError: the source was never loaded or cannot be read, or its log does not continue the chain.
-        UsageError: intervals up to a later position than `until` are planned or staged already.
+        PlannedBeyond: intervals up to a later position than `until` are planned or staged already.
     """
     chain = chain_of(settings)
     if run and (given := _find_run(chain, run)):
@@ -103,7 +107,7 @@ def _ending_by(plans: Sequence[Plan], until: Position | None) -> Sequence[Plan]:
     """Return the plans that stop at a position or before it.
 
     Raises:
-        UsageError: the first plan stops after it.
+        PlannedBeyond: the first plan stops after it.
     """
     found = [plan for plan in plans if until is None or plan.interval.stop <= until]
     if not found and until is not None:
@@ -111,8 +115,8 @@ def _ending_by(plans: Sequence[Plan], until: Position | None) -> Sequence[Plan]:
     return found
 
 
-def _too_late_error(source: str, until: Position, planned: Position) -> UsageError:
-    return UsageError(
+def _too_late_error(source: str, until: Position, planned: Position) -> PlannedBeyond:
+    return PlannedBeyond(
         f"the log is planned up to {planned}, which is after {until}",
         why="a planned interval does not change",
         hint=f"loader run --source {source} --until {planned}",

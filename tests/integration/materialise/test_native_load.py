@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from pyiceberg.table import StaticTable
 from loader.errors import StagedDataError
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.iceberg.publication import Publication
+from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.load import native_load, table_load
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
@@ -174,6 +177,30 @@ def test_a_commit_of_others_makes_the_load_begin_again(
     assert lake.rows(ORDERS) == {(1,): (1, "one"), (2,): (2, "two")}
     assert len(list((lake.folder / "warehouse").rglob("*.parquet"))) == 3  # with those of the replaced rows
     assert list(lake.metadata(ORDERS).branches) == ["main"]
+
+
+def test_of_two_loads_at_once_one_adds_the_rows(
+    lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other load commits after this one has read the head of main, and before its own commit."""
+    lake.rules = (TableRule(tables=("*",), mode="history"),)  # a second commit would add the rows again
+    rows = [(1, "one"), (2, "two")]
+    key = lake.staging.load(ORDERS, rows, P0)
+    monkeypatch.setattr(table_load, "table_lock", lambda *_: nullcontext())  # as on catalogs that need no lock
+    original, others = TableMetadata.transaction, [lambda: lake.loaded(key)]
+
+    def transaction(self: TableMetadata) -> Any:
+        change = original(self)
+        if others:
+            assert lake.one(others.pop()()).status == "applied"
+        return change
+
+    monkeypatch.setattr(TableMetadata, "transaction", transaction)
+    assert lake.one(lake.loaded(key)).status == "already"
+    assert native == [True, True]
+    assert lake.bag(ORDERS.name, "id", "name") == Counter(rows)
+    assert len(lake.metadata(ORDERS).snapshots) == 1
+    assert len(list((lake.folder / "warehouse").rglob("*.parquet"))) == 1
 
 
 def test_a_lost_reply_of_the_catalog_applies_the_load_once(
