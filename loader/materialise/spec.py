@@ -69,13 +69,16 @@ class AdoptSpec(TablesSpec):
 
     Attributes:
         definitions: of the source's tables, as TableSchema.as_dict().
-        position, seqno: the tables have every change before it, and none after it.
+        position, seqno: the tables have every change before it.
+        exact_at, exact_at_seqno: the tables have no change after it. Those with a key may have some before it.
         unlogged: by table, see read_unlogged of loader.source.schemas.
     """
 
     definitions: tuple[dict[str, Any], ...]
     position: str
     seqno: int
+    exact_at: str
+    exact_at_seqno: int
     unlogged: dict[str, tuple[str, ...]]
 
 

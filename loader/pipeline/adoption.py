@@ -5,19 +5,24 @@ An adopted table has an initial load without files, so that all other parts trea
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from loader import __version__
-from loader.errors import UsageError
+from loader.errors import UnsupportedError, UsageError
+from loader.extract.checkpoint import read_checkpoint
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.keys import refuse_inexact
 from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads
 from loader.initial_load.run import captured_tables
-from loader.model.position import Position
-from loader.pipeline.chain.chain_begin import begin_at, chain_of
+from loader.model.position import Interval, Position
+from loader.model.table import TableName
+from loader.pipeline.chain.chain_begin import begin_at, chain_of, check_server
+from loader.pipeline.chain.failover import known_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.jobs import initial_load_spec
+from loader.reader.seek.position_spec import After, parse_place
 from loader.settings import SourceSettings
 from loader.source.digest import definition_digest
 from loader.source.schemas import read_schemas
@@ -26,7 +31,14 @@ from loader.store.registry import open_store
 from loader.transport.server.connection import connected
 
 
-def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str) -> list[LoadPlan]:
+class Adoption(NamedTuple):
+    """The loads as which tables are adopted, and the position up to which the tables may have later changes."""
+
+    plans: Sequence[LoadPlan]
+    exact_at: Position
+
+
+def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str) -> Adoption:
     """Return the loads as which the tables are adopted. If the source's chain has not begun, it begins at the place.
 
     Args:
@@ -36,33 +48,59 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str) ->
 
     Raises:
         UsageError: the source has no such captured table, or its chain begins after the place.
-        UnsupportedError: a table cannot be captured.
+        UnsupportedError: a table cannot be captured, or it has no key and some of its changes after the place.
         LoaderError: the server cannot be read, or its log does not have the place.
     """
     generation = chain_of(settings).generation() or begin_at(settings, at)
     position = find_log_position(settings, at)
     if position < generation.start_position:
         raise _too_early_error(generation, position)
+    exact_at = _exact_at(settings, generation, at, position)
     spec = initial_load_spec(settings, generation, tables)
     plans = []
     with connected(settings.server) as connection:
         for table in captured_tables(connection, settings.tables, tables):
             (schema,) = read_schemas(connection, [table])
             refuse_inexact(table, [schema.column(name) for name in schema.key])
+            if not schema.key and exact_at > position:
+                raise _repeated_error(table, position, exact_at)
             plans.append(plan_single_chunk(connection, spec, schema, position, definition_digest(connection, table)))
-    return plans
+    return Adoption(plans, exact_at)
 
 
-def record_adoption(settings: SourceSettings, plans: list[LoadPlan], result: dict[str, Any]) -> None:
+def _exact_at(settings: SourceSettings, generation: Generation, at: str, position: Position) -> Position:
+    """Return the position up to which the log has transactions of a GTID set, between others that the set lacks.
+
+    Raises:
+        UsageError: the chain begins after another set, and skips transactions of that set after the position.
+    """
+    place = parse_place(at)
+    gtids = str(place.gtids) if isinstance(place, After) else ""
+    if gtids and (generation.start, generation.gtids) == (str(position), gtids):
+        return position  # the chain skips the transactions of the set
+    if generation.known_until and position < Position.parse(generation.known_until):
+        raise _skipped_error(generation, position)
+    if not gtids:
+        return position
+    end = check_server(settings)[1]
+    if position >= end:
+        return position
+    transport = settings.transport.open()
+    before = read_checkpoint(transport, position, transport.size(position.file)).gtids
+    until = known_until(settings, Interval(position, end), before, gtids)
+    return Position.parse(until) if until else position
+
+
+def record_adoption(settings: SourceSettings, adoption: Adoption, result: dict[str, Any]) -> None:
     """Store the loads of the tables that the job has adopted, now or in an earlier run."""
     adopted = {table["table"] for table in result["tables"] if not table["error"]}
-    for plan in plans:
+    for plan in adoption.plans:
         if str(plan.name) in adopted:
             loads = Loads(open_store(settings.staging_root), settings.name, plan.generation)
-            loads.publish(loads.begin(plan), _manifest(plan))
+            loads.publish(loads.begin(plan), _manifest(plan, adoption.exact_at))
 
 
-def _manifest(plan: LoadPlan) -> Manifest:
+def _manifest(plan: LoadPlan, exact_at: Position) -> Manifest:
     return Manifest(
         source=plan.source,
         generation=plan.generation,
@@ -73,11 +111,30 @@ def _manifest(plan: LoadPlan) -> Manifest:
         stop_seqno=plan.seqno,
         files=(),
         schemas={plan.definition.schema_id: plan.definition.as_dict()},
-        exact_at=plan.position,
-        exact_at_seqno=plan.seqno,
+        exact_at=str(exact_at),
+        exact_at_seqno=exact_at.seqno(plan.shift),
         unlogged=plan.unlogged,
         adopted=True,
         loader_version=__version__,
+    )
+
+
+def _repeated_error(table: TableName, position: Position, until: Position) -> UnsupportedError:
+    return UnsupportedError(
+        "a table without a primary key cannot be adopted after this GTID set",
+        why=f"transactions of the set are in the log between {position} and {until}, with others that it lacks."
+        " Rows without a key would be inserted twice",
+        hint="add a primary key; or give a position at which the table is exact",
+        table=table,
+    )
+
+
+def _skipped_error(generation: Generation, position: Position) -> UsageError:
+    return UsageError(
+        f"the log after {position} is staged without some transactions, which the table may lack",
+        why=f"up to {generation.known_until}, transactions of the GTID set {generation.gtids} are skipped",
+        hint=f"give that set, or a position from {generation.known_until} on, at which the tables are exact",
+        source=generation.source,
     )
 
 

@@ -135,7 +135,7 @@ def initial_load_spec(
     )
 
 
-def adopt_job(settings: SourceSettings, plans: Sequence[LoadPlan]) -> Job:
+def adopt_job(settings: SourceSettings, plans: Sequence[LoadPlan], exact_at: Position) -> Job:
     """Return the job that takes over warehouse tables at the position of these loads."""
     first = plans[0]
     spec = AdoptSpec(
@@ -143,6 +143,8 @@ def adopt_job(settings: SourceSettings, plans: Sequence[LoadPlan]) -> Job:
         definitions=tuple(plan.table_schema for plan in plans),
         position=first.position,
         seqno=first.seqno,
+        exact_at=str(exact_at),
+        exact_at_seqno=exact_at.seqno(first.shift),
         unlogged={str(plan.name): plan.unlogged for plan in plans if plan.unlogged is not None},
     )
     return Job("adopt", spec)

@@ -55,9 +55,9 @@ def adopt(
     """Take over Iceberg tables that another tool loaded, and apply the log to them from a place on."""
     session: Session = context.obj
     settings = session.settings(source)
-    plans = pipeline.plan_adoption(settings, tuple(table), at)
-    result = jobs.submit(pipeline.adopt_job(settings, plans), settings, session.output)
-    pipeline.record_adoption(settings, plans, result)
+    adoption = pipeline.plan_adoption(settings, tuple(table), at)
+    result = jobs.submit(pipeline.adopt_job(settings, *adoption), settings, session.output)
+    pipeline.record_adoption(settings, adoption, result)
     report_tables(session.output, result)
 
 

@@ -9,10 +9,10 @@ from functools import partial
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
-from loader.errors import DataError, UsageError
+from loader.errors import DataError, RetryableError, UsageError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.commit_lock import table_lock
-from loader.materialise.iceberg.publication import Publication
+from loader.materialise.iceberg.publication import BranchLostError, Publication
 from loader.materialise.iceberg.table_metadata import (
     EXACT_AT,
     EXACT_AT_SEQNO,
@@ -26,6 +26,7 @@ from loader.materialise.iceberg.warehouse import Warehouse, check_owner, table_p
 from loader.materialise.merge.table_results import idle_result
 from loader.materialise.merge.table_tasks import run_guarded
 from loader.materialise.plan.table_layout import Layout, TableColumn
+from loader.materialise.quoting import identifier
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import AdoptSpec, MaterialiseResult, TableResult
 from loader.model.table import TableSchema
@@ -52,7 +53,8 @@ def adopt_table(warehouse: Warehouse, spec: AdoptSpec, schema: TableSchema) -> T
 
     Raises:
         UsageError: the warehouse has no such table, or the loader made it.
-        DataError: its columns are not those of the source's table.
+        DataError: its columns are not those of the source's table, or rows have no mark of deletion.
+        RetryableError: another tool committed to it meanwhile.
     """
     table = schema.name
     layout = Layout(schema, warehouse.rule(table))
@@ -67,9 +69,17 @@ def adopt_table(warehouse: Warehouse, spec: AdoptSpec, schema: TableSchema) -> T
         if SOURCE in metadata.properties:
             return _adopted(metadata, spec, layout)
         missing = _missing_columns(warehouse, layout)
+        _check_marks(warehouse, layout)
         run = uuid.uuid4().hex
         publication = Publication(warehouse, table, metadata.head, run)
-        publication.publish(partial(_take_over, spec, layout, missing, run))
+        try:
+            publication.publish(partial(_take_over, spec, layout, missing, run))
+        except BranchLostError as error:
+            raise RetryableError(
+                "another tool committed to the table while it was adopted",
+                hint="stop the other tool, then run the command again",
+                table=table,
+            ) from error
         (head,) = publication.commits()
     return TableResult(
         table=str(table),
@@ -91,14 +101,36 @@ def _adopted(metadata: TableMetadata, spec: AdoptSpec, layout: Layout) -> TableR
     table = layout.schema.name
     check_owner(metadata, table, spec.source, [spec.generation])
     check_rule(metadata.properties, layout.rule, table)
-    for applied in metadata.applied_positions():
-        if applied.seqno == spec.seqno and applied.loaded:
+    loads = [applied for applied in metadata.applied_positions() if applied.loaded]
+    for applied in loads:
+        if applied.seqno == spec.seqno:
             return idle_result(table, applied, "already", applied.seqno)
+    known = f"at {loads[0].position}" if loads else "elsewhere"
+    finish = f"; to finish an adoption: loader adopt --table {table.argument} --at {loads[0].position}" if loads else ""
     raise UsageError(
         "the table is the loader's already",
-        why=f"it was loaded or adopted at another position than {spec.position}",
-        hint=f"loader run; or to read it from the source again: {table.load_again}",
+        why=f"it was loaded or adopted {known}, not at {spec.position}",
+        hint=f"loader run{finish}; to read it from the source again: {table.load_again}",
         table=table,
+    )
+
+
+def _check_marks(warehouse: Warehouse, layout: Layout) -> None:
+    """Check that each row is marked as deleted or as not deleted.
+
+    Raises:
+        DataError: rows have NULL.
+    """
+    if layout.rule.mode != "soft_delete":
+        return
+    name, column = warehouse.name(layout.schema.name), layout.rule.deleted_column
+    if warehouse.session.table(name).where(f"{identifier(column)} IS NULL").isEmpty():
+        return
+    raise DataError(
+        "rows of the table are neither marked as deleted nor as not deleted",
+        hint=f"in Spark: UPDATE {name} SET {identifier(column)} = false WHERE {identifier(column)} IS NULL",
+        table=layout.schema.name,
+        column=column,
     )
 
 
@@ -158,5 +190,5 @@ def _take_over(
         generation=spec.generation,
         schema_id=schema.schema_id,
     )
-    exact = {EXACT_AT: spec.position, EXACT_AT_SEQNO: str(spec.seqno)}
+    exact = {EXACT_AT: spec.exact_at, EXACT_AT_SEQNO: str(spec.exact_at_seqno)}
     commit_properties(change.newAppend(), {RUN: run, **signed, **exact})

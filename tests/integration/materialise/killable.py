@@ -1,6 +1,6 @@
 """A run in a process of its own that can be killed, on the JVM of the process that started it.
 
-    python -m tests.integration.materialise.killable merge|load|maintain SPEC
+    python -m tests.integration.materialise.killable merge|load|adopt|maintain SPEC
 
 It saves a start of Spark per kill. What dies is the driver, at a moment when it waits for nothing; that the JVM dies
 with it is tried once, with spark-submit.
@@ -18,15 +18,23 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from loader.materialise.jobs.maintain_job import maintain
+from loader.materialise.load.adoption import adopt
 from loader.materialise.load.load_run import load
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.merge.source_run import materialise
-from loader.materialise.spec import LoadSpec, MaterialiseSpec
+from loader.materialise.spec import AdoptSpec, LoadSpec, MaterialiseSpec
 
-_KINDS = {"load": (load, LoadSpec), "merge": (materialise, MaterialiseSpec), "maintain": (maintain, MaintainSpec)}
+_KINDS = {
+    "adopt": (adopt, AdoptSpec),
+    "load": (load, LoadSpec),
+    "merge": (materialise, MaterialiseSpec),
+    "maintain": (maintain, MaintainSpec),
+}
 
 
-def run_until(spark: SparkSession, point: str, spec: MaterialiseSpec | LoadSpec | MaintainSpec, folder: Path) -> int:
+def run_until(
+    spark: SparkSession, point: str, spec: MaterialiseSpec | LoadSpec | AdoptSpec | MaintainSpec, folder: Path
+) -> int:
     """Run the spec with the failpoint armed; the exit code of its process, negative for a signal."""
     file = folder / f"{point}.json"
     file.write_text(spec.model_dump_json())

@@ -1,0 +1,172 @@
+"""Tables of other tools that are taken over: once, whatever fails, and with the same merges as loaded tables afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from loader.materialise.iceberg.publication import Publication
+from loader.materialise.iceberg.table_metadata import TableMetadata
+from loader.materialise.load.adoption import adopt
+from loader.materialise.rules import TableRule
+from loader.materialise.spec import AdoptSpec, TableResult
+from loader.model.table import Column, TableSchema
+from tests.integration.materialise.killable import run_until
+from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
+
+pytestmark = pytest.mark.integration
+
+ORDERS = table("orders", [Column("id", "int"), Column("name", "varchar", charset="utf8mb4")], ["id"])
+KEYLESS = TableSchema(ORDERS.name, ORDERS.columns, ())
+ROWS = [(key, "copied") for key in range(10)]
+PLACE = position(1, 1500)
+BEFORE = [Change("I", number(1, 1100), key, row) for key, row in enumerate(ROWS)]
+CHANGES = [
+    Change("D", number(1, 1600), 0, (1, "copied")),
+    Change("I", number(1, 1600), 1, (1, "changed")),
+    Change("D", number(1, 1700), 0, (9, "copied")),
+    Change("I", number(1, 1800), 0, (20, "new")),
+]
+AFTER = Counter([*ROWS[:1], (1, "changed"), *ROWS[2:9], (20, "new")])
+
+
+def copied(lake: Lake, options: str = "") -> Lake:
+    """Make the table as another tool would, and stage an interval around the place."""
+    lake.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
+    lake.sql(f"CREATE TABLE lake.shop.orders (name string, id int NOT NULL) USING iceberg {options}")
+    values = ", ".join(f"({key}, '{name}')" for key, name in ROWS)
+    lake.sql(f"INSERT INTO lake.shop.orders (id, name) VALUES {values}")
+    return lake
+
+
+def staged(lake: Lake, schema: TableSchema) -> None:
+    lake.staging.interval(position(1, 1000), position(1, 2000), [(schema, BEFORE + CHANGES)])
+
+
+def spec_of(lake: Lake, schema: TableSchema = ORDERS, offset: int = 1500) -> AdoptSpec:
+    return AdoptSpec(
+        source=SOURCE,
+        generation=GENERATION,
+        staging_root=lake.staging.store.root,
+        catalog=lake.catalog,
+        rules=lake.rules,
+        definitions=(schema.as_dict(),),
+        position=position(1, offset),
+        seqno=number(1, offset),
+        exact_at=position(1, offset),
+        exact_at_seqno=number(1, offset),
+        unlogged={},
+    )
+
+
+def adopted(lake: Lake, schema: TableSchema = ORDERS, offset: int = 1500) -> TableResult:
+    (result,) = adopt(lake.spark, spec_of(lake, schema, offset)).tables
+    return result
+
+
+def positions(lake: Lake) -> list[int]:
+    return [applied.seqno for applied in lake.metadata(ORDERS).applied_positions()]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "TBLPROPERTIES ('format-version' = '3')",
+        "PARTITIONED BY (bucket(4, id))",
+        "PARTITIONED BY (name)",
+        "TBLPROPERTIES ('format-version' = '1', 'write.format.default' = 'orc')",
+        "TBLPROPERTIES ('write.merge.mode' = 'copy-on-write', 'write.delete.mode' = 'copy-on-write')",
+    ],
+)
+@pytest.mark.parametrize("schema", [ORDERS, KEYLESS], ids=["key", "keyless"])
+def test_changes_after_the_place_are_applied_once(lake: Lake, options: str, schema: TableSchema) -> None:
+    copied(lake, options)
+    staged(lake, schema)
+    assert adopted(lake, schema).status == "applied"
+    assert lake.one(lake.merged()).status == "applied"
+    assert lake.bag(ORDERS.name, "id", "name") == AFTER
+    assert lake.one(lake.merged()).status == "already"
+    assert adopted(lake, schema).status == "already"
+    assert lake.bag(ORDERS.name, "id", "name") == AFTER
+    assert positions(lake) == [number(1, 2000), number(1, 1500)]
+
+
+def on_transaction(patch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
+    """Act once, after the head of main was read and before the commit."""
+    original, left = TableMetadata.transaction, [act]
+
+    def transaction(self: TableMetadata) -> Any:
+        change = original(self)
+        if left:
+            left.pop()()
+        return change
+
+    patch.setattr(TableMetadata, "transaction", transaction)
+
+
+def test_a_table_that_another_tool_still_writes_is_not_adopted(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied(lake)
+    on_transaction(monkeypatch, lambda: lake.sql("INSERT INTO lake.shop.orders (id, name) VALUES (30, 'late')"))
+    result = adopted(lake)
+    assert result.error is not None
+    assert (result.error["error"], result.error["what"]) == (
+        "RetryableError",
+        "another tool committed to the table while it was adopted",
+    )
+    assert positions(lake) == []
+    assert "loader.source" not in lake.metadata(ORDERS).properties
+
+
+def test_a_lost_reply_adopts_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied(lake)
+    commit = Publication._commit
+
+    def lost(self: Publication, change: Any) -> None:
+        commit(self, change)
+        monkeypatch.setattr(Publication, "_commit", commit)
+        raise ConnectionResetError("the reply of the catalog was lost")
+
+    monkeypatch.setattr(Publication, "_commit", lost)
+    assert adopted(lake).status == "applied"
+    assert positions(lake) == [number(1, 1500)]
+
+
+@pytest.mark.parametrize("point", ["table.before", "publish.before", "publish.after"])
+def test_a_killed_adoption_is_completed(lake: Lake, point: str) -> None:
+    copied(lake)
+    staged(lake, KEYLESS)
+    assert run_until(lake.spark, point, spec_of(lake, KEYLESS), lake.folder) == -9
+    assert adopted(lake, KEYLESS).status == ("already" if point == "publish.after" else "applied")
+    assert lake.one(lake.merged()).status == "applied"
+    assert lake.bag(ORDERS.name, "id", "name") == AFTER
+    assert adopted(lake, KEYLESS).status == "already"
+
+
+def test_an_adoption_elsewhere_is_refused_with_the_place(lake: Lake) -> None:
+    copied(lake)
+    adopted(lake)
+    error = adopted(lake, offset=1400).error
+    assert error is not None
+    assert error["why"] == f"it was loaded or adopted at {PLACE}, not at {position(1, 1400)}"
+    assert f"loader adopt --table shop.orders --at {PLACE}" in error["hint"]
+
+
+def test_deletion_marks_of_another_tool(lake: Lake) -> None:
+    lake.rules = (TableRule(tables=("*",), mode="soft_delete", seqno_column="", committed_at_column=""),)
+    copied(lake)
+    lake.sql("ALTER TABLE lake.shop.orders ADD COLUMN _is_deleted boolean")
+    lake.sql("UPDATE lake.shop.orders SET _is_deleted = id = 3 WHERE id > 1")
+    staged(lake, ORDERS)
+    refused = adopted(lake).error
+    assert refused is not None
+    assert refused["what"] == "rows of the table are neither marked as deleted nor as not deleted"
+    lake.sql(refused["hint"].removeprefix("in Spark: "))
+    assert adopted(lake).status == "applied"
+    assert lake.one(lake.merged()).status == "applied"
+    marks = Counter({(*row, False): 1 for row in AFTER} | {(3, "copied", True): 1, (9, "copied", True): 1})
+    marks.pop((3, "copied", False))
+    assert lake.bag(ORDERS.name, "id", "name", "_is_deleted") == marks

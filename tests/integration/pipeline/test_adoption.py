@@ -1,0 +1,83 @@
+"""The place of an adoption in the log of real servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.servers import Server
+from loader import pipeline
+from loader.errors import UnsupportedError, UsageError
+from loader.pipeline.chain.chain_begin import check_server
+from tests.integration.pipeline.conftest import settings_of
+from tests.integration.pipeline.shops import Shop
+from tests.support.replicas import address_of
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def shop(request: pytest.FixtureRequest, fresh_server: Callable[..., Server], tmp_path: Path) -> Iterator[Shop]:
+    """A server with a table with a key and one without."""
+    server = fresh_server(request.param)
+    shop = Shop(server, settings_of(address_of(server), "shop.*", tmp_path))
+    shop.run(
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(100))",
+        "CREATE TABLE shop.log (message TEXT)",
+    )
+    yield shop
+
+
+def interleaved(shop: Shop) -> str:
+    """Commit a transaction outside of the returned GTID set, and then one of it, as after a replica of several sources."""
+    if shop.server.kind == "mysql":
+        ((before, uuid),) = shop.run("SELECT @@global.gtid_executed, @@server_uuid")
+        shop.insert(1)
+        shop.run(
+            f"SET gtid_next = '{uuid}:1000'", "INSERT INTO shop.orders VALUES (2, 'x')", "SET gtid_next = AUTOMATIC"
+        )
+        return f"{before}:1000"
+    shop.run("SET SESSION gtid_domain_id = 7", "INSERT INTO shop.orders VALUES (1, 'x')")
+    shop.insert(2)
+    ((after,),) = shop.run("SELECT @@global.gtid_binlog_pos")
+    return ",".join(gtid for gtid in str(after).split(",") if not gtid.startswith("7-"))
+
+
+def test_a_gtid_set_with_others_in_between(shop: Shop) -> None:
+    pipeline.begin_at(shop.settings, "begin")
+    place = check_server(shop.settings)[1]
+    gtids = interleaved(shop)
+    until = check_server(shop.settings)[1]
+    shop.insert(3)
+    adoption = pipeline.plan_adoption(shop.settings, ("shop.orders",), gtids)
+    assert [plan.position for plan in adoption.plans] == [str(place)]
+    assert adoption.exact_at == until
+    with pytest.raises(UnsupportedError, match="cannot be adopted after this GTID set"):
+        pipeline.plan_adoption(shop.settings, ("shop.log",), gtids)
+
+
+def test_a_chain_that_begins_after_the_set_skips_its_transactions(shop: Shop) -> None:
+    place = check_server(shop.settings)[1]
+    gtids = interleaved(shop)
+    shop.insert(3)
+    for _ in range(2):
+        adoption = pipeline.plan_adoption(shop.settings, ("shop.orders", "shop.log"), gtids)
+        assert {plan.position for plan in adoption.plans} == {str(place)}
+        assert adoption.exact_at == place
+    assert sum(file.inserts for file in shop.delta().files) == 2  # not the transaction of the set
+    with pytest.raises(UsageError, match="is staged without some transactions"):
+        pipeline.plan_adoption(shop.settings, ("shop.orders",), str(place))
+    assert pipeline.plan_adoption(shop.settings, ("shop.orders",), "end").exact_at == check_server(shop.settings)[1]
+
+
+def test_a_place_before_the_chain_is_refused(shop: Shop) -> None:
+    early = check_server(shop.settings)[1]
+    shop.insert(1)
+    pipeline.begin_at(shop.settings, "end")
+    with pytest.raises(UsageError, match="the log of the source is read from"):
+        pipeline.plan_adoption(shop.settings, ("shop.orders",), str(early))
+    with pytest.raises(UsageError, match="cannot be read from or to"):
+        pipeline.plan_adoption(shop.settings, ("shop.orders",), f"{early.file}:{early.logpos + 30}")
