@@ -19,7 +19,7 @@ from loader.initial_load.run import captured_tables
 from loader.model.position import Interval, Position
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import begin_at, chain_of, check_server
-from loader.pipeline.chain.failover import known_until
+from loader.pipeline.chain.failover import set_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.pipeline.jobs import initial_load_spec
 from loader.reader.seek.position_spec import After, parse_place
@@ -87,7 +87,7 @@ def _exact_at(settings: SourceSettings, generation: Generation, at: str, positio
         return position
     transport = settings.transport.open()
     before = read_checkpoint(transport, position, transport.size(position.file)).gtids
-    until = known_until(settings, Interval(position, end), before, gtids)
+    until = set_until(settings, Interval(position, end), before, gtids)
     return Position.parse(until) if until else position
 
 

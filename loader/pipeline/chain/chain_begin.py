@@ -11,7 +11,7 @@ from loader.extract.checkpoint import read_checkpoint
 from loader.model.identity import Identity
 from loader.model.position import SEQNO_UNIT, Interval, Position
 from loader.pipeline.chain import table_registry
-from loader.pipeline.chain.failover import check_continuity, follow_server, known_until
+from loader.pipeline.chain.failover import check_continuity, follow_server, set_until
 from loader.pipeline.chain.log_lookup import find_log_position
 from loader.reader.seek.position_spec import After, End, parse_place
 from loader.settings import SourceSettings
@@ -103,7 +103,7 @@ def begin_at(settings: SourceSettings, place: str) -> Generation:
     first = _first_generation(settings, chain, identity, position, schemas)
     if isinstance(named_place, After) and position < end:
         given = str(named_place.gtids)
-        until = known_until(settings, Interval(position, end), first.gtids, given)
+        until = set_until(settings, Interval(position, end), first.gtids, given)
         first = first.model_copy(update={"gtids": given, "known_until": until})
     return chain.begin(first)
 

@@ -189,6 +189,23 @@ def _begin_at(
     return chain.begin(generation)
 
 
+def set_until(settings: SourceSettings, log: Interval, before: str, gtids: str) -> str:
+    """Return the position up to which the log after a start position contains transactions of a set that a user gave.
+
+    Raises:
+        UsageError: before that position are transactions of a server that the set lacks.
+    """
+    try:
+        return known_until(settings, log, before, gtids)
+    except continuity.Errant as error:
+        raise UsageError(
+            "the GTID set lacks a server whose transactions are in the log before those of the set",
+            why=error.why,
+            hint="add the transactions of that server to the set, or give a position",
+            position=log.start,
+        ) from error
+
+
 def known_until(settings: SourceSettings, log: Interval, before: str, known: str) -> str:
     """Return the position up to which the log after a start position contains known transactions; empty if it has none.
 

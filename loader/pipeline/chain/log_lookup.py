@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loader.errors import UsageError
+from loader.model.gtid import missing_gtids
 from loader.model.position import Position
-from loader.reader.seek.position_spec import parse_place
+from loader.reader.seek.position_spec import After, parse_place
 from loader.settings import SourceSettings
+from loader.source.continuity import executed_gtids
+from loader.transport.server.connection import connected
 
 if TYPE_CHECKING:
     from loader.reader.files.log_files import LogFiles
@@ -19,7 +22,8 @@ def find_log_position(settings: SourceSettings, text: str) -> Position:
     A time means the first transaction committed then or later. A GTID set means the first transaction outside of it.
 
     Raises:
-        UsageError: the text names nothing, a position inside a transaction or outside of the log, or a time to come.
+        UsageError: the text names nothing, a position inside a transaction or outside of the log, a time to come, or
+            transactions that the server lacks.
         GapError: the log lacks the transactions outside the GTID set.
         LoaderError: the log cannot be read.
     """
@@ -30,7 +34,27 @@ def find_log_position(settings: SourceSettings, text: str) -> Position:
     found = Locator(_files(settings)).find(place)
     if found is None:
         raise UsageError(f"{text} is in the future", hint="give an earlier time, or: end", source=settings.name)
+    if isinstance(place, After):
+        _check_executed(settings, str(place.gtids))
     return found
+
+
+def _check_executed(settings: SourceSettings, gtids: str) -> None:
+    """Check that the server has all transactions of a set. Otherwise they would follow after the place.
+
+    Raises:
+        UsageError: it lacks some.
+    """
+    with connected(settings.server) as connection:
+        missing = missing_gtids(gtids, executed_gtids(connection))
+    if missing:
+        raise UsageError(
+            "the server does not have all transactions of the GTID set",
+            why=f"it lacks {missing}",
+            hint="wait for them if the server is a replica; or give a set of this server:"
+            " SELECT @@global.gtid_executed (MariaDB: @@global.gtid_binlog_pos)",
+            source=settings.name,
+        )
 
 
 def _files(settings: SourceSettings) -> LogFiles:

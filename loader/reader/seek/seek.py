@@ -172,7 +172,8 @@ class Locator:
     def _asked(self, gtids: GtidSet) -> Position | None:
         """Return the answer of a server, which makes walking its log unnecessary; None if it has none."""
         try:
-            return self._files.first_outside(gtids) if isinstance(self._files, AsksServer) else None
+            # MariaDB is not asked with an empty set, which has the form of MySQL.
+            return self._files.first_outside(gtids) if str(gtids) and isinstance(self._files, AsksServer) else None
         except ServerCannotTell:
             return None
 

@@ -14,6 +14,7 @@ from loader.materialise.load.adoption import adopt
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import AdoptSpec, TableResult
 from loader.model.table import Column, TableSchema
+from loader.staging.layout import interval_folder
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, number, position, table
@@ -153,6 +154,22 @@ def test_an_adoption_elsewhere_is_refused_with_the_place(lake: Lake) -> None:
     assert error is not None
     assert error["why"] == f"it was loaded or adopted at {PLACE}, not at {position(1, 1400)}"
     assert f"loader adopt --table shop.orders --at {PLACE}" in error["hint"]
+
+
+def test_a_place_whose_intervals_were_purged_stops_the_table(lake: Lake) -> None:
+    copied(lake)
+    staged(lake, ORDERS)
+    late = [Change("I", number(1, 2500), 0, (30, "late"))]
+    lake.staging.interval(position(1, 2000), position(1, 3000), [(ORDERS, late)])
+    folder = interval_folder(SOURCE, GENERATION, number(1, 1000))
+    for info in list(lake.staging.store.list(f"{folder}/")):
+        lake.staging.store.delete(info.key)
+    assert adopted(lake).status == "applied"
+    (result,) = lake.merged().tables
+    assert result.status == "quarantined"
+    assert result.error is not None
+    assert result.error["error"] == "GapError"
+    assert lake.bag(ORDERS.name, "id", "name") == Counter(ROWS)
 
 
 def test_deletion_marks_of_another_tool(lake: Lake) -> None:

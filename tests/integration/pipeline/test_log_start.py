@@ -93,6 +93,31 @@ def test_a_chain_begins_after_a_gtid_set(unread: Shop) -> None:
     assert rows(unread) == 3
 
 
+def test_a_gtid_set_that_the_server_lacks_is_refused(unread: Shop) -> None:
+    """For example that of the primary, while the source is a replica that lags."""
+    ahead = f"{executed(unread).rpartition('-')[0]}-1000"
+    for act in (pipeline.begin_at, find_log_position):
+        with pytest.raises(UsageError, match="does not have all transactions of the GTID set") as refused:
+            act(unread.settings, ahead)
+        assert refused.value.why.endswith("-1000")
+    assert chain_of(unread.settings).generation() is None
+
+
+def test_an_empty_gtid_set_is_the_first_transaction(unread: Shop) -> None:
+    first = find_log_position(unread.settings, "gtid:")
+    assert (first.lognum, first.logpos > 4) == (1, True)
+    assert first == find_log_position(unread.settings, "1970-01-01")
+
+
+def test_a_gtid_set_without_an_earlier_server_is_refused(unread: Shop) -> None:
+    if unread.server.kind == "mariadb":
+        pytest.skip("a domain that the set lacks is a stream of its own")
+    other = "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb:1"
+    unread.run(f"SET gtid_next = '{other}'", "INSERT INTO shop.orders VALUES (9, 'x')", "SET gtid_next = AUTOMATIC")
+    with pytest.raises(UsageError, match="the GTID set lacks a server"):
+        pipeline.begin_at(unread.settings, other)
+
+
 def executed(shop: Shop) -> str:
     name = "gtid_executed" if shop.server.kind == "mysql" else "gtid_binlog_pos"
     return str(shop.run(f"SELECT @@global.{name}")[0][0])
