@@ -47,8 +47,9 @@ class VerifyOperator(LoaderSparkOperator):
         from loader.airflow.connections import secrets_of, spark_settings
 
         with secrets_of(settings), pipeline.verification(settings, self._tables()) as opened:
-            result = self._submitted(context, opened.job, spark_settings(settings.spark, self._conn_id))
-            verified = opened.finish(result)
+            spark = spark_settings(settings.spark, self._conn_id)
+            applied = self._submitted(context, opened.delta, spark) if opened.delta else None
+            verified = opened.finish(self._submitted(context, opened.comparison(applied), spark))
         self.log.info("compared at %s", verified.position)
         if different := _difference(verified):
             raise different

@@ -42,7 +42,7 @@ KINDS = {
     "restore": JobKind("extract/jobs/restore_job.py", reads_source=True, needs_spark=False),
     "materialise": JobKind("materialise/jobs/materialise_job.py"),
     "delta": JobKind("delta/job.py", reads_source=True),
-    "verify": JobKind("verify/verify_job.py", reads_source=True),
+    "verify": JobKind("verify/verify_job.py"),
     "replay": JobKind("materialise/jobs/replay_job.py", short=False),
     "maintain": JobKind("materialise/jobs/maintain_job.py", short=False),
     "snapshots": JobKind("materialise/jobs/snapshots_job.py"),

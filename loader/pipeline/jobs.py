@@ -12,6 +12,7 @@ from loader.initial_load.documents import LoadPlan
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.materialise.spec import AdoptSpec, LoadSpec, MaterialiseSpec, ReplaySpec, SnapshotsSpec
+from loader.model.position import Position
 from loader.pipeline.chain import table_registry
 from loader.pipeline.chain.chain_begin import begin, begin_again, chain_of, check_server
 from loader.pipeline.chain.failover import generation_transport
