@@ -14,6 +14,7 @@ from rich.console import Console
 
 from loader.cli import jobs, progress
 from loader.cli.output import Lines, Output
+from loader.pipeline.job_kinds import KINDS
 from loader.spark.progress import Progress, TableCount, parse_progress
 from loader.spark.submit import SparkSettings
 
@@ -23,7 +24,7 @@ Timed = Sequence[tuple[float, str]]
 
 
 class _Job:
-    name, short, file, spec = "read_tables", False, Path("job.py"), None
+    name, kind, file, spec = "read_tables", KINDS["read_tables"], Path("job.py"), None
 
 
 class _Source:
