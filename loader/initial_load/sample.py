@@ -17,12 +17,12 @@ def sample_rows_per_second(server: ServerAddress, table: TableName, rows: int) -
     """Read the first rows of a table, throw them away, and return how many were read per second.
 
     Raises:
-        LoaderError: the server does not answer, or a value cannot be read.
+        LoaderError: the server does not answer, or a row does not fit its columns.
     """
     with connected(server) as connection:
         (schema,) = read_schemas(connection, [table])
         prepare_session(connection)
-        reader = ResultReader(connection, schema, b"")
+        reader = ResultReader(connection, schema, b"", hex_fallback=True)
         statement = sql("initial_load/sample").format(
             columns=", ".join(map(select_expression, schema.columns)),
             table=f"{quote_name(table.schema)}.{quote_name(table.table)}",

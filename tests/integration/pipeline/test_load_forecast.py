@@ -11,6 +11,7 @@ from loader import pipeline
 from loader.errors import UsageError
 from loader.initial_load.read_limits import ReadLimits
 from loader.initial_load.run import stage_tables
+from loader.initial_load.sample import sample_rows_per_second
 from loader.initial_load.spec import InitialLoadSpec
 from loader.pipeline import TableForecast
 from loader.spark.submit import SparkSettings
@@ -121,6 +122,16 @@ def test_the_time_of_a_load(source: Source) -> None:
     orders, texts = found.tables
     assert (texts.staged, texts.chunks, texts.seconds) == (4, 11, 7.1)
     assert found.rate.bytes_per_second == pytest.approx(texts.bytes / 11)
+
+
+def test_a_sample_reads_text_that_a_load_refuses(source: Source) -> None:
+    """The load stops the table later. The other tables still have a forecast."""
+    source.server.run(
+        f"CREATE TABLE {source.server.schema}.texts (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET hebrew)",
+        f"INSERT INTO {source.server.schema}.texts VALUES (1, _hebrew X'61A1')",
+    )
+    assert stage(source, "texts") == {"texts": "a value is not a varchar in hebrew"}
+    assert sample_rows_per_second(source.settings.server, source.server.name("texts"), 10) > 0
 
 
 def test_the_missing_chunks_of_an_unfinished_load_are_counted(source: Source) -> None:
