@@ -74,8 +74,9 @@ def test_compose_has_all_that_its_configuration_names(services: dict[str, dict])
         assert any(folder.startswith(f"{place}/") for place in places)
     mounted = [mount.split(":")[:2] for service in services.values() for mount in service.get("volumes", [])]
     files = {Path(target).name: EXAMPLES / name for name, target in mounted if name.startswith("./")}
-    assert set(files) == {"loader.toml", "source-user.sh"}
-    assert all(file.is_file() for file in files.values())
+    assert set(files) == {"loader.toml", "source-user.sh", "tls", "ca.pem"}
+    assert all(file.is_file() for name, file in files.items() if name not in {"tls", "ca.pem"})
+    assert source.tls_ca in [target for name, target in mounted if name == "./tls/ca.pem"]
 
 
 @pytest.mark.integration
