@@ -5,7 +5,9 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 a retry can help, 4 a person must 
 
 from __future__ import annotations
 
+import gc
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
     from loader.spark import submit
 else:
     pipeline, submit = lazily("loader.pipeline"), lazily("loader.spark.submit")
+
+_GARBAGE_THRESHOLD = 50_000
+"""New objects after which Python looks for garbage, instead of 700."""
 
 app = CommandGroup(
     help=__doc__,
@@ -157,8 +162,19 @@ def demo(
     run_demo(session.output, (folder or demo_folder()).absolute(), server or None, rows, deltas)
 
 
+def _start_fast() -> None:
+    """Avoid work at the start of the process that the loader does not need."""
+    # numpy's BLAS starts a thread per core, which takes longer than a short listing. The loader does no linear algebra.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # pydantic reads the metadata of all installed packages to find plug-ins.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    # Imports create many objects and no garbage.
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+
+
 def main() -> NoReturn:
     """Run the command. A LoaderError ends it with the error's text and exit code, without a traceback."""
+    _start_fast()
     links = ErrorLinks()
     try:
         app(standalone_mode=True, obj=links)

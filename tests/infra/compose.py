@@ -23,11 +23,11 @@ from tests.infra.image import Image
 PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 _DATABASE = """
 import psycopg2
-with psycopg2.connect(host="127.0.0.1", port={port}, user="postgres", password={secret!r}) as connection:
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE ROLE {user} LOGIN PASSWORD '{password}'")
-        cursor.execute("CREATE DATABASE {user} OWNER {user}")
+connection = psycopg2.connect(host="127.0.0.1", port={port}, user="postgres", password={secret!r})
+connection.autocommit = True
+cursor = connection.cursor()
+cursor.execute("CREATE ROLE {user} LOGIN PASSWORD '{password}'")
+cursor.execute("CREATE DATABASE {user} OWNER {user}")
 """
 
 

@@ -22,6 +22,7 @@ from pyiceberg.table import StaticTable
 from infra.servers import start_server
 from infra.servers.process import free_port
 from infra.servers.server import Server
+from loader.errors import LoaderError
 from loader.resources import cache_folder
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
@@ -124,6 +125,9 @@ def test_the_source_is_verified_by_its_certificate(
     address = ServerAddress(
         host="localhost", port=source.port, user="loader", password="env:SHOP_PASSWORD", tls_ca=authority
     )
+    unknown = address.model_copy(update={"tls_ca": "", "tls": "required"})
+    with pytest.raises(LoaderError, match="certificate verify failed"), connected(unknown):
+        pass
     with connected(address) as connection, connection.cursor() as cursor:
         cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
         assert cursor.fetchone()[1]
@@ -137,10 +141,18 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
     folder = tmp_path_factory.mktemp("image")
     context, root = folder / "context", folder / "root"
     uv = str(ROOT / "infra" / "uv.sh")
-    for command in ("build --wheel --out-dir", "venv --quiet --seed --no-python-downloads --python"):
-        python = shutil.which("python3.12") or sys.executable
-        target = [str(context / "dist")] if "build" in command else [python, str(root / "venv")]
-        subprocess.run([uv, *command.split(), *target], cwd=ROOT, check=True, capture_output=True)
+    # The Python of the image, if this machine has it.
+    version = (
+        next(rest for name, rest in instructions(DOCKERFILE) if name == "FROM").partition(":")[2].partition("-")[0]
+    )
+    find = [uv, "python", "find", "--no-python-downloads", version]
+    python = subprocess.run(find, capture_output=True, text=True, check=False).stdout.strip() or sys.executable
+    for command in (
+        ["build", "--wheel", "--out-dir", str(context / "dist")],
+        ["venv", "--quiet", "--seed", "--python", python, str(root / "venv")],
+    ):
+        done = subprocess.run([uv, *command], cwd=ROOT, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for path in (path for path in listed.splitlines() if is_sent(path, IGNORED)):
         (context / path).parent.mkdir(parents=True, exist_ok=True)
@@ -194,12 +206,14 @@ def _dag_run(airflow: Services, dag: str) -> None:
     airflow.run("airflow", "dags", "trigger", dag, "--run-id", "by_hand")
 
     def state() -> str:
-        listed: list[dict[str, Any]] = json.loads(airflow.run("airflow", "dags", "list-runs", dag, "--output", "json"))
+        lines = airflow.run("airflow", "dags", "list-runs", dag, "--output", "json").splitlines()
+        listed = json.loads(next(line for line in lines if line.startswith("[{")))  # log lines come before it
         (found,) = (one["state"] for one in listed if one["run_id"] == "by_hand")
         return found if found in {"success", "failed"} else ""
 
+    ended = until(f"{dag} to end", state)
     logs = sorted((airflow.image.root / "opt" / "airflow" / "logs").rglob("*.log"))
-    assert until(f"{dag} to end", state) == "success", [log.read_text()[-3000:] for log in logs]
+    assert ended == "success", "\n".join(log.read_text()[-3000:] for log in logs)
 
 
 def _rows(image: Image) -> list[tuple[Any, ...]]:

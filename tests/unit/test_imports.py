@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.unit.reader.logs import busy, written
+
+MOST_MODULES = 600
+"""What a listing of a small log may import: numpy and typer with their own imports are two thirds of it."""
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 JOBS = [
@@ -20,6 +26,22 @@ LOADED = """
 import importlib, sys
 importlib.import_module({module!r})
 print(*sorted({{name.split(".")[0] for name in sys.modules}}))
+"""
+
+
+INSPECT = """
+import json, sys
+from pathlib import Path
+from loader.cli.app import main
+sys.argv = ["loader", "inspect", {log!r}]
+try:
+    main()
+except SystemExit as done:
+    assert not done.code
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+# A module that is loaded on first use counts once it is used.
+names = sorted(name for name, module in sys.modules.items() if type(module).__name__ != "_LazyModule")
+print(json.dumps({{"modules": names, "threads": int(status["Threads"])}}), file=sys.stderr)
 """
 
 
@@ -50,6 +72,23 @@ def test_materialisation_imports_no_driver_no_store_client_and_no_codec(module: 
 @pytest.mark.parametrize("module", ["loader.config", "loader.staging.chain", "loader.extract.spec"])
 def test_configuration_and_documents_are_light(module: str) -> None:
     assert imported(module) & {"airflow", "pyspark", "pandas", "boto3"} == set()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="threads are counted by Linux")
+def test_a_listing_of_a_small_log_starts_light(tmp_path: Path) -> None:
+    (log,) = written(tmp_path / "log", [bytes(busy(3).data)])
+    done = run(sys.executable, "-c", INSPECT.format(log=str(log)))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stderr.splitlines()[-1])
+    modules = set(found["modules"])
+    packages = {name.partition(".")[0] for name in modules}
+    heavy = {"airflow", "boto3", "botocore", "numba", "pandas", "py4j", "pyarrow", "pyiceberg", "pymysql", "pyspark"}
+    assert packages & heavy == set()
+    parts = {name.split(".")[1] for name in modules if name.startswith("loader.")}
+    assert parts & {"airflow", "config", "delta", "extract", "initial_load", "native_collapse", "verify"} == set()
+    assert modules & {"loader.spark.submit", "loader.transport.network", "loader.transport.server.connection"} == set()
+    assert len(modules) < MOST_MODULES
+    assert found["threads"] == 1, "numpy's BLAS has started threads"
 
 
 def test_the_layers_hold() -> None:
