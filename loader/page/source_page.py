@@ -22,6 +22,7 @@ from loader.page.table_report import TableReport, table_reports
 _TABLES, _LOADS, _PANELS, _STATEMENTS = 200, 200, 20, 100
 """What a page shows at most. Other tables are found by a part of their name."""
 _STATEMENT_LENGTH = 500
+_NO_TABLES = "none yet: the first interval after the initial load publishes the tables"
 
 
 def source_page(
@@ -160,7 +161,9 @@ def _tables(report: SourceReport, find: str) -> Html:
         "section",
         tag("h2", "Tables"),
         _search(report.source, find),
-        data_table(f"{min(len(found), _TABLES):,} of {len(every):,} tables", columns, rows),
+        data_table(
+            f"{min(len(found), _TABLES):,} of {len(every):,} tables", columns, rows, "none" if every else _NO_TABLES
+        ),
     )
 
 

@@ -15,11 +15,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from loader.cli.demo.shop import TABLES
 from loader.errors import DataError
+from loader.model.position import Position
 from loader.model.table import TableName
+from loader.page import figures
 from loader.staging.quarantine import Quarantines
-from tests.e2e.airflow_server import Airflow, running
+from loader.transport.server.connection import connected
+from tests.e2e.airflow_server import Airflow, running, until
 from tests.e2e.browser import browsing
+from tests.e2e.changes import changes
+from tests.e2e.loaded import Loaded
+from tests.unit.page.reading import Element, read_page
 from tests.unit.page.test_html import EVIL
 from tests.unit.pipeline.site import Site, shop
 
@@ -48,14 +55,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return found
 
 
-@pytest.fixture(scope="module")
-def url(site: Site) -> Iterator[str]:
+@contextmanager
+def served(config: Path) -> Iterator[str]:
     """The address of `loader ui`."""
-    command = [sys.executable, "-m", "loader", "--config", str(site.folder / "loader.toml"), "--json", "ui", "--port=0"]
+    command = [sys.executable, "-m", "loader", "--config", str(config), "--json", "ui", "--port=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield json.loads(process.stdout.readline())["url"]
-        process.terminate()
+        try:
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def url(site: Site) -> Iterator[str]:
+    with served(site.folder / "loader.toml") as found:
+        yield found
 
 
 @contextmanager
@@ -128,6 +143,54 @@ def test_light_and_dark_on_a_phone_without_scripts(url: str) -> None:
                 colours.append(page.screenshot(clip={"x": 0, "y": 0, "width": 2, "height": 2}))
             context.close()
         assert colours[0] != colours[1]
+
+
+@SWEEP
+def test_the_pages_follow_a_loaded_shop(loaded: Loaded) -> None:
+    loaded.execute(*changes(50))
+    loaded.json("run")
+    with served(loaded.config) as url:
+
+        def page() -> Element:
+            with urllib.request.urlopen(f"{url}source?name=shop") as answer:  # noqa: S310 - ours
+                return read_page(answer.read().decode())
+
+        def applied() -> list[str]:
+            return page().rows("Positions")[3]
+
+        before = page()
+        names = sorted(table["table"] for table in loaded.json("status")["tables"])
+        assert set(TABLES) <= set(names)
+        position = str(log_end(loaded))
+        assert before.rows("Positions")[0] == ["end of the log", position]
+        assert applied() == ["applied to all tables", position]
+        assert before.figures() | {"runway": ""} == {
+            "lag": "0 s",
+            "log not applied": "0 bytes",
+            "runway": "",
+            "intervals staged, not applied": "0",
+            "quarantined tables": "0",
+        }
+        shown = before.rows(f"{len(names)} of {len(names)} tables")
+        assert [row[:3] for row in shown] == [[name, "exact", position] for name in names]
+        loaded.execute(*changes(60))
+        later = log_end(loaded)
+        until("the end of the log", lambda: page().rows("Positions")[0] == ["end of the log", str(later)])
+        assert page().figures()["log not applied"] == figures.size(later.logpos - int(position.rpartition(":")[2]))
+        done = loaded.json("run")
+        until("the new position", lambda: applied() == ["applied to all tables", done["intervals"][-1]["stop"]])
+        newest = page().rows("Intervals")[0]
+        listed = loaded.json("intervals")[-1]
+        assert newest[:2] == [listed["start"], listed["stop"]]
+        assert newest[5:8] == [f"{listed[name]:,}" for name in ("inserts", "updates", "deletes")]
+
+
+def log_end(loaded: Loaded) -> Position:
+    """The end of the log, as the server says."""
+    with connected(loaded.address) as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW BINARY LOG STATUS")
+        file, position = cursor.fetchone()[:2]  # type: ignore[index]
+        return Position.at(file, position)
 
 
 @pytest.fixture(scope="module")

@@ -195,6 +195,14 @@ def test_a_part_of_a_name_limits_the_tables() -> None:
     assert page.one("input", type="search").attributes["value"] == "ord"
 
 
+def test_before_the_first_interval_no_table_is_known() -> None:
+    status = STATUS.model_copy(update={"quarantined": (), "loads": (), "tables": (), "released": ()})
+    page = source(SourceReport("shop", NOW, status))
+    assert page.rows("0 of 0 tables") == [["none yet: the first interval after the initial load publishes the tables"]]
+    assert source(find="no such").rows("0 of 6 tables") == [["none"]]
+    assert [one.text for one in page.all("h2")] == ["The newest 0 intervals", "Tables"]
+
+
 def test_links_and_refresh() -> None:
     page = source(find="a&b")
     links = [one.attributes["href"] for one in page.all("a")][:2]
