@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,7 @@ from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Chan
 
 pytestmark = pytest.mark.integration
 
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests")
 ORDERS = table("orders", [Column("id", "int"), Column("name", "varchar", charset="utf8mb4")], ["id"])
 KEYLESS = TableSchema(ORDERS.name, ORDERS.columns, ())
 ROWS = [(key, "copied") for key in range(10)]
@@ -74,16 +76,28 @@ def positions(lake: Lake) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "schema"),
     [
-        "TBLPROPERTIES ('format-version' = '3')",
-        "PARTITIONED BY (bucket(4, id))",
-        "PARTITIONED BY (name)",
-        "TBLPROPERTIES ('format-version' = '1', 'write.format.default' = 'orc')",
-        "TBLPROPERTIES ('write.merge.mode' = 'copy-on-write', 'write.delete.mode' = 'copy-on-write')",
+        ("TBLPROPERTIES ('format-version' = '3')", ORDERS),
+        ("PARTITIONED BY (bucket(4, id))", KEYLESS),
+        *(
+            pytest.param(options, schema, marks=SWEEP)
+            for options, schema in (
+                ("TBLPROPERTIES ('format-version' = '3')", KEYLESS),
+                ("PARTITIONED BY (bucket(4, id))", ORDERS),
+                *(
+                    (options, schema)
+                    for options in (
+                        "PARTITIONED BY (name)",
+                        "TBLPROPERTIES ('format-version' = '1', 'write.format.default' = 'orc')",
+                        "TBLPROPERTIES ('write.merge.mode' = 'copy-on-write', 'write.delete.mode' = 'copy-on-write')",
+                    )
+                    for schema in (ORDERS, KEYLESS)
+                ),
+            )
+        ),
     ],
 )
-@pytest.mark.parametrize("schema", [ORDERS, KEYLESS], ids=["key", "keyless"])
 def test_changes_after_the_place_are_applied_once(lake: Lake, options: str, schema: TableSchema) -> None:
     copied(lake, options)
     staged(lake, schema)
@@ -136,7 +150,10 @@ def test_a_lost_reply_adopts_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
     assert positions(lake) == [number(1, 1500)]
 
 
-@pytest.mark.parametrize("point", ["table.before", "publish.before", "publish.after"])
+@pytest.mark.parametrize(
+    "point",
+    [pytest.param("table.before", marks=SWEEP), pytest.param("publish.before", marks=SWEEP), "publish.after"],
+)
 def test_a_killed_adoption_is_completed(lake: Lake, point: str) -> None:
     copied(lake)
     staged(lake, KEYLESS)
