@@ -29,7 +29,7 @@ from pydantic import (
 from loader.dag_settings import DagSettings
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
-from loader.initial_load.read_limits import ReadLimits
+from loader.initial_load.server.read_limits import ReadLimits
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.resources import CONFIG_VARIABLE, config_file

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from loader.extract.spec import TransportSettings
-from loader.initial_load.read_limits import ReadLimits
+from loader.initial_load.server.read_limits import ReadLimits
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.spark.submit import SparkSettings

@@ -18,9 +18,9 @@ from loader.errors import DataError
 from loader.initial_load.load_states import LoadState
 from loader.page import site
 from loader.page.host import CommandLine
-from loader.page.report_cache import Cached
+from loader.page.reports.report_cache import Cached
+from loader.page.reports.source_report import SourceReport
 from loader.page.source_page import source_page
-from loader.page.source_report import SourceReport
 from loader.page.table_page import table_page
 from loader.source.retention import Runway
 from loader.staging.quarantine import Quarantine

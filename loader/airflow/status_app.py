@@ -19,8 +19,8 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.models.dag import DagModel
 from fastapi import FastAPI, HTTPException, Request, Response
 
+from loader.airflow.actions.repair_form import forms_of
 from loader.airflow.connections import keep_password
-from loader.airflow.repair_form import forms_of
 from loader.airflow.sources import settings_of
 from loader.config import load_config
 from loader.dag_settings import dag_key
@@ -28,9 +28,9 @@ from loader.error_page import ErrorLinks
 from loader.errors import LoaderError
 from loader.page.host import Link
 from loader.page.html import tag
-from loader.page.report_cache import ReportCache
+from loader.page.reports.report_cache import ReportCache
+from loader.page.reports.source_report import ReportReader
 from loader.page.site import FILES, HEADERS, Answer, Site, error_answer, file_answer, text_answer
-from loader.page.source_report import ReportReader
 from loader.settings import SourceSettings
 
 _ACTIONS = {"delta": "Run", "replay": "Replay", "repair": "Repair", "check": "Check"}

@@ -14,9 +14,9 @@ from loader.initial_load.chunks import chunk_query
 from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.loads import Loads
-from loader.initial_load.read_limits import ReadLimits
 from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
-from loader.initial_load.throttle import wait_for_server
+from loader.initial_load.server.read_limits import ReadLimits
+from loader.initial_load.server.throttle import wait_for_server
 from loader.source.continuity import check_identity
 from loader.staging.parts import PartWriter
 from loader.store.base import Store

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from loader.errors import RetryableError
 from loader.initial_load.chunk_task import stage_chunk
-from loader.initial_load.consistent_snapshot import check_engine, open_snapshot
 from loader.initial_load.definition_check import altered_error, lock_definition
 from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads, plan_key
 from loader.initial_load.result_set.reader import prepare_session
+from loader.initial_load.server.consistent_snapshot import check_engine, open_snapshot
+from loader.initial_load.server.throttle import wait_for_server
 from loader.initial_load.spec import InitialLoadSpec
-from loader.initial_load.throttle import wait_for_server
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
 from loader.source.digest import definition_digest

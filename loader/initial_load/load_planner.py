@@ -10,13 +10,13 @@ from pymysql.err import MySQLError
 
 from loader.errors import GapError, RetryableError, UsageError
 from loader.initial_load.chunks import find_bounds, select_expression, suggest_rows
-from loader.initial_load.commit_visibility import wait_until_visible
 from loader.initial_load.definition_check import altered_error, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
 from loader.initial_load.keys import refuse_inexact
-from loader.initial_load.read_limits import ReadLimits
+from loader.initial_load.server.commit_visibility import wait_until_visible
+from loader.initial_load.server.read_limits import ReadLimits
+from loader.initial_load.server.throttle import wait_for_server
 from loader.initial_load.spec import InitialLoadSpec
-from loader.initial_load.throttle import wait_for_server
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.source.continuity import check_log_holds

@@ -18,8 +18,8 @@ from loader.initial_load.definition_check import check_unaltered, is_altered
 from loader.initial_load.documents import LoadedChunk, LoadPlan
 from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.loads import Loads, manifest_key, plan_key
-from loader.initial_load.read_limits import ReadLimits
-from loader.initial_load.server_outages import ServerOutages
+from loader.initial_load.server.read_limits import ReadLimits
+from loader.initial_load.server.server_outages import ServerOutages
 from loader.initial_load.spec import InitialLoadResult, InitialLoadSpec, TableLoad
 from loader.model.position import Position
 from loader.model.table import TableName

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
-from loader.initial_load.read_limits import ReadLimits
+from loader.initial_load.server.read_limits import ReadLimits
 from loader.model.identity import Identity
 from loader.staging.documents import Shaping
 from loader.transport.server.address import ServerAddress

@@ -10,7 +10,7 @@ from loader.page.addresses import overview_address, source_address
 from loader.page.data_table import Column, data_table
 from loader.page.html import tag
 from loader.page.layout import document
-from loader.page.report_cache import Cached
+from loader.page.reports.report_cache import Cached
 
 _COLUMNS = (
     Column("source"),

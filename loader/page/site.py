@@ -14,7 +14,7 @@ from loader.page.host import Host
 from loader.page.html import tag
 from loader.page.layout import document
 from loader.page.overview import overview_page
-from loader.page.report_cache import ReportCache
+from loader.page.reports.report_cache import ReportCache
 from loader.page.source_page import source_page
 from loader.page.table_page import table_page
 

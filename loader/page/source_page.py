@@ -14,10 +14,10 @@ from loader.page.error_panel import error_panel
 from loader.page.host import Host, Link
 from loader.page.html import Html, join, tag
 from loader.page.layout import document
-from loader.page.load_progress import load_progress
-from loader.page.report_cache import Cached
-from loader.page.source_report import SourceReport
-from loader.page.table_report import TableReport, table_reports
+from loader.page.reports.load_progress import load_progress
+from loader.page.reports.report_cache import Cached
+from loader.page.reports.source_report import SourceReport
+from loader.page.reports.table_report import TableReport, table_reports
 
 _TABLES, _LOADS, _PANELS, _STATEMENTS = 200, 200, 20, 100
 """What a page shows at most. Other tables are found by a part of their name."""

@@ -12,11 +12,11 @@ from loader.page.error_panel import error_panel
 from loader.page.host import Host, Link
 from loader.page.html import Html, join, tag
 from loader.page.layout import document
-from loader.page.load_progress import load_progress
-from loader.page.report_cache import Cached
+from loader.page.reports.load_progress import load_progress
+from loader.page.reports.report_cache import Cached
+from loader.page.reports.source_report import SourceReport
+from loader.page.reports.table_report import TableReport, table_reports
 from loader.page.source_page import notice, statements_table
-from loader.page.source_report import SourceReport
-from loader.page.table_report import TableReport, table_reports
 
 
 def table_page(source: str, name: str, cached: Cached, host: Host, now: datetime, *, refreshing: bool = True) -> str:

@@ -17,8 +17,8 @@ from pymysql.connections import Connection
 from pymysql.err import MySQLError
 
 from loader.errors import RetryableError, UnsupportedError
-from loader.initial_load.consistent_snapshot import SNAPSHOT_ENGINE, open_snapshot, read_status
 from loader.initial_load.definition_check import lock_definition
+from loader.initial_load.server.consistent_snapshot import SNAPSHOT_ENGINE, open_snapshot, read_status
 from loader.model.position import Position
 from loader.model.table import TableName, TableSchema
 from loader.source.digest import definition_digest

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loader
-from loader.airflow import repair_tasks
-from loader.airflow.repair_form import USES, check_form, forms_of, repair_params
-from loader.airflow.repair_tasks import choose_repair, release, set_schema
+from loader.airflow.actions import repair_tasks
+from loader.airflow.actions.repair_form import USES, check_form, forms_of, repair_params
+from loader.airflow.actions.repair_tasks import choose_repair, release, set_schema
 from loader.airflow.reports.errors import TaskFailed
 from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskAwaitingInput
 
-from loader.airflow.replay_form import Step, approver, question, reason_to_skip, start_of
-from loader.airflow.replay_steps import ApproveReplayOperator, ReplayOperator, RestoreFilesOperator
+from loader.airflow.actions.replay_form import Step, approver, question, reason_to_skip, start_of
+from loader.airflow.actions.replay_steps import ApproveReplayOperator, ReplayOperator, RestoreFilesOperator
 from loader.airflow.reports.errors import TaskFailed
 from loader.errors import UsageError
 from tests.dags.conftest import Site, SparkSubmit, Task

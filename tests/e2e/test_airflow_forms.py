@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from loader.airflow.repair_form import check_form
+from loader.airflow.actions.repair_form import check_form
 from tests.e2e.airflow_server import Airflow, running
 from tests.e2e.browser import browsing
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, Param
 
+from loader.airflow.actions.verify_operator import VerifyOperator
 from loader.airflow.dags.arguments import dag_arguments, parse_schedule, set_params, tables_param
 from loader.airflow.tasks import check_source
-from loader.airflow.verify_operator import VerifyOperator
 from loader.dag_settings import DagSettings, pool_of
 
 _TABLES = "Tables to compare, as schema.table, one per line; empty: all captured tables."

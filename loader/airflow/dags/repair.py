@@ -23,10 +23,10 @@ from typing import Any
 
 from airflow.sdk import DAG
 
+from loader.airflow.actions.repair_form import repair_params
+from loader.airflow.actions.repair_tasks import begin, choose_repair, follow, release, set_schema
 from loader.airflow.dags.arguments import dag_arguments, set_params
 from loader.airflow.operators import LoaderSparkOperator
-from loader.airflow.repair_form import repair_params
-from loader.airflow.repair_tasks import begin, choose_repair, follow, release, set_schema
 from loader.airflow.reports.asset_events import tables_alias
 from loader.dag_settings import DagSettings, pool_of
 

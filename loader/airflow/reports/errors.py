@@ -132,7 +132,7 @@ def _judged(error: Exception, context: Context) -> LoaderError:
 
 
 def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
-    from loader.airflow.repair_form import forms_of
+    from loader.airflow.actions.repair_form import forms_of
     from loader.airflow.sources import docs_url
 
     for line in str(error).splitlines():

@@ -11,11 +11,12 @@ from loader.cli.session import Session
 
 if TYPE_CHECKING:
     from loader.cli import page_server
-    from loader.page import host, report_cache, site, source_report
+    from loader.page import host, site
+    from loader.page.reports import report_cache, source_report
 else:
     host, page_server = lazily("loader.page.host"), lazily("loader.cli.page_server")
-    report_cache, site = lazily("loader.page.report_cache"), lazily("loader.page.site")
-    source_report = lazily("loader.page.source_report")
+    report_cache, site = lazily("loader.page.reports.report_cache"), lazily("loader.page.site")
+    source_report = lazily("loader.page.reports.source_report")
 
 
 def ui(

@@ -10,11 +10,11 @@ from pymysql.connections import Connection
 
 from loader.errors import LoaderError
 from loader.initial_load.chunks import suggest_rows
-from loader.initial_load.consistent_snapshot import check_engine
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.keys import refuse_inexact
 from loader.initial_load.loads import Loads
 from loader.initial_load.run import captured_tables
+from loader.initial_load.server.consistent_snapshot import check_engine
 from loader.materialise.plan.table_layout import Layout
 from loader.materialise.rules import rule_of
 from loader.model.table import TableName

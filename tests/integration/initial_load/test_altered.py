@@ -16,12 +16,12 @@ from infra.servers.process import wait_until
 from loader.errors import RetryableError
 from loader.initial_load import keyless_table, load_planner
 from loader.initial_load.chunk_task import load_chunk
-from loader.initial_load.consistent_snapshot import open_snapshot
 from loader.initial_load.definition_check import definition_locked
 from loader.initial_load.documents import LoadPlan
 from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.load_planner import can_resume, plan_load
 from loader.initial_load.loads import Loads, plan_key
+from loader.initial_load.server.consistent_snapshot import open_snapshot
 from loader.model.position import Position
 from loader.source.schemas import read_key
 from loader.source.server_facts import query

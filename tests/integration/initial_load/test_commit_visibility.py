@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from infra.servers.process import wait_until
-from loader.initial_load import commit_visibility
-from loader.initial_load.commit_visibility import wait_until_visible
 from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.loads import Loads
+from loader.initial_load.server import commit_visibility
+from loader.initial_load.server.commit_visibility import wait_until_visible
 from loader.source.server_facts import query
 from loader.store.local import LocalStore
 from tests.conftest import StartServer

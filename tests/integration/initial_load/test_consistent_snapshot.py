@@ -15,12 +15,13 @@ import pytest
 from pymysql.connections import Connection
 
 from loader.errors import RetryableError, UnsupportedError
-from loader.initial_load import consistent_snapshot, keyless_table
+from loader.initial_load import keyless_table
 from loader.initial_load.chunks import chunk_query
-from loader.initial_load.consistent_snapshot import open_snapshot
 from loader.initial_load.keyless_table import load_keyless_table
 from loader.initial_load.loads import Loads
 from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
+from loader.initial_load.server import consistent_snapshot
+from loader.initial_load.server.consistent_snapshot import open_snapshot
 from loader.model.position import Position
 from loader.source.schemas import read_schemas
 from loader.store.local import LocalStore

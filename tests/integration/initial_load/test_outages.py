@@ -15,7 +15,7 @@ import pytest
 from infra.servers.process import wait_until
 from loader.errors import SourceUnavailable
 from loader.initial_load.run import stage_tables
-from loader.initial_load.server_outages import ServerOutages
+from loader.initial_load.server.server_outages import ServerOutages
 from loader.initial_load.spec import InitialLoadResult, InitialLoadSpec
 from loader.spark.job import rebuild
 from loader.spark.workers import Threads

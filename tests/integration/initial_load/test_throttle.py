@@ -14,9 +14,9 @@ import pytest
 from pymysql.err import MySQLError
 
 from infra.servers.process import wait_until
-from loader.initial_load.read_limits import ReadLimits
 from loader.initial_load.run import stage_tables
-from loader.initial_load.throttle import read_load
+from loader.initial_load.server.read_limits import ReadLimits
+from loader.initial_load.server.throttle import read_load
 from loader.resources import sql
 from loader.spark.job import rebuild
 from loader.spark.workers import Threads

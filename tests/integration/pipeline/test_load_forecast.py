@@ -9,9 +9,9 @@ import pytest
 
 from loader import pipeline
 from loader.errors import UsageError
-from loader.initial_load.read_limits import ReadLimits
 from loader.initial_load.run import stage_tables
 from loader.initial_load.sample import sample_rows_per_second
+from loader.initial_load.server.read_limits import ReadLimits
 from loader.initial_load.spec import InitialLoadSpec
 from loader.pipeline import TableForecast
 from loader.spark.submit import SparkSettings

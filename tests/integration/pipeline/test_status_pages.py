@@ -17,9 +17,9 @@ from loader.error_page import ErrorLinks
 from loader.extract.extraction import extract
 from loader.page import figures
 from loader.page.host import CommandLine
-from loader.page.report_cache import ReportCache
+from loader.page.reports.report_cache import ReportCache
+from loader.page.reports.source_report import ReportReader
 from loader.page.site import Site
-from loader.page.source_report import ReportReader
 from loader.pipeline import extract_job, plan_interval
 from loader.s3 import open_client
 from loader.settings import SourceSettings

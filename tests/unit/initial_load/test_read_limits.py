@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loader.initial_load.read_limits import ReadLimits, ServerLoad, reason_to_wait
+from loader.initial_load.server.read_limits import ReadLimits, ServerLoad, reason_to_wait
 
 
 @pytest.mark.parametrize(

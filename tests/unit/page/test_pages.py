@@ -16,10 +16,10 @@ from loader.errors import SourceUnavailable, StoreUnavailable
 from loader.initial_load.load_states import LoadState
 from loader.page.host import CommandLine
 from loader.page.overview import overview_page
-from loader.page.report_cache import Cached, ReportCache
+from loader.page.reports.report_cache import Cached, ReportCache
+from loader.page.reports.source_report import ReportReader, SourceReport
 from loader.page.site import HEADERS, Site
 from loader.page.source_page import source_page
-from loader.page.source_report import ReportReader, SourceReport
 from loader.page.table_page import table_page
 from loader.source.retention import Runway
 from loader.staging.quarantine import Quarantine

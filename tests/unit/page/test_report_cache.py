@@ -11,8 +11,8 @@ from threading import Event
 
 import pytest
 
-from loader.page.report_cache import Cached, ReportCache
-from loader.page.source_report import SourceReport
+from loader.page.reports.report_cache import Cached, ReportCache
+from loader.page.reports.source_report import SourceReport
 
 
 class Sources:

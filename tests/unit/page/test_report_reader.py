@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loader import pipeline
-from loader.page.source_report import ReportReader
+from loader.page.reports.source_report import ReportReader
 from loader.settings import SourceSettings
 from tests.unit.pipeline.site import Site, shop
 

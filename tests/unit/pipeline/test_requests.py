@@ -21,7 +21,7 @@ from loader.materialise.merge.table_selection import changed_tables, known_table
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.page.source_report import NEWEST, ReportReader
+from loader.page.reports.source_report import NEWEST, ReportReader
 from loader.pipeline.chain import chain_begin, planning
 from loader.pipeline.reports import lag
 from loader.settings import SourceSettings

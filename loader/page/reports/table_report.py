@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from loader import pipeline
 from loader.initial_load.load_states import LoadState
-from loader.page.source_report import SourceReport
+from loader.page.reports.source_report import SourceReport
 from loader.staging.quarantine import Quarantine
 
 

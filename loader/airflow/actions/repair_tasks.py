@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.sdk import get_current_context, task
 
-from loader.airflow.repair_form import check_form
+from loader.airflow.actions.repair_form import check_form
 from loader.airflow.reports.errors import reported
 from loader.airflow.run_conf import refuse_unknown_conf
 

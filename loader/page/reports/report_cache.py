@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Lock, Thread
 
-from loader.page.source_report import SourceReport
+from loader.page.reports.source_report import SourceReport
 
 Read = Callable[[str], SourceReport]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.initial_load.read_limits import ReadLimits, ServerLoad, reason_to_wait
+from loader.initial_load.server.read_limits import ReadLimits, ServerLoad, reason_to_wait
 from loader.source.server_facts import query, query_named, read_identity
 
 _PAUSE_SECONDS = 1.0

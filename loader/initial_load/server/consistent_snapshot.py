@@ -8,7 +8,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from loader.errors import RetryableError, UnsupportedError
-from loader.initial_load.commit_visibility import wait_until_visible
+from loader.initial_load.server.commit_visibility import wait_until_visible
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.source.schemas import quote_name

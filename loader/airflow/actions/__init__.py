@@ -1,0 +1,1 @@
+"""Forms and tasks of what people start: repairs, replays, and comparisons with the server."""
