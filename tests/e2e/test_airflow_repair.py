@@ -58,4 +58,12 @@ def test_a_source_is_repaired_by_forms(airflow: Airflow, empty: Loaded) -> None:
     findings = airflow.run("shop.check")["check_source"]
     assert {one["severity"] for one in findings} <= {"ok", "warning"}
     assert {"chain", "server", "store"} <= {one["name"] for one in findings}
+    empty.execute(*changes(2))
+    verified = airflow.run("shop.check", verify=True)["verify"]
+    assert {table["table"]: table["status"] for table in verified["tables"]} == dict.fromkeys(
+        ("shop.dates", *NOTHING_DIFFERS), "equal"
+    )
     assert empty.differences() == NOTHING_DIFFERS
+    empty.execute("SET SESSION sql_log_bin = 0", "DELETE FROM shop.reviews LIMIT 3")
+    with pytest.raises(LoaderError, match="rows of 1 of 1 tables differ from the server"):
+        airflow.run("shop.check", verify=True, tables=["shop.reviews"])
