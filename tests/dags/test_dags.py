@@ -263,7 +263,7 @@ def test_a_dag_file_of_ones_own(configured: Configure, tmp_path: Path) -> None:
     configured(source_table("shop") + source_table("crm"), parse=False)
     bag = DagBag(str(dags))
     assert bag.import_errors == {}
-    assert {"shop.delta", "shop.replay", "shop_and_marts", "orders_mart"} <= set(bag.dags)
+    assert {"shop.delta", "shop.replay", "shop_and_marts", "orders_mart", "orders_report"} <= set(bag.dags)
     assert not [name for name in bag.dags if name.startswith("crm.")]
 
 
