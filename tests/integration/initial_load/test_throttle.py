@@ -67,12 +67,12 @@ def test_readers_wait_for_a_busy_server(
     with source.connected() as connection:
         idle = read_load(connection, _ALL)
         assert (idle.threads_running >= 1, idle.lag_seconds) == (True, 0)
-        with busy(source, 3):
-            assert read_load(connection, _ALL).threads_running == idle.threads_running + 3
-    limits = ReadLimits(max_threads_running=idle.threads_running + 2)
+        with busy(source, 8):  # the server's own threads come and go
+            assert read_load(connection, _ALL).threads_running >= 8
+    limits = ReadLimits(max_threads_running=idle.threads_running + 4)
     spec = spec_of(source, tmp_path, chunk_rows=2).model_copy(update={"limits": limits})
     with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.WARNING):
-        with busy(source, 3):
+        with busy(source, 8):
             load = pool.submit(stage_tables, Threads(1), spec)
             assert wait_until(lambda: caplog.text.count("waiting before the next chunk: the server has") == 2, 30)
             assert not list(tmp_path.rglob("part-*"))

@@ -241,11 +241,12 @@ def test_one_that_keeps_its_past_and_is_dropped_is_cured_by_excluding_it(lake: L
 
 
 def test_one_whose_load_was_refused_says_why(lake: Lake) -> None:
-    items = table("items", [Column("id", "int"), Column("_file", "int")], ["id"])
+    columns = [Column("id", "int"), Column("day", "date"), Column("day__text", "int")]
+    items, lake.rules = table("items", columns, ["id"]), (TableRule(tables=("*",), on_misfit="text"),)
     lake.staging.interval(position(1, 4), P0)
-    (refused,) = lake.loaded(lake.staging.load(items, [(1, 1)], P0)).tables
+    (refused,) = lake.loaded(lake.staging.load(items, [(1, "2026-01-01", 1)], P0)).tables
     assert refused.error is not None
-    lake.staging.interval(P0, position(1, 2000), [(items, [Change("I", number(1, 1100), 5, (2, 2))])])
+    lake.staging.interval(P0, position(1, 2000), [(items, [Change("I", number(1, 1100), 5, (2, None, 2))])])
     (stopped,) = lake.merged().tables
     assert stopped.error is not None
     assert (stopped.status, stopped.error["what"]) == (

@@ -12,6 +12,7 @@ from loader.errors import GapError, UsageError
 from loader.materialise.collapse import file_checks
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.merge.source_run import materialise
+from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings, MaterialiseResult
 from loader.model.table import Column, TableSchema
 from loader.schema.evolution import STRICT
@@ -346,9 +347,10 @@ def test_a_table_of_somebody_else(both: Lake) -> None:
     assert unchanged(both)
 
 
-def test_a_table_with_a_name_of_ours(lake: Lake) -> None:
-    taken = table("taken", [ID, Column("_SEQNO", "int")], ["id"])
-    (result,) = lake.loaded(lake.staging.load(taken, [(1, 1)], P0)).tables
+def test_a_column_with_the_name_of_a_text_column(lake: Lake) -> None:
+    taken = table("taken", [ID, Column("day", "date"), Column("DAY__text", "int")], ["id"])
+    lake.rules = (TableRule(tables=("*",), on_misfit="text"),)
+    (result,) = lake.loaded(lake.staging.load(taken, [(1, None, 1)], P0)).tables
     assert result.error is not None
     assert result.error["error"] == "UnsupportedError"
     assert result.table in str(result.error["where"])

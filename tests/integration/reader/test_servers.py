@@ -152,7 +152,8 @@ def test_waiting_for_what_comes(source: Source, over: str) -> None:
     source.run("DROP TABLE IF EXISTS w", "CREATE TABLE w (id INT PRIMARY KEY)")
     uri = network(source) if over == "network" else f"file://{source.server.log_dir}"
     with open_log(uri, start="end", tables=(f"{source.schema}.w",), poll_seconds=0.1) as log:
-        assert log.wait_for_next_event(0.2) is None
+        written = list(iter(lambda: log.wait_for_next_event(0.2), None))  # MariaDB's threads write checkpoints
+        assert not [event for event in written if isinstance(event, WriteRowsEvent)]
         timer = threading.Timer(0.5, lambda: source.run("INSERT INTO w VALUES (1)", "FLUSH BINARY LOGS"))
         timer.start()
         assert _next_row(log) == 1
