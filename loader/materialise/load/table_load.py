@@ -94,7 +94,7 @@ def _attempt(
         return idle_result(work.name, applied, "already", applied.seqno)
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))
-    finish = prepare_columns(warehouse, work.name, before, [work.layout])
+    finish = prepare_columns(warehouse, work.name, metadata, before, [work.layout])
     signed = _signature(manifest, work)
     files = write_natively(warehouse, store, work)
     misfits: dict[str, int] = {}

@@ -16,6 +16,7 @@ from py4j.java_gateway import JavaObject
 from loader.errors import UnsupportedError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.publication import FinishTransaction
+from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, schema_property
 from loader.materialise.plan.column_names import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout
@@ -28,22 +29,26 @@ ColumnTypes = Mapping[str, str]
 
 
 def prepare_columns(
-    warehouse: Warehouse, table: TableName, before: Layout, layouts: Sequence[Layout]
+    warehouse: Warehouse, table: TableName, metadata: TableMetadata, before: Layout, layouts: Sequence[Layout]
 ) -> FinishTransaction | None:
     """Prepare a table for writes in these layouts. Return what the publishing transaction must change afterwards.
 
-    Return None if the columns do not change.
+    Return None if the columns do not change, and no other merge left an alias behind. A merge that another process has
+    overtaken may add its aliases after that one has published.
 
     Args:
         warehouse: the catalog.
         table: the table.
+        metadata: of the table.
         before: the layout of the table now.
         layouts: the layouts of the stages in order. The table gets the last one.
 
     Raises:
         UnsupportedError: the warehouse cannot hold a column or a type.
     """
-    if all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts):
+    unchanged = all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts)
+    left = any(field["name"].startswith(ALIAS_PREFIX) for field in metadata.schema["fields"])
+    if not layouts or (unchanged and not left):
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
     _add_and_widen(warehouse, table, _required_types(layouts, table))

@@ -121,7 +121,7 @@ def _merge(
     metadata = known or _create_table(warehouse, chain, merge)
     before = warehouse.layout(metadata, merge.name)
     layouts = [*(work.layout for work in merge.works), *((merge.layout,) if merge.layout else ())]
-    finish = prepare_columns(warehouse, merge.name, before, layouts)
+    finish = prepare_columns(warehouse, merge.name, metadata, before, layouts)
     complete = partial(_complete, warehouse, chain, metadata)
     with Branch(warehouse, merge.name, metadata.head) as branch:
         signed = signature(

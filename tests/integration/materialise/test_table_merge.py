@@ -70,6 +70,18 @@ def test_replay_changes_nothing(lake: Lake) -> None:
     assert list(lake.metadata(NUMBERED).branches) == ["main"]
 
 
+def test_a_column_that_an_overtaken_merge_added_late_is_dropped(lake: Lake) -> None:
+    start(lake)
+    name = lake.warehouse.name(NUMBERED.name)
+    lake.sql(f"ALTER TABLE {name} ADD COLUMN _loader_1_char__late string")
+    result = merge_changes(lake, [Change("U", number(1, 1100), 5, (1, "first"))])
+    assert (result.status, result.error) == ("applied", None)
+    frame = lake.warehouse.session.sql(f"SELECT * FROM {name} ORDER BY id")
+    assert frame.columns == ["id", "name", "_seqno", "_committed_at"]
+    assert [tuple(row)[:2] for row in frame.collect()] == [(1, "first"), (2, "two"), (3, "three")]
+    assert lake.one(lake.merged()).status in {"already", "unchanged"}
+
+
 def test_key_change_is_a_delete_and_an_insert(lake: Lake) -> None:
     rows = start(lake)
     chain = [  # 1 -> 2 -> 3 in one transaction, the greatest first, as `SET id = id + 1 ORDER BY id DESC` does
