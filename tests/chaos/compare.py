@@ -89,10 +89,10 @@ def _newest_load(table: StaticTable) -> int:
 
 def location(command: Command, database: str, table: str) -> Path | None:
     """Return the file of the newest metadata of a table, as its catalog names it."""
-    return _metadata(command, _mapped(database), _mapped(table))
+    return _metadata(command, catalog_name(database), catalog_name(table))
 
 
-def _mapped(name: str) -> str:
+def catalog_name(name: str) -> str:
     """Return the name that a table of this name has in the catalog: see docs/explanation/iceberg-branches.md, "Names"."""
     text = ""
     for place, letter in enumerate(name):

@@ -10,6 +10,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.table import Table
 
+from tests.chaos.compare import catalog_name
 from tests.chaos.source import DATABASE
 
 
@@ -20,7 +21,7 @@ def open_tables(home: Path) -> SqlCatalog:
 
 def damage(rng: Random, home: Path, name: str, since: int) -> str:
     """Delete or duplicate rows that changed after a seqno; say what was done, nothing if there are none."""
-    table = open_tables(home).load_table((DATABASE, name))
+    table = open_tables(home).load_table((DATABASE, catalog_name(name)))
     seqnos = sorted({one for one in table.scan().to_arrow()["_seqno"].to_pylist() if one > since})
     if not seqnos:
         return ""
