@@ -109,7 +109,7 @@ def test_any_table_map_with_row_images_of_special_bytes(table: Table, kind: int,
 def test_any_optional_metadata(table: Table, data: st.DataObject) -> None:
     block = bytearray(table.optional())
     for _ in range(data.draw(st.integers(0, 4))):
-        at = data.draw(st.integers(0, len(block) - 1))
+        at = data.draw(st.integers(0, len(block)))
         block[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=3))
     assert known(outcome(log_of(table, WRITE, bytes(40), optional=bytes(block))))
 
