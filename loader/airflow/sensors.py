@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator
@@ -127,14 +127,4 @@ def is_reached(source: str, table: str, position: str, time: str) -> bool:
     if position:
         return has_position(settings, name, position)
     keep_password(settings)  # the triggerer asks for several tables at the same time
-    return has_time(settings, name, _time(time))
-
-
-def _time(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(
-            f"{text!r} is not a time", why=str(error), hint="write it like 2026-01-31T12:00:00Z"
-        ) from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return has_time(settings, name, time)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from time import time_ns
+from typing import cast
 
 from loader.errors import DataError
+from loader.model.moment import moment
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.chain.interval_lookup import find_stop
 from loader.pipeline.reports.lag import newest_record, source_lag
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
+from loader.reader.seek.position_spec import Since, parse_place
 from loader.settings import SourceSettings
 
 
@@ -35,23 +38,30 @@ def has_position(settings: SourceSettings, table: TableName, position: str) -> b
     return seqno >= goal
 
 
-def has_time(settings: SourceSettings, table: TableName, time: datetime) -> bool:
+def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     """Return whether all changes of a table that were committed before a time are in the warehouse.
 
     That is known if a later transaction is applied. On a quiet server it is known if everything is applied, and the
     time has passed.
 
+    Args:
+        settings: of the source.
+        table: the table.
+        time: `2026-01-31T12:00:00Z`; UTC if it has no zone.
+
     Raises:
+        UsageError: the time has another form.
         DataError: the table is quarantined.
     """
-    now = datetime.now(UTC)
+    now = time_ns() // 1000
+    goal = cast("Since", parse_place(f"time:{time}")).micros
     record = newest_record(chain_of(settings))
     if record is None or str(table) not in record.tables:
         _check_continues(settings, table)
         return False
-    if record.committed_at and datetime.fromisoformat(record.committed_at).replace(tzinfo=UTC) > time:
+    if record.committed_at > moment(goal):
         return True
-    return now > time and source_lag(settings).behind == 0
+    return now > goal and source_lag(settings).behind == 0
 
 
 def _check_continues(settings: SourceSettings, table: TableName) -> None:
