@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow.sdk import Param
 
+from loader.airflow.form_params import flag_param, tables_param, text_param
 from loader.errors import UsageError
 
 USES = {
@@ -42,45 +43,27 @@ def repair_params() -> dict[str, Param]:
     """Return the params of the DAG."""
     return {
         "action": Param(type="string", enum=list(_ACTIONS), values_display=_ACTIONS, title="Action"),
-        "tables": Param(
-            [],
-            type=["null", "array"],
-            items={"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
-            title="Tables",
-            description="For release, load_again and set_schema: as schema.table, one per line.",
+        "tables": tables_param("For release, load_again and set_schema: as schema.table, one per line."),
+        "all_tables": flag_param(
+            "All tables", "For release and load_again: all quarantined tables, or all captured tables."
         ),
-        "all_tables": Param(
-            False,
-            type="boolean",
-            title="All tables",
-            description="For release and load_again: all quarantined tables, or all captured tables.",
-        ),
-        "position": Param(
-            None,
-            type=["null", "string"],
+        "position": text_param(
+            "Position",
+            "Such as binlog.000054:123. For restore: the start of the interval. For follow: a position on the new"
+            " server, before which everything was read. For set_schema: where the columns begin to be valid.",
             pattern=_POSITION,
-            title="Position",
-            description="Such as binlog.000054:123. For restore: the start of the interval. For follow: a position on"
-            " the new server, before which everything was read. For set_schema: where the columns begin to be valid.",
         ),
-        "accept": Param(
-            None,
-            type=["null", "string"],
-            title="Accepted transactions",
-            description="For follow, instead of a position: GTIDs that only the new server has, which are skipped.",
+        "accept": text_param(
+            "Accepted transactions",
+            "For follow, instead of a position: GTIDs that only the new server has, which are skipped.",
         ),
-        "definition": Param(
-            None,
-            type=["null", "string"],
+        "definition": text_param(
+            "Definition",
+            "For set_schema: the CREATE TABLE statement that SHOW CREATE TABLE prints.",
             format="multiline",
-            title="Definition",
-            description="For set_schema: the CREATE TABLE statement that SHOW CREATE TABLE prints.",
         ),
-        "place": Param(
-            None,
-            type=["null", "string"],
-            title="Place",
-            description="For begin: begin, end, binlog.000054:123, a time such as 2026-01-31T12:00:00Z, or a GTID set.",
+        "place": text_param(
+            "Place", "For begin: begin, end, binlog.000054:123, a time such as 2026-01-31T12:00:00Z, or a GTID set."
         ),
     }
 

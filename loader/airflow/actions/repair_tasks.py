@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context, task
 
 from loader.airflow.actions.repair_form import check_form
 from loader.airflow.reports.errors import reported
 from loader.airflow.run_conf import refuse_unknown_conf
+
+if TYPE_CHECKING:
+    from loader.staging.documents import Generation
 
 _LOG = logging.getLogger(__name__)
 _TASKS = {"load_again": "read_tables_again"}
@@ -60,8 +63,7 @@ def follow(source: str) -> dict[str, Any]:
         position, accept = context["params"]["position"], context["params"]["accept"]
         with secret(settings.server.password):
             new = follow_to(settings, Position.parse(position)) if position else follow_accepting(settings, accept)
-    _LOG.info("generation %s of the log starts at %s of server %s", new.name, new.start, new.identity)
-    return {"generation": new.name, "start": new.start}
+    return _told(new)
 
 
 @task(multiple_outputs=False)
@@ -76,8 +78,7 @@ def begin(source: str) -> dict[str, Any]:
         settings = settings_of(source)
         with secret(settings.server.password):
             new = begin_at(settings, context["params"]["place"])
-    _LOG.info("generation %s of the log starts at %s of server %s", new.name, new.start, new.identity)
-    return {"generation": new.name, "start": new.start}
+    return _told(new)
 
 
 @task(multiple_outputs=False)
@@ -94,3 +95,9 @@ def set_schema(source: str) -> dict[str, str]:
         given = set_table_schema(settings_of(source), TableName.parse(table), params["position"], params["definition"])
     _LOG.info("the columns of %s are set from %s on", table, given.at)
     return {"table": table, "position": given.at}
+
+
+def _told(new: Generation) -> dict[str, Any]:
+    """Log a generation of the log, and return what the task returns of it."""
+    _LOG.info("generation %s of the log starts at %s of server %s", new.name, new.start, new.identity)
+    return {"generation": new.name, "start": new.start}

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from airflow.sdk import Param
 
+from loader.airflow.form_params import flag_param, text_param
 from loader.errors import UsageError
 from loader.visible_text import visible
 
@@ -21,18 +22,11 @@ _FIELDS = ("from", "lognum", "logpos", "tables", "restore_files", "dry_run", "ap
 
 def replay_params(tables: Param) -> dict[str, Param]:
     """Return the params of the DAG; `tables` is the list of tables."""
-    flags = {
-        "restore_files": (False, "Restore staged files", "First restore staged files that were lost or changed."),
-        "dry_run": (True, "Dry run", "Only report differences."),
-        "approval": (False, "Ask for approval", "Compare first, and publish only after a person approved it."),
-    }
     return {
-        "from": Param(
-            None,
-            type=["null", "string"],
-            title="From",
-            description="Where to start: binlog.000054:123, 54:123, begin, a time such as 2026-01-31T12:00:00Z, or a"
-            " GTID set. Or give the log number and the position.",
+        "from": text_param(
+            "From",
+            "Where to start: binlog.000054:123, 54:123, begin, a time such as 2026-01-31T12:00:00Z, or a GTID set. Or"
+            " give the log number and the position.",
         ),
         "lognum": Param(
             None, type=["null", "integer"], minimum=0, title="Log number", description="For example 54: binlog.000054."
@@ -45,10 +39,9 @@ def replay_params(tables: Param) -> dict[str, Param]:
             description="Offset in that file; empty: the start of the file.",
         ),
         "tables": tables,
-        **{
-            name: Param(default, type="boolean", title=title, description=text)
-            for name, (default, title, text) in flags.items()
-        },
+        "restore_files": flag_param("Restore staged files", "First restore staged files that were lost or changed."),
+        "dry_run": flag_param("Dry run", "Only report differences.", default=True),
+        "approval": flag_param("Ask for approval", "Compare first, and publish only after a person approved it."),
     }
 
 

@@ -1,4 +1,4 @@
-"""Arguments that all DAGs of the loader share, and params of their forms."""
+"""Arguments that all DAGs of the loader share."""
 
 from __future__ import annotations
 
@@ -119,14 +119,3 @@ def alarm(task: XComArg, settings: DagSettings) -> None:
 def set_params(dag: DAG, params: Mapping[str, Param]) -> None:
     """Set the params of a DAG whose tasks exist. Airflow copies the params for each task that is made after them."""
     dag.params = ParamsDict(dict(params))
-
-
-def tables_param(description: str) -> Param:
-    """Return the param `tables`: names as schema.table. An empty field is null, and means all tables."""
-    return Param(
-        [],
-        type=["null", "array"],
-        items={"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
-        title="Tables",
-        description=description,
-    )

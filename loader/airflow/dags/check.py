@@ -14,10 +14,11 @@ differ: compare with the log by `SOURCE.replay`, or load the tables again by `SO
 
 from __future__ import annotations
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG
 
 from loader.airflow.actions.verify_operator import VerifyOperator
-from loader.airflow.dags.arguments import dag_arguments, parse_schedule, set_params, tables_param
+from loader.airflow.dags.arguments import dag_arguments, parse_schedule, set_params
+from loader.airflow.form_params import flag_param, tables_param
 from loader.airflow.tasks import check_source
 from loader.dag_settings import DagSettings, pool_of
 
@@ -39,6 +40,6 @@ def check_dag(source: str, settings: DagSettings) -> DAG:
             pool=pool,
         )
         check_source.override(pool=pool)(source=source) >> verify
-        rows = Param(False, type="boolean", title="Compare rows", description="Also compare all rows with the server.")
+        rows = flag_param("Compare rows", "Also compare all rows with the server.")
         set_params(dag, {"verify": rows, "tables": tables_param(_TABLES)})
     return dag

@@ -26,9 +26,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG
 
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule, set_params
+from loader.airflow.form_params import text_param
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
@@ -65,5 +66,5 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
         results: Any = [extract.output, materialise.output]
         check_tables(source=source, results=results)
         alarm(check_runway(source=source, interval=interval), settings)
-        set_params(dag, {"until": Param(None, type=["null", "string"], title="Until", description=_UNTIL)})
+        set_params(dag, {"until": text_param("Until", _UNTIL)})
     return dag

@@ -18,7 +18,8 @@ from typing import Any
 
 from airflow.sdk import DAG
 
-from loader.airflow.dags.arguments import dag_arguments, set_params, tables_param
+from loader.airflow.dags.arguments import dag_arguments, set_params
+from loader.airflow.form_params import tables_param
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_tables

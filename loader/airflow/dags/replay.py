@@ -26,7 +26,8 @@ from airflow.sdk import DAG, TriggerRule, chain
 
 from loader.airflow.actions.replay_form import form_arguments, replay_params
 from loader.airflow.actions.replay_steps import ApproveReplayOperator, ReplayOperator, RestoreFilesOperator
-from loader.airflow.dags.arguments import dag_arguments, set_params, tables_param
+from loader.airflow.dags.arguments import dag_arguments, set_params
+from loader.airflow.form_params import tables_param
 from loader.airflow.reports.asset_events import tables_alias
 from loader.dag_settings import DagSettings, pool_of
 

@@ -1,0 +1,28 @@
+"""Fields that several forms have. Light: DAG files and reports of errors import it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import Param
+
+
+def text_param(title: str, description: str, **schema: Any) -> Param:
+    """Return a field for an optional text. An empty field is null. `schema`: more keywords of its JSON schema."""
+    return Param(None, type=["null", "string"], title=title, description=description, **schema)
+
+
+def flag_param(title: str, description: str, *, default: bool = False) -> Param:
+    """Return a field that is ticked or not."""
+    return Param(default, type="boolean", title=title, description=description)
+
+
+def tables_param(description: str) -> Param:
+    """Return the field `tables`: names as schema.table. An empty field is null."""
+    return Param(
+        [],
+        type=["null", "array"],
+        items={"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
+        title="Tables",
+        description=description,
+    )
