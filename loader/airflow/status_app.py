@@ -46,11 +46,7 @@ class AirflowHost:
     """
 
     def __init__(self, links: ErrorLinks) -> None:
-        self._links = links
-
-    def explanation(self, error: LoaderError) -> str:
-        """See Host."""
-        return self._links.of(error)
+        self.links = links
 
     def actions(self, source: str) -> Sequence[Link]:
         """See Host."""

@@ -33,7 +33,7 @@ def _details(error: Mapping[str, Any], host: Host, source: str) -> Iterator[Html
         yield _detail("what to do", error["hint"])
         for form in host.forms(source, str(error["hint"])):
             yield _detail("in Airflow", tag("a", form.text, href=form.address))
-    if address := host.explanation(LoaderError(str(error["what"]))):
+    if address := host.links.of(LoaderError(str(error["what"]))):
         yield _detail("read on", tag("a", address, href=address))
 
 

@@ -1,4 +1,4 @@
-"""Where the pages are shown: what they link to, and how a person does what an error says."""
+"""The programs that show the pages, and the links that each puts into them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from loader.error_page import ErrorLinks
-from loader.errors import LoaderError
 
 
 class Link(NamedTuple):
@@ -19,8 +18,8 @@ class Link(NamedTuple):
 class Host(Protocol):
     """The program that shows the pages."""
 
-    def explanation(self, error: LoaderError) -> str:
-        """Return the address of the explanation of an error; empty without a documentation site."""
+    links: ErrorLinks
+    """Links to the documentation."""
 
     def actions(self, source: str) -> Sequence[Link]:
         """Return links to actions on a source."""
@@ -37,11 +36,7 @@ class CommandLine:
     """
 
     def __init__(self, links: ErrorLinks) -> None:
-        self._links = links
-
-    def explanation(self, error: LoaderError) -> str:
-        """See Host."""
-        return self._links.of(error)
+        self.links = links
 
     def actions(self, source: str) -> Sequence[Link]:
         """See Host."""

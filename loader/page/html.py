@@ -41,8 +41,8 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
     Args:
         name: of the element.
         children: its content.
-        attributes: by name. `_` stands for `-`, and a `_` at the end is dropped (`class_`). An attribute that is None
-            or False is left out, and True is an attribute without a value.
+        attributes: by name, with `_` instead of `-`. Names that Python reserves end with `_` (`class_`). None and
+            False omit an attribute. True writes it without a value.
     """
     given = {key: value for key, value in attributes.items() if value is not None and value is not False}
     opening = "".join(f" {_name(key)}{_value(value)}" for key, value in given.items())

@@ -132,7 +132,7 @@ class Tasks:
 
 
 class LimitedTasks:
-    """Spark tasks of which only some may run concurrently: each is a Spark job, started by one of `count` threads."""
+    """Spark tasks of which at most `count` run concurrently: each is a Spark job, started by one of `count` threads."""
 
     def __init__(self, tasks: Tasks, count: int) -> None:
         self.count = count

@@ -44,11 +44,11 @@ _CHANGES = (
 
 
 def prepared(server: Server, home: Path) -> Loaded:
-    """A configuration in a folder of its own, and no tests' Spark."""
+    """Return a configuration in its own folder, without the settings that the tests use for Spark."""
     found = Loaded(server, home, jars())
     found.configure()
     text = found.config.read_text().replace("part_bytes = 65536\nchunk_rows = 500\n", "")
-    found.config.write_text(f'{text}airflow.schedule.delta = ""\n')  # no run but those that are measured
+    found.config.write_text(f'{text}airflow.schedule.delta = ""\n')  # only the measured runs
     return found
 
 

@@ -1,4 +1,4 @@
-"""What is left of a task whose run is ended from outside: nothing runs on, and nothing is lost or applied twice."""
+"""Tasks that are stopped from outside: their processes end, and no row is lost or applied twice."""
 
 from __future__ import annotations
 

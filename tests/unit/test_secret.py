@@ -1,4 +1,4 @@
-"""Secrets by reference, and those that the driver of a cluster hands over."""
+"""Secrets by reference, and secrets that the driver of a cluster passes to its executors."""
 
 from __future__ import annotations
 

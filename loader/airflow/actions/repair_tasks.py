@@ -31,7 +31,7 @@ def choose_repair() -> str:
 
 @task
 def release(source: str) -> list[str]:
-    """Let the next run attempt quarantined tables again, or all of them. Return those that were released."""
+    """End the quarantine of the named tables, or of all. Return the released tables."""
     from loader.airflow.sources import settings_of
     from loader.model.table import TableName
     from loader.pipeline import quarantines_of

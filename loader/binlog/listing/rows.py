@@ -1,8 +1,8 @@
 """Writes the staged lines of a row event as rows of a listing.
 
-In text, a row is a line with its number and a line per value: first the row as it became, then as it was. In JSON it is
-an object with the operation, the row offset and both images. A column that the row image leaves out is marked in text
-and left out in JSON.
+In text, a row is a line with its number and a line per value: first the after image, then the before image. In JSON it
+is an object with the operation, the row offset and both images. A column that the row image lacks is marked in text and
+left out in JSON.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def hash_of(key: Bytes, size: int) -> np.int64:
 
 @part
 def find_template(key: Bytes, size: int, value: np.int64, slots: Ints, spans: Ints, keys: Bytes) -> np.int64:
-    """Return the number of the template of a key; -1 if there is none."""
+    """Return the number of the template for a key, or -1."""
     mask = len(slots) - 1  # the length is a power of 2
     slot = value & mask
     while slots[slot] >= 0:

@@ -23,7 +23,7 @@ class ShownColumn(NamedTuple):
 
     Attributes:
         kind: of its values; see loader.binlog.listing.fields.
-        after, before: what precedes a value in a row as it became, and as it was.
+        after, before: text in front of a value of the after image, and of the before image.
     """
 
     kind: int

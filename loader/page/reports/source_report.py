@@ -25,7 +25,7 @@ _RARELY = 9
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What is known of a source.
+    """The state of a source.
 
     Attributes:
         source: its name.

@@ -12,7 +12,7 @@ from loader.staging.quarantine import Quarantine
 
 @dataclass(frozen=True)
 class TableReport:
-    """What is known of a table.
+    """The state of a table.
 
     Attributes:
         name: as `schema.table`.
@@ -20,7 +20,7 @@ class TableReport:
         rows: of the newest intervals.
         applied: its applied position; empty if it is not in the warehouse, or the position is unknown.
         changed: the newest interval with staged records of the table; None if no newest interval has some.
-        statements: in the newest intervals, those that concern the table, newest first.
+        statements: DDL of the table in the newest intervals, newest first.
         quarantine: why it is stopped.
         load: its initial load that is not in the warehouse yet.
     """
@@ -54,7 +54,7 @@ class _Activity:
 
 
 def table_reports(report: SourceReport) -> list[TableReport]:
-    """Return the tables of a source by name, also those that are not in the warehouse yet."""
+    """Return the tables of a source by name, including tables that the warehouse lacks."""
     status = report.status
     if status is None:
         return []

@@ -17,7 +17,7 @@ from loader.source.table_sizes import TableSize
 SAMPLE_BYTES = 16 * 1024 * 1024
 """Bytes of a sample, as the statistics of the server count them. Smaller tables are not worth a sample."""
 _FEWEST_CHUNKS = 4
-_GAP = 10  # a pause that is so many times as long as the mean of the others is one between two runs
+_GAP = 10  # a pause 10 times as long as the mean pause separates two runs
 _TABLE_SECONDS = 0.1
 """Seconds of a table in addition to its rows: connections, its plan and its documents."""
 

@@ -1,4 +1,4 @@
-"""Many small tables, of which some are refused, each for another reason: the others are loaded, and each is named."""
+"""Many small tables. Some are refused for different reasons and are named; all others are loaded."""
 
 from __future__ import annotations
 

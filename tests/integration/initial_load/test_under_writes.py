@@ -51,7 +51,7 @@ class Writer(threading.Thread):
         self.join()
 
     def goes_on(self, rounds: int) -> None:
-        """Wait for so many more rounds of writes."""
+        """Wait for this many more rounds of writes."""
         goal = self.written + rounds
         assert wait_until(lambda: self.written >= goal or not self.is_alive(), 60)
         assert self.is_alive()

@@ -16,7 +16,7 @@ from loader.page.reports.source_report import SourceReport
 
 
 class Sources:
-    """Sources of which some do not answer until they are released."""
+    """Sources; the stuck ones do not answer until they are released."""
 
     def __init__(self, *stuck: str) -> None:
         self.reads: list[str] = []
