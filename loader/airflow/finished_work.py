@@ -11,12 +11,14 @@ from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, resu
 from loader.initial_load.run import find_staged_loads
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.load.load_notes import find_noted_loads
+from loader.materialise.merge.postponement import Postponement
 from loader.materialise.merge.table_results import results_of_record
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
 from loader.pipeline import Job
 from loader.staging.chain import PlanChain
 from loader.staging.layout import published_key
+from loader.staging.pauses import Pauses
 from loader.staging.quarantine import Quarantines
 from loader.store.registry import open_store
 
@@ -68,10 +70,12 @@ def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
     if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
         return None
     quarantined = Quarantines(store, spec.source).all() if record.behind else {}
-    if any(TableName.parse(name) not in quarantined for name in record.behind):
-        return None  # a table was released, and can be merged
+    postponed = Postponement(Pauses(store, spec.source).all(), record).of_record() if record.postponed else []
+    stopped = record.behind.keys() - record.postponed.keys()
+    if postponed is None or any(TableName.parse(name) not in quarantined for name in stopped):
+        return None  # a table was released or resumed, and can be merged
     return MaterialiseResult(
-        tables=tuple(results_of_record(record, quarantined, "already")),
+        tables=tuple(results_of_record(record, quarantined, "already", postponed=postponed)),
         stop=record.stop,
         stop_seqno=record.stop_seqno,
         published=published_key(spec.source, spec.generation, start),

@@ -52,7 +52,8 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
 def check_tables(source: str, results: list[dict[str, Any]]) -> None:
     """Fail the run, after all its work, if tables could not be loaded or are quarantined, with the fix of each.
 
-    Before that, it writes the note of the run (XCom `note`) and sends the gauges of the source to Airflow's metrics.
+    Before that, it writes the note of the run (XCom `note`), sends the gauges of the source to Airflow's metrics, and
+    logs the tables that are left behind on purpose, such as paused tables: they are no failures.
     It also fails if an interval after others could not be staged, unless a retry can help, because the next run is one.
     Tables that were released since are not named, because the next run attempts them.
 
@@ -75,6 +76,9 @@ def check_tables(source: str, results: list[dict[str, Any]]) -> None:
         context["ti"].xcom_push(key=NOTE, value=note)
         stopped = {str(table) for table in quarantines_of(settings).all()}
         tables = {table["table"]: table for result in results for table in result.get("tables", [])}
+        for name, one in tables.items():
+            if one.get("note"):
+                _LOG.info("%s is left behind: %s", name, one["note"])
         released = {name for name, one in tables.items() if one.get("status") == "quarantined"} - stopped
         errors = {name: error for result in results for name, error in errors_of(result).items()}
         failed = failure({name: errors[name] for name in sorted(errors.keys() - released)}, len(tables))
@@ -108,6 +112,7 @@ def check_runway(source: str, interval: dict[str, Any] | None) -> None:
 def purge(source: str) -> list[dict[str, Any]]:
     """Remove staged files that are no longer needed, or move them to the archive, as configured."""
     from loader.airflow.sources import settings_of
+    from loader.pipeline import kept_files
     from loader.pipeline import purge as remove
 
     context = get_current_context()
@@ -115,8 +120,14 @@ def purge(source: str) -> list[dict[str, Any]]:
         refuse_unknown_conf(context)
         settings = settings_of(source)
         removed = remove(settings, settings.retention.keep)
+        kept = kept_files(settings)
     for removal in removed:
         _LOG.info("%s %s: %d files of %d bytes", removal.what, removal.start, removal.files, removal.bytes)
+    for one in kept:
+        _LOG.info(
+            "%s is postponed: %d files of %d bytes in %d applied intervals stay for it",
+            *(one.table, one.files, one.bytes, one.intervals),
+        )
     return [removal.model_dump(mode="json") for removal in removed]
 
 

@@ -22,6 +22,7 @@ from loader.cli.commands.inspect import inspect
 from loader.cli.commands.intervals import intervals
 from loader.cli.commands.log_start import adopt, begin, follow
 from loader.cli.commands.maintain import maintain
+from loader.cli.commands.pause import pause, resume
 from loader.cli.commands.purge import purge
 from loader.cli.commands.release import release
 from loader.cli.commands.replay import replay
@@ -130,7 +131,23 @@ def warm(
         session.output.line("the classes are archived")
 
 
-for command in (doctor, errors, init, inspect, intervals, jars, maintain, purge, release, replay, status, tables, ui):
+for command in (
+    doctor,
+    errors,
+    init,
+    inspect,
+    intervals,
+    jars,
+    maintain,
+    pause,
+    purge,
+    release,
+    replay,
+    resume,
+    status,
+    tables,
+    ui,
+):
     app.command()(command)
 app.command()(verify)
 app.add_typer(airflow, name="airflow")

@@ -37,8 +37,7 @@ def report_tables(output: Output, result: dict[str, Any]) -> None:
 
 
 def _shortfall(table: dict[str, Any], result: dict[str, Any]) -> str:
-    """Return a mark for a table that does not hold everything up to the stop of the job."""
+    """Return a mark for a table that does not hold everything up to the stop of the job, and why, if on purpose."""
     stop = result["stop_seqno"]
-    if stop is None or (table["complete_through"] or 0) >= stop:
-        return ""
-    return f"short of {result['stop']}"
+    short = stop is not None and (table["complete_through"] or 0) < stop
+    return "; ".join([*([f"short of {result['stop']}"] if short else []), *filter(None, [table["note"]])])

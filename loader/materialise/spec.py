@@ -175,19 +175,22 @@ class TableResult(BaseModel):
         status: `applied`: this run committed. `unchanged`: there were no records of the table. `already`: the table was
             at the target before, or another run was faster. `failed`: see `error`, in the form of
             `LoaderError.as_dict()`. `quarantined`: it failed permanently, in this run or an earlier one, and is not
-            merged until it is released.
+            merged until it is released. `paused`: it is not merged until a person resumes it. `waiting`: it needs the
+            rows of a paused table.
         inserts, updates, deletes: numbers of staged records, before they are collapsed.
         rows_deleted, rows_inserted: numbers of rows that the merge deleted and inserted.
         misfits: by column, the number of values that the column cannot hold. They became NULL by the table's rule.
         applied_seqno, position, snapshot: the newest commit of the loader in the table.
         complete_through: the seqno up to which the table has every record, by its newest commit, or because the log
             has no later record of it. None if that is not established.
+        waits_for: the table whose rows a `waiting` table needs.
+        note: why a table is left behind on purpose, for people.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
-    status: Literal["applied", "unchanged", "already", "failed", "quarantined"]
+    status: Literal["applied", "unchanged", "already", "failed", "quarantined", "paused", "waiting"]
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
@@ -198,14 +201,21 @@ class TableResult(BaseModel):
     position: str = ""
     snapshot: int | None = None
     complete_through: int | None = None
+    waits_for: str = ""
+    note: str = ""
     seconds: float = 0.0
     error: dict[str, Any] | None = None
+
+    @property
+    def postponed(self) -> bool:
+        """Whether the table was left behind on purpose, which is not a failure."""
+        return self.status in {"paused", "waiting"}
 
     def followed_by(self, later: TableResult) -> TableResult:
         """Return both results as one: the later position and the sums of all counts."""
         if later.status in {"failed", "quarantined"}:
             return later
-        if later.status != "applied":
+        if later.status != "applied" and not later.postponed:
             return self.model_copy(update={"complete_through": later.complete_through})
         sums = {name: getattr(self, name) + getattr(later, name) for name in _COUNTED}
         misfits = {**(Counter(self.misfits) + Counter(later.misfits))}

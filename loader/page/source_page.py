@@ -14,6 +14,7 @@ from loader.page.error_panel import error_panel
 from loader.page.host import Host, Link
 from loader.page.html import Html, join, tag
 from loader.page.layout import document
+from loader.page.postponed_tables import postponed_tables
 from loader.page.reports.load_progress import load_progress
 from loader.page.reports.report_cache import Cached
 from loader.page.reports.source_report import SourceReport
@@ -70,6 +71,8 @@ def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:
         yield error_panel(one.error_with_release(), host, report.source, f"{one.table} is quarantined")
     if len(status.quarantined) > _PANELS:
         yield tag("p", f"{len(status.quarantined) - _PANELS:,} more tables are quarantined: see below.", class_="bad")
+    if status.postponed:
+        yield postponed_tables(report.source, status.postponed)
     if status.loads:
         yield load_progress(status.loads[:_LOADS], len(status.loads), report.read_at)
     yield tag("h2", f"The newest {len(report.intervals)} intervals")
@@ -98,12 +101,11 @@ def _figures(status: pipeline.SourceStatus) -> Html:
 
 
 def _positions(status: pipeline.SourceStatus) -> Html:
-    applied = "applied to all tables but the quarantined ones" if status.quarantined else "applied to all tables"
     rows = (
         ("end of the log", status.log_end or "unknown"),
         ("planned", status.planned),
         ("staged", status.staged),
-        (applied, status.applied),
+        (f"applied to {status.applied_to}", status.applied),
     )
     return data_table("Positions", (Column("stage"), Column("position")), rows)
 
@@ -151,7 +153,7 @@ def _statement(text: str) -> Html:
 
 def _tables(report: SourceReport, find: str) -> Html:
     every = table_reports(report)
-    found = sorted((one for one in every if find in one.name), key=lambda one: (one.quarantine is None, one.name))
+    found = sorted((one for one in every if find in one.name), key=_urgency)
     columns = (
         *(Column(name) for name in ("table", "state", "applied", "newest commit (UTC)")),
         *(Column(name, number=True) for name in ("inserts", "updates", "deletes")),
@@ -165,6 +167,10 @@ def _tables(report: SourceReport, find: str) -> Html:
             f"{min(len(found), _TABLES):,} of {len(every):,} tables", columns, rows, "none" if every else _NO_TABLES
         ),
     )
+
+
+def _urgency(one: TableReport) -> tuple[bool, bool, str]:
+    return one.quarantine is None, one.postponed is None, one.name
 
 
 def _search(source: str, find: str) -> Html:

@@ -44,6 +44,8 @@ def table_page(source: str, name: str, cached: Cached, host: Host, now: datetime
 
 def _report(report: SourceReport, table: TableReport, host: Host) -> Iterator[Html]:
     found = [("state", table.state), ("applied position", table.applied or "unknown")]
+    if table.postponed:
+        found.append(("why", table.postponed.note))
     if table.changed:
         found.append(("newest commit (UTC)", figures.commit_time(table.changed.committed_at)))
         found.append(("in the interval from", table.changed.state.start))

@@ -40,12 +40,14 @@ from loader.pipeline.reports.interval_details import (
     staged_files,
     verify_interval,
 )
-from loader.pipeline.reports.lag import SourceLag, source_lag
+from loader.pipeline.reports.lag import PostponedState, SourceLag, source_lag
 from loader.pipeline.reports.load_forecast import LoadForecast, TableForecast, forecast_load
 from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.reports.source_status import SourceStatus, TableState, status
 from loader.pipeline.reports.table_progress import has_position, has_time
 from loader.pipeline.reports.views import TableView, View, view
+from loader.pipeline.upkeep.kept_files import KeptFiles, kept_files
+from loader.pipeline.upkeep.pausing import pause, pauses_of, resume
 from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
 from loader.pipeline.upkeep.schema_descriptions import ShownTable, set_table_schema, table_schema
 from loader.pipeline.upkeep.signatures import sign_staged
@@ -61,7 +63,9 @@ __all__ = [
     "IntervalDetail",
     "IntervalState",
     "Job",
+    "KeptFiles",
     "LoadForecast",
+    "PostponedState",
     "Removal",
     "ReplayStart",
     "ShownTable",
@@ -96,9 +100,12 @@ __all__ = [
     "interval",
     "intervals",
     "intervals_since",
+    "kept_files",
     "load_tables_job",
     "maintain_job",
     "materialise_job",
+    "pause",
+    "pauses_of",
     "plan_adoption",
     "plan_interval",
     "prometheus_text",
@@ -110,6 +117,7 @@ __all__ = [
     "release",
     "replay_job",
     "restore_job",
+    "resume",
     "run_in_threads",
     "set_table_schema",
     "sign_staged",

@@ -18,6 +18,7 @@ from loader.pipeline.chain.chain_begin import begin, begin_again, chain_of, chec
 from loader.pipeline.chain.failover import generation_transport
 from loader.pipeline.job_kinds import Job
 from loader.pipeline.reports.views import View
+from loader.pipeline.upkeep.pausing import refuse_paused
 from loader.settings import SourceSettings
 from loader.staging.documents import Generation
 from loader.verify.spec import TableSums, VerifySpec
@@ -110,7 +111,13 @@ def snapshots_job(settings: SourceSettings, found: View) -> Job:
 
 
 def read_tables_job(settings: SourceSettings, tables: tuple[str, ...] = (), *, again: bool = False) -> Job:
-    """Return the job that reads the captured tables, or only these; with `again` also tables that are already read."""
+    """Return the job that reads the captured tables, or only these; with `again` also tables that are already read.
+
+    Raises:
+        UsageError: a table that would be read again is paused.
+    """
+    if again:
+        refuse_paused(settings, tables)
     generation = begin_again(settings) if again and not tables else begin(settings)
     table_registry.describe_tables(settings, chain_of(settings), generation, tables)
     spec = initial_load_spec(settings, generation, tables, str(check_server(settings)[1]) if again else "")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from loader.errors import LoaderError, RetryableError
+from loader.errors import LoaderError, RetryableError, UsageError
 from loader.initial_load.run import captured_tables
 from loader.materialise.spec import TableResult
 from loader.model.position import Position
@@ -202,6 +202,14 @@ def _check_result(table: TableName, result: TableResult | None, seqno: int) -> N
         return
     if result.error:
         raise rebuild(result.error)
+    if result.postponed and (result.complete_through or 0) < seqno:
+        raise UsageError(
+            "the table is not at the position of the server's rows, because it is not merged",
+            why=result.note,
+            hint=f"loader resume {TableName.parse(result.waits_for or result.table).argument}; then: loader verify",
+            table=table,
+            position=result.position,
+        )
     if (result.complete_through or 0) < seqno:
         raise RetryableError(
             "the table is not at the position of the server's rows yet",

@@ -442,6 +442,24 @@ class PublishedTable(BaseModel):
     applied: int
 
 
+class PostponedTable(BaseModel):
+    """Why a table was left behind on purpose, and its state then.
+
+    Attributes:
+        why: `paused`: a person paused it. `waiting`: it needs the rows of a paused table.
+        snapshot, applied, position: the newest commit of the loader in the table; None, 0 and empty without one.
+        waits_for: the table whose rows it needs.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    why: Literal["paused", "waiting"]
+    snapshot: int | None = None
+    applied: int = 0
+    position: str = ""
+    waits_for: str = ""
+
+
 class Purged(Document):
     """A note that the files of an interval were removed, or are being removed.
 
@@ -459,7 +477,9 @@ class Published(Document):
     """A consistent view: the Iceberg snapshot of each table once every table has the interval up to `stop_seqno`.
 
     Attributes:
-        behind: quarantined tables, which are not in the view, each with its applied seqno (0: unknown).
+        behind: tables that are not in the view, because they are quarantined or postponed, each with the seqno up to
+            which it has every record (0: unknown). For a quarantined table it is the applied seqno.
+        postponed: the tables of `behind` that were left behind on purpose.
         made: tables that a statement in the log created, with the seqno right before it; and tables that a statement
             dropped, with 0. None in records of versions that did not store it.
         committed_at: the newest commit time up to `stop`, as staged lines write it; empty if there is none, and in
@@ -472,20 +492,23 @@ class Published(Document):
     stop_seqno: int
     tables: dict[str, PublishedTable]
     behind: dict[str, int] = Field(default_factory=dict)
+    postponed: dict[str, PostponedTable] = Field(default_factory=dict)
     made: dict[str, int] | None = None
     committed_at: str = ""
 
     def canonical(self) -> bytes:
         """Return the bytes that are stored. `made` is omitted if it is unknown, but not if it is empty."""
-        unknown = {"made"} if self.made is None else set()
-        data = self.model_dump(mode="json", exclude=unknown | (set() if self.committed_at else {"committed_at"}))
+        omitted = {"made"} if self.made is None else set()
+        omitted |= {name for name in ("committed_at", "postponed") if not getattr(self, name)}
+        data = self.model_dump(mode="json", exclude=omitted)
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
     def with_caught_up(self, later: Published) -> Published:
         """Return this record with the tables that were behind and that a later record of the same interval has."""
         caught_up = {name: table for name, table in later.tables.items() if name in self.behind}
         behind = {name: seqno for name, seqno in self.behind.items() if name not in caught_up}
-        return self.model_copy(update={"tables": self.tables | caught_up, "behind": behind})
+        postponed = {name: one for name, one in self.postponed.items() if name not in caught_up}
+        return self.model_copy(update={"tables": self.tables | caught_up, "behind": behind, "postponed": postponed})
 
     def tables_lacking(self, manifest: Manifest) -> set[str]:
         """Return the tables behind that still need an interval, for its files or for its missing rows."""

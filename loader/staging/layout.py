@@ -10,6 +10,7 @@
 <source>/<generation>/filled/<start seqno, 20 digits>/<schema>/<table>.json
 <source>/quarantine/<schema>/<table>.json
 <source>/refused/<schema>/<table>.json
+<source>/paused/<schema>/<table>.json
 <source>/schemas/...                                               see loader.staging.schemas
 """
 
@@ -81,6 +82,16 @@ def quarantine_folder(source: str) -> str:
 def quarantine_key(source: str, table: TableName) -> str:
     """Return the key of the quarantine of a table."""
     return f"{quarantine_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
+
+
+def pause_folder(source: str) -> str:
+    """Return the folder of paused tables. No generation has this name."""
+    return f"{encode(source)}/paused"
+
+
+def pause_key(source: str, table: TableName) -> str:
+    """Return the key of the pause of a table."""
+    return f"{pause_folder(source)}/{encode(table.schema)}/{encode(table.table)}.json"
 
 
 def refusal_key(source: str, table: TableName) -> str:

@@ -301,6 +301,7 @@ class Task:
     max_consecutive_failed_dag_runs: int = 0
     outlets: list[Any] = field(default_factory=list)
     form: dict[str, Any] = field(default_factory=dict)
+    triggering_user_name: str | None = None
 
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loader
-from loader.airflow.actions import repair_tasks
+from loader.airflow.actions import pause_tasks, repair_tasks
+from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import USES, check_form, forms_of, repair_params
 from loader.airflow.actions.repair_tasks import choose_repair, release, set_schema
 from loader.airflow.reports.errors import TaskFailed
@@ -21,7 +22,7 @@ from loader.pipeline import table_schema
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
 
-_EMPTY = dict.fromkeys(("position", "accept", "definition", "place")) | {"tables": [], "all_tables": False}
+_EMPTY = dict.fromkeys(("position", "accept", "definition", "place", "reason")) | {"tables": [], "all_tables": False}
 _PLACE = "binlog.000054:123"
 _CREATE = (
     "CREATE TABLE `t` (`id` int NOT NULL, `name` varchar(9) DEFAULT NULL, PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4"
@@ -29,6 +30,8 @@ _CREATE = (
 GOOD: list[dict[str, Any]] = [
     {"action": "release", "tables": ["shop.a", "shop.b"]},
     {"action": "release", "all_tables": True},
+    {"action": "pause", "tables": ["shop.a", "shop.order_*"], "reason": "disk full"},
+    {"action": "resume", "tables": ["shop.*"]},
     {"action": "load_again", "tables": ["shop.a"]},
     {"action": "load_again", "all_tables": True},
     {"action": "restore", "position": _PLACE},
@@ -41,6 +44,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "release"}, "either tables or all_tables"),
     ({"action": "load_again", "tables": ["shop.a"], "all_tables": True}, "either tables or all_tables"),
     ({"action": "release", "tables": ["shop.a"], "position": _PLACE}, "does not use position"),
+    ({"action": "pause", "tables": ["shop.a"]}, "needs tables and reason"),
+    ({"action": "pause", "reason": "disk full"}, "needs tables and reason"),
+    ({"action": "resume"}, "needs tables"),
+    ({"action": "resume", "tables": ["shop.a"], "reason": "fixed"}, "does not use reason"),
     ({"action": "restore"}, "needs the position"),
     ({"action": "restore", "position": _PLACE, "accept": "0-1-7"}, "does not use accept"),
     ({"action": "follow"}, "either position or accept"),
@@ -103,6 +110,29 @@ def test_tables_are_released(form: Any, site: Site, running: Task) -> None:
     assert release.function("shop") == ["shop.a", "shop.c"]
 
 
+def test_tables_are_paused_and_resumed(
+    form: Any, site: Site, running: Task, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(pause_tasks, "get_current_context", repair_tasks.get_current_context)
+    for table in ("shop.a", "shop.b"):
+        site.quarantine(table)  # so the source has them
+    form(action="pause", tables=["shop.*"], reason="disk full")
+    running.triggering_user_name = "ada"
+    with caplog.at_level("INFO"):
+        for _ in range(2):  # a cleared task changes nothing
+            assert pause.function("shop") == ["shop.a", "shop.b"]
+    assert re.search(r"shop\.b is paused since \S+ \S+ UTC by ada: disk full", caplog.text)
+    form(action="resume", tables=["shop.b"])
+    assert resume.function("shop") == ["shop.b"]
+    with pytest.raises(TaskFailed, match="no such paused table"):
+        resume.function("shop")
+    running.try_number = 2  # the first try may have resumed it
+    assert resume.function("shop") == []
+    form(action="pause", tables=["shop.a", "shop.typo"], reason="disk full")
+    with pytest.raises(TaskFailed, match="the source has no such table"):
+        pause.function("shop")
+
+
 def test_the_columns_of_a_table_are_set(form: Any, site: Site) -> None:
     from loader.airflow.sources import settings_of
 
@@ -133,6 +163,10 @@ def test_an_interval_is_restored_by_its_start(
     [
         ("fix it, then: loader release shop.orders", "action = release, tables = shop.orders"),
         ("loader release 'shop.my table'; or wait", "action = release, tables = shop.my table"),
+        (
+            "loader resume shop.a; loader resume 'shop.b c'",
+            "action = resume, tables = shop.a; action = resume, tables = shop.b c",
+        ),
         (LOAD_ALL_AGAIN, "action = load_again, all_tables = true"),
         (TableName("shop", "a").load_again, "action = load_again, tables = shop.a"),
         ("loader staged restore binlog.000001:4", "action = restore, position = binlog.000001:4"),
@@ -155,7 +189,9 @@ def test_the_forms_of_a_command(hint: str, fields: str) -> None:
     assert "; ".join(forms_of(hint)) == fields
 
 
-_REPAIRS = r"\bloader (?:release|initial-load .*--again|initial-load --again|staged restore|follow --|schema set)"
+_REPAIRS = (
+    r"\bloader (?:release|resume|initial-load .*--again|initial-load --again|staged restore|follow --|schema set)"
+)
 
 
 @given(st.text(min_size=1), st.text())

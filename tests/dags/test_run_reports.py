@@ -81,7 +81,7 @@ def test_an_operator_without_the_alias_has_no_events(
 
 def test_the_note_of_a_run() -> None:
     merged = _result("applied", inserts=1200, updates=2, deletes=1)
-    lag = LAG.model_copy(update={"quarantined": (), "released": ("a.b",)})
+    lag = LAG.model_copy(update={"quarantined": (), "released": ("a.b",), "postponed": ()})
     assert run_note([_INTERVAL, merged], lag) == (
         "binlog.000001:4 to binlog.000001:100; 1,200 inserted, 2 updated, 1 deleted in 1 tables;"
         " 62 s and 5,000,000,000 bytes behind the server; 1 tables behind: a.b"
@@ -89,6 +89,7 @@ def test_the_note_of_a_run() -> None:
     many = lag.model_copy(update={"released": tuple(f"a.t{number}" for number in range(7)), "lag_seconds": None})
     assert run_note([], many).endswith("unknown time and 5,000,000,000 bytes behind the server; 7 tables behind: "
                                        "a.t0, a.t1, a.t2, a.t3, a.t4, and 2 more")  # fmt: skip
+    assert run_note([], LAG).endswith("2 tables behind: shop.a\nb, shop.c; 2 tables postponed: shop.d, shop.e")
     assert run_note([], None) == "0 inserted, 0 updated, 0 deleted in 0 tables; lag unknown"
 
 
@@ -111,6 +112,7 @@ def test_a_run_that_fails_has_a_note_and_gauges(site: Site, running: Task, monke
         "binlog_loader.shop.staged_intervals": 0,
         "binlog_loader.shop.quarantined_tables": 1,
         "binlog_loader.shop.tables_behind": 1,
+        "binlog_loader.shop.paused_tables": 0,
     }
 
 

@@ -15,6 +15,8 @@ from loader.errors import UsageError
 
 USES = {
     "release": {"tables", "all_tables"},
+    "pause": {"tables", "reason"},
+    "resume": {"tables"},
     "load_again": {"tables", "all_tables"},
     "restore": {"position"},
     "follow": {"position", "accept"},
@@ -24,6 +26,8 @@ USES = {
 """The fields that each action uses."""
 _ACTIONS = {
     "release": "release: let quarantined tables continue",
+    "pause": "pause: stop merging tables, until they are resumed",
+    "resume": "resume: merge paused tables again",
     "load_again": "load_again: read tables from the server again",
     "restore": "restore: extract lost or changed staged files again",
     "follow": "follow: continue on another server",
@@ -34,7 +38,8 @@ _POSITION = r"^\S+\.\d{6,}:\d+$"
 _WORD = r"""(?:'[^']*'|"'"|,(?=\S)|[^\s;,()'"\\])+"""
 """An argument as `shlex.quote` writes it. Names of tables can hold any character."""
 _COMMAND = re.compile(
-    rf"\bloader (?P<command>release|initial-load|staged restore|follow|schema set|begin)\b(?P<rest>(?: {_WORD})*)"
+    r"\bloader (?P<command>release|resume|initial-load|staged restore|follow|schema set|begin)\b"
+    rf"(?P<rest>(?: {_WORD})*)"
 )
 _OPTIONS = {"--table": "tables", "--at": "position", "--accept": "accept"}
 
@@ -43,10 +48,14 @@ def repair_params() -> dict[str, Param]:
     """Return the params of the DAG."""
     return {
         "action": Param(type="string", enum=list(_ACTIONS), values_display=_ACTIONS, title="Action"),
-        "tables": tables_param("For release, load_again and set_schema: as schema.table, one per line."),
+        "tables": tables_param(
+            "For release, load_again, set_schema, pause and resume: as schema.table, one per line. For pause and resume"
+            " also patterns such as shop.order_*."
+        ),
         "all_tables": flag_param(
             "All tables", "For release and load_again: all quarantined tables, or all captured tables."
         ),
+        "reason": text_param("Reason", "For pause: why. Everybody sees it."),
         "position": text_param(
             "Position",
             "Such as binlog.000054:123. For restore: the start of the interval. For follow: a position on the new"
@@ -81,6 +90,8 @@ def check_form(values: Mapping[str, Any]) -> str:
     tables = values.get("tables") or []
     if action in {"release", "load_again"} and bool(tables) == bool(values.get("all_tables")):
         raise _wrong(action, "it needs either tables or all_tables")
+    if action in {"pause", "resume"} and given != USES[action]:
+        raise _wrong(action, f"it needs {' and '.join(sorted(USES[action], reverse=True))}")
     if action == "follow" and len(given) != 1:
         raise _wrong(action, "it needs either position or accept")
     if action == "begin" and not given:
@@ -115,6 +126,8 @@ def _fields(command: str, words: list[str]) -> dict[str, str]:
     match command:
         case "release":
             return {"action": "release", "tables": places[0]} if places else {"action": "release", "all_tables": "true"}
+        case "resume":
+            return {"action": "resume", "tables": places[0] if places else "SCHEMA.TABLE"}
         case "initial-load":
             if "--again" not in words:
                 return {}

@@ -3,6 +3,8 @@
 **What it does.** `choose_repair` checks the form, and chooses the task of its action. Every other task is skipped.
 
 - `release`: let quarantined tables continue, from their applied positions. Fix the cause first.
+- `pause`: stop merging tables until they are resumed. Their changes are still staged, and other tables continue.
+- `resume`: merge paused tables again, from their applied positions.
 - `load_again`: read tables from the server again (`read_tables_again`), and replace them (`load_tables`).
 - `restore`: extract the interval at a position again, to restore staged files that were lost or changed.
 - `follow`: continue on another server, at a position, or by accepting transactions that only that server has. With
@@ -10,8 +12,9 @@
 - `set_schema`: give the columns of a table from a position on, if neither the log nor its statements tell them.
 - `begin`: begin to read the log at a place, before any table is loaded.
 
-Each does what the command does: `loader release`, `loader initial-load --again`, `loader staged restore`, `loader
-follow`, `loader schema set`, `loader begin`. To compare tables with the log and correct them, use `SOURCE.replay`.
+Each does what the command does: `loader release`, `loader pause`, `loader resume`, `loader initial-load --again`,
+`loader staged restore`, `loader follow`, `loader schema set`, `loader begin`. To compare tables with the log, and to
+correct them, use `SOURCE.replay`.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. A form that is
 wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task.
@@ -23,6 +26,7 @@ from typing import Any
 
 from airflow.sdk import DAG
 
+from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import repair_params
 from loader.airflow.actions.repair_tasks import begin, choose_repair, follow, release, set_schema
 from loader.airflow.dags.arguments import dag_arguments, set_params
@@ -35,7 +39,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
     """Return the DAG `<source>.repair`."""
     pool = pool_of(source, settings)
     with DAG(
-        description=f"Release, reload or restore tables of {source}, follow another server, set a schema",
+        description=f"Release, pause, reload or restore tables of {source}, follow another server, set a schema",
         schedule=None,
         **dag_arguments("repair", source, settings, page=str(__doc__)),
     ) as dag:
@@ -61,7 +65,11 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             pool=pool,
             outlets=[tables_alias(source)],
         )
-        actions = [restore, read, *(action(source=source) for action in (release, follow, set_schema, begin))]
+        actions = [
+            restore,
+            read,
+            *(action(source=source) for action in (release, pause, resume, follow, set_schema, begin)),
+        ]
         choose_repair() >> actions
         read >> load
         set_params(dag, repair_params())

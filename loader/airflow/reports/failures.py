@@ -30,8 +30,16 @@ def summary(result: dict[str, Any]) -> list[str]:
     left_out = [
         f"{one['table']} is incomplete from {one['position']} on: {one['why']}" for one in result.get("left_out", [])
     ]
+    postponed = [f"{table['table']}: {table['note']}" for table in tables if table.get("note")]
     counts = [f"{count} tables {status}" for status, count in sorted(idle.items())]
-    said = [", ".join(head) or "done", *(line.rstrip() for line in lines), *counts, *left_out, *_unstaged(result)]
+    said = [
+        ", ".join(head) or "done",
+        *(line.rstrip() for line in lines),
+        *postponed,
+        *counts,
+        *left_out,
+        *_unstaged(result),
+    ]
     return [visible(line) for text in said for line in text.splitlines()]
 
 

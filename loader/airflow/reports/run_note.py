@@ -13,7 +13,7 @@ _TABLES_NAMED = 5
 
 
 def run_note(results: Sequence[dict[str, Any]], lag: SourceLag | None) -> str:
-    """Return interval, rows by operation, lag, and tables behind.
+    """Return interval, rows by operation, lag, tables behind, and postponed tables.
 
     Args:
         results: of the run's tasks, in order; of each table the last result counts.
@@ -33,6 +33,12 @@ def _lag_notes(lag: SourceLag | None) -> list[str]:
     seconds = "unknown time" if lag.lag_seconds is None else f"{lag.lag_seconds:,.0f} s"
     size = "unknown bytes" if lag.behind is None else f"{lag.behind:,} bytes"
     behind = lag.tables_behind
-    more = [f"and {len(behind) - _TABLES_NAMED} more"] if len(behind) > _TABLES_NAMED else []
-    named = f"{len(behind)} tables behind: {', '.join([*behind[:_TABLES_NAMED], *more])}"
-    return [f"{seconds} and {size} behind the server", *([named] if behind else [])]
+    named = f"{len(behind)} tables behind: {_named(behind)}"
+    postponed = f"{len(lag.postponed)} tables postponed: {_named([one.table for one in lag.postponed])}"
+    found = [f"{seconds} and {size} behind the server", *([named] if behind else [])]
+    return [*found, *([postponed] if lag.postponed else [])]
+
+
+def _named(tables: Sequence[str]) -> str:
+    more = [f"and {len(tables) - _TABLES_NAMED} more"] if len(tables) > _TABLES_NAMED else []
+    return ", ".join([*tables[:_TABLES_NAMED], *more])

@@ -40,6 +40,11 @@ def purge(
     session.output.rows(columns, rows)
     moved = "moved to the archive" if any(removal.archived for removal in removed) else "removed"
     session.output.line(f"{len(removed)} folders {'would be ' if dry_run else ''}{moved}")
+    for kept in pipeline.kept_files(chosen):
+        session.output.line(
+            f"{kept.table} is postponed, see loader status: {kept.files:,} files of {kept.bytes:,} bytes in"
+            f" {kept.intervals:,} applied intervals stay for it"
+        )
 
 
 def _keep(text: str) -> timedelta | None:

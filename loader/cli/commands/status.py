@@ -85,12 +85,11 @@ def _print_gauges(session: Session, source: str) -> None:
 
 
 def _positions(output: Output, state: pipeline.SourceStatus) -> None:
-    applied = "all tables but the quarantined ones" if state.quarantined else "all tables"
     rows = [
         (state.log_end or "unknown", "end of the log"),
         (state.planned, "newest plan"),
         (state.staged, "newest staged interval"),
-        (state.applied, applied),
+        (state.applied, state.applied_to),
     ]
     output.rows(("position", "of"), rows)
 
@@ -111,7 +110,7 @@ def _loads(output: Output, state: pipeline.SourceStatus) -> None:
 
 def _tables(output: Output, state: pipeline.SourceStatus) -> None:
     """Print the applied position of each table, and mark the tables that are short of the newest published record."""
-    stopped = {table.table for table in state.quarantined}
+    stopped = {table.table for table in state.quarantined} | {one.table for one in state.postponed}
     rows = [
         (table.table, state.applied, str(table.snapshot), "exact" if table.exact else "catching up")
         for table in state.tables
@@ -119,8 +118,13 @@ def _tables(output: Output, state: pipeline.SourceStatus) -> None:
     ]
     short = f"short of {state.applied}"
     rows += [(table.table, table.applied, "", f"quarantined, {short}") for table in state.quarantined]
+    rows += [
+        (one.table, one.applied, "", f"{one.state}, {short}" if one.short else one.state) for one in state.postponed
+    ]
     rows += [(name, "", "", f"released, {short}") for name in state.released]
     output.rows(("table", "applied", "snapshot", "state"), sorted(rows))
+    for one in state.postponed:
+        output.line(f"{one.table}: {one.note}")
     for table in state.quarantined:
         for line in str(job.rebuild(table.error_with_release())).split("\n"):
             output.line(line)

@@ -44,4 +44,4 @@ def tables(
     out.line(f"the tables at {view.stop}{out.seqno(view.stop_seqno)}{time}")
     out.rows(("table", "snapshot", "query"), [(table.table, str(table.snapshot), table.query) for table in view.tables])
     for name in view.missing:
-        out.line(f"{name} is not included: it was quarantined")
+        out.line(f"{name} is not included: it was behind")

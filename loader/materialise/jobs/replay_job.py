@@ -20,6 +20,7 @@ from loader.retries import Retries
 from loader.spark.job import failure, job_main
 from loader.staging.documents import TableFilter
 from loader.staging.filters import CapturedTables
+from loader.staging.pauses import Pause, Pauses
 from loader.store.registry import open_store
 
 _LOG = logging.getLogger(__name__)
@@ -28,6 +29,8 @@ _LOG = logging.getLogger(__name__)
 def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     """Replay the tables of a source. A table that fails is reported and stops no other table.
 
+    Nothing is published to a paused table. If it differs, that is an error.
+
     Raises:
         UsageError: no table in the warehouse matches the spec.
     """
@@ -35,6 +38,7 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     warehouses = retries.call(lambda: WarehousePool(spark, spec.catalog, spec.rules))
     chain = Chain(open_store(spec.staging_root), spec.source, spec.generation)
     known = sorted(known_tables(chain, chain.newest_published()))
+    pauses = Pauses(chain.store, spec.source).all()
     meant = list(filter(CapturedTables(TableFilter(include=spec.tables or ("*",))), known))
     if not meant:
         raise UsageError(
@@ -46,15 +50,29 @@ def replay(spark: SparkSession, spec: ReplaySpec) -> ReplayResult:
     def one(table: TableName) -> TableReplay:
         try:
             with warehouses.borrow() as warehouse:
-                start, approver = spec.since_seqno, spec.approved_by
-                work = partial(replay_table, warehouse, chain, table, start, publish=spec.publish, approved_by=approver)
-                return retries.call(work)
+                start, approver, pause = spec.since_seqno, spec.approved_by, pauses.get(table)
+                publish = spec.publish and pause is None
+                work = partial(replay_table, warehouse, chain, table, start, publish=publish, approved_by=approver)
+                result = retries.call(work)
+                return _refused(result, pause) if pause and spec.publish and result.status == "differs" else result
         except Exception as error:
             _LOG.error("table %s failed", table, exc_info=error)
             return TableReplay(table=str(table), status="failed", error=failure(error))
 
     with ThreadPoolExecutor(tables_at_once(spark)) as pool:
         return ReplayResult(since_seqno=spec.since_seqno, tables=tuple(pool.map(one, meant)))
+
+
+def _refused(result: TableReplay, pause: Pause) -> TableReplay:
+    """Return the result of a paused table that differs."""
+    error = UsageError(
+        "the table is paused, so its correction is not published",
+        why=pause.note,
+        hint=f"loader resume {pause.name.argument}; then replay it again. The branch {result.branch} has the corrected"
+        " table",
+        table=result.table,
+    )
+    return result.model_copy(update={"status": "failed", "error": error.as_dict()})
 
 
 if __name__ == "__main__":

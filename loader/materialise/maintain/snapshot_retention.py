@@ -14,6 +14,7 @@ from loader.materialise.iceberg.branch import PREFIX, can_become_main, is_replay
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Published
+from loader.staging.interval_starts import ENDLESS
 from loader.staging.inventory import list_interval
 from loader.store.base import Store
 
@@ -40,8 +41,8 @@ def find_expirable(metadata: TableMetadata, applied: Applied, viewed: set[int], 
 def find_viewed_snapshots(store: Store, source: str, generation: str, since: datetime) -> dict[str, set[int]]:
     """Return, by table, the snapshots of all views that were published since a time, and of the newest view before it.
 
-    While a table is quarantined, older views are included, back to the view that had every table. A rename may take the
-    rows of another table from a snapshot of that time.
+    If tables were behind in one of these, older views are included, back to the newest view that is not after these
+    tables, or that had every table. A rename may take the rows of another table from a snapshot of that time.
     """
     found: dict[str, set[int]] = {}
     for record in _iter_records(store, source, generation, since):
@@ -52,6 +53,8 @@ def find_viewed_snapshots(store: Store, source: str, generation: str, since: dat
 
 def _iter_records(store: Store, source: str, generation: str, since: datetime) -> Iterator[Published]:
     chain = PlanChain(store, source)
+    needed = ENDLESS  # the seqno from which a table behind may need snapshots of others
+    found_older = False
     for one in reversed(chain.lineage(generation)):
         head = chain.newest_plan(one.name)
         for start in chain.descending_starts(one.name, head.stop_seqno) if head else ():
@@ -59,7 +62,10 @@ def _iter_records(store: Store, source: str, generation: str, since: datetime) -
             record = chain.published(one.name, start) if info else None
             if info and record:
                 yield record
-                if info.modified < since and not record.behind:
+                if not found_older:
+                    needed = min(needed, *record.behind.values(), record.stop_seqno)
+                found_older = found_older or info.modified < since
+                if found_older and (not record.behind or record.stop_seqno <= needed):
                     return
 
 

@@ -7,12 +7,14 @@ start.
 from __future__ import annotations
 
 from loader.errors import GapError
+from loader.materialise.merge.postponement import Postponement
 from loader.materialise.merge.published_record import publish
 from loader.materialise.merge.table_results import results_of_record
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
+from loader.staging.pauses import Pauses
 from loader.staging.quarantine import Quarantine, Quarantines
 from loader.store.registry import open_store
 
@@ -32,10 +34,13 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     known = {TableName.parse(name) for name in (*record.tables, *record.behind)}
     if next(chain.tables_with_load(known), None) is not None:
         return None  # loaded since the record
+    pauses = Pauses(store, spec.source).all()
+    postponed = Postponement(pauses, record).of_record()
     quarantined = _still_quarantined(Quarantines(store, spec.source), record)
-    if set(map(str, quarantined)) != record.behind.keys():
-        return None  # released or quarantined since the record
-    results = results_of_record(record, quarantined, "unchanged", last.stop_seqno)
+    stopped = {str(table) for table in quarantined if table not in pauses}
+    if postponed is None or stopped != record.behind.keys() - record.postponed.keys():
+        return None  # released, quarantined, paused or resumed since the record
+    results = results_of_record(record, quarantined, "unchanged", last.stop_seqno, postponed)
     captured = [result for result in results if chain.captures(last.start_seqno, TableName.parse(result.table))]
     return MaterialiseResult(
         tables=tuple(captured),

@@ -5,14 +5,14 @@ It also spares later runs from reading intervals without records of a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, cast
 
 from loader.errors import LoaderError
 from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.staging.documents import Manifest, Published, PublishedTable
+from loader.staging.documents import Manifest, PostponedTable, Published, PublishedTable
 
 if TYPE_CHECKING:
     from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str:
     """Write the published record of the interval `last`, or complete the existing record. Return its key.
 
-    The record leaves out quarantined tables. It also leaves out tables after the interval's stop: they were loaded
-    later, or an old interval is run again.
+    The record lists quarantined and postponed tables as behind. It leaves out tables after the interval's stop: they
+    were loaded later, or an old interval is run again.
 
     Raises:
-        LoaderError: a table is before the interval's stop and not quarantined. Nothing was written.
+        LoaderError: another table is before the interval's stop. Nothing was written.
     """
     for result in results:
         _check_complete(result, last)
@@ -33,25 +33,48 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         result.table: PublishedTable(snapshot=result.snapshot, applied=result.applied_seqno)
         for result in results
         if result.snapshot is not None and result.applied_seqno is not None and result.applied_seqno <= last.stop_seqno
-        if result.status != "quarantined"
+        if not _is_behind(result, last)
     }
-    behind = {result.table: result.applied_seqno or 0 for result in results if result.status == "quarantined"}
+    behind = [result for result in results if _is_behind(result, last)]
     record = Published(
         source=chain.source,
         generation=last.generation,
         stop=last.stop,
         stop_seqno=last.stop_seqno,
         tables=tables,
-        behind=behind,
-        made=chain.creation_seqnos(last.stop_seqno, {*tables, *behind}),
+        behind={result.table: _seqno_behind(result) for result in behind},
+        postponed={result.table: _postponed_table(result) for result in behind if result.postponed},
+        made=chain.creation_seqnos(last.stop_seqno, {*tables, *(result.table for result in behind)}),
         committed_at=chain.newest_commit_time(last.stop_seqno),
     )
     return chain.publish(last, record)
 
 
+def _is_behind(result: TableResult, last: Manifest) -> bool:
+    """Return whether a record at the stop of `last` lists a table as behind.
+
+    A postponed table without changes since its newest commit is not behind.
+    """
+    return result.status == "quarantined" or (result.postponed and (result.complete_through or 0) < last.stop_seqno)
+
+
+def _seqno_behind(result: TableResult) -> int:
+    return (result.complete_through if result.postponed else result.applied_seqno) or 0
+
+
+def _postponed_table(result: TableResult) -> PostponedTable:
+    return PostponedTable(
+        why=cast("Literal['paused', 'waiting']", result.status),
+        snapshot=result.snapshot,
+        applied=result.applied_seqno or 0,
+        position=result.position,
+        waits_for=result.waits_for,
+    )
+
+
 def _check_complete(result: TableResult, last: Manifest) -> None:
     """Verify that a table has every record up to the stop. Later runs rely on it and do not read the log before it."""
-    if result.status == "quarantined" or (result.complete_through or 0) >= last.stop_seqno:
+    if _is_behind(result, last) or (result.complete_through or 0) >= last.stop_seqno:
         return
     raise LoaderError(
         "the interval cannot be published: a table may lack records up to its stop",
@@ -65,13 +88,13 @@ def _check_complete(result: TableResult, last: Manifest) -> None:
 def complete_seqno(record: Published | None, table: TableName, applied: Applied) -> int:
     """Return the seqno up to which a table has every record.
 
-    It is the applied position. If the record holds the table's newest commit, it is the record's stop: the log had no
-    records of the table in between. A table that was rolled back or loaded again has another newest commit, so the
-    record does not count.
+    It is the applied position. If the record holds the table's newest commit, it is the record's stop, or the seqno
+    that the record has for a postponed table: the log had no records of the table in between. A table that was rolled
+    back or loaded again has another newest commit, so the record does not count.
     """
-    entry: Mapping[str, PublishedTable] = record.tables if record else {}
-    found = entry.get(str(table))
+    name = str(table)
+    found = (record.tables.get(name) or record.postponed.get(name)) if record else None
     if record is None or found is None:
         return applied.seqno
     same = (found.snapshot, found.applied) == (applied.snapshot, applied.seqno)
-    return max(applied.seqno, record.stop_seqno) if same else applied.seqno
+    return max(applied.seqno, record.behind.get(name, record.stop_seqno)) if same else applied.seqno

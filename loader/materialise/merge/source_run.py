@@ -10,9 +10,11 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from loader.errors import LoaderError, UnsupportedError
+from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
 from loader.materialise.merge.merge_planner import MergePlanner
-from loader.materialise.merge.published_record import publish
+from loader.materialise.merge.postponement import Postponement, awaited_table, is_waiting
+from loader.materialise.merge.published_record import complete_seqno, publish
 from loader.materialise.merge.quarantine import RunQuarantine, is_permanent_failure, known_applied
 from loader.materialise.merge.table_merge import merge_table
 from loader.materialise.merge.table_results import WaitingForTable, no_progress_error, rows_unavailable_error
@@ -27,6 +29,7 @@ from loader.retries import Retries
 from loader.spark.progress import TableCount
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
+from loader.staging.pauses import Pauses
 from loader.staging.quarantine import Quarantines
 from loader.store.registry import open_store
 
@@ -84,6 +87,7 @@ class SourceRun:
         self._record = chain.newest_published()
         self._planner = MergePlanner(warehouse, chain, self._record)
         self._quarantine = RunQuarantine(warehouse, Quarantines(chain.store, chain.source), last)
+        self._postponement = Postponement(Pauses(chain.store, chain.source).all(), self._record)
         # By table that was merged from a later life on, the error of its earlier lives.
         self._skipped: dict[TableName, LoaderError] = {}
 
@@ -93,11 +97,13 @@ class SourceRun:
         earlier, failed = self._merge_stepwise()
         results, todo = self._survey_all(changed | failed)
         results += run_all(todo, partial(self._merge_counted, TableCount(len(todo))), self._concurrency)
-        results = self._merge_waiting(results)
+        results = self._postpone_waiting(self._merge_waiting(results))
         results = [
             earlier[result.table].followed_by(result) if result.table in earlier else result for result in results
         ]
-        results = sorted(self._quarantine.quarantine_failures(results), key=lambda result: result.table)
+        postponed = [result for result in results if result.postponed]
+        others = self._quarantine.quarantine_failures([result for result in results if not result.postponed])
+        results = sorted([*others, *postponed], key=lambda result: result.table)
         incomplete = any(result.status == "failed" for result in results)
         return MaterialiseResult(
             tables=tuple(results),
@@ -105,6 +111,11 @@ class SourceRun:
             stop_seqno=self._stop,
             published="" if incomplete else publish(self._chain, self._last, results),
         )
+
+    def _postpone_waiting(self, results: Sequence[TableResult]) -> list[TableResult]:
+        """Return the results, in which tables that wait for a postponed table are postponed and not failed."""
+        waiting = {str(table): known_applied(self._warehouse.metadata(table)) for table in _waiting_tables(results)}
+        return self._postponement.postpone_waiting(results, waiting)
 
     def _merge_counted(self, count: TableCount, table: TableName) -> TableResult:
         """Merge a table up to the stop of the run, and report it as progress of the job."""
@@ -146,6 +157,7 @@ class SourceRun:
         done: list[TableResult] = []
         todo: list[tuple[int, TableName]] = []
         selected = changed | known_tables(self._chain, self._record) | self._quarantine.quarantined
+        selected |= set(self._postponement.pauses)
         for table in sorted(selected | mentioned_tables(self._chain, self._record, self._stop)):
             if not self._chain.captures(self._last.start_seqno, table):
                 _LOG.warning("%s is no longer captured; it stays unchanged", table)
@@ -161,6 +173,8 @@ class SourceRun:
     def _survey(self, table: TableName, *, changed: bool) -> Merge | TableResult | None:
         """Return the merge of a table, its result if it needs none, or None if it is neither loaded nor changed."""
         metadata = self._warehouse.metadata(table)
+        if postponed := self._postponement.find(table, known_applied(metadata)):
+            return postponed
         quarantined = self._quarantine.find_quarantined(table, metadata)
         if quarantined:
             low = self._record.stop_seqno if self._record else 0
@@ -192,16 +206,16 @@ class SourceRun:
         return done, failed
 
     def _is_mergeable(self, table: TableName, target: int) -> bool:
-        """Return whether a table is in the warehouse or was created in the log up to `target`, and not quarantined."""
+        """Return whether a table is in the warehouse or was created in the log up to `target`, and may be merged."""
         metadata = self._warehouse.metadata(table)
-        if self._quarantine.find_quarantined(table, metadata):
+        if self._is_stopped(table, metadata):
             return False
         return metadata is not None or self._chain.find_origin(table, target).seqno is not None
 
     def _common_seqno(self) -> int:
-        """Return the seqno up to which every table has the log, without the quarantined tables.
+        """Return the seqno up to which every table has the log, without the quarantined and the postponed tables.
 
-        A table that was released from quarantine may be behind the newest record.
+        A table that was released from quarantine or resumed may be behind the newest record.
         """
         common = self._record.stop_seqno if self._record else 0
         for name, seqno in self._record.behind.items() if self._record else ():
@@ -213,11 +227,18 @@ class SourceRun:
     def _reached_seqno(self, table: TableName) -> int:
         """Return the seqno up to which a table has the log; the stop for a table that is not merged."""
         metadata = self._warehouse.metadata(table)
-        if self._quarantine.find_quarantined(table, metadata):
+        if self._is_stopped(table, metadata):
             return self._stop
         applied = known_applied(metadata)
-        start = applied.seqno if applied else self._chain.find_origin(table, self._stop).seqno
+        if applied:
+            return complete_seqno(self._record, table, applied)
+        start = self._chain.find_origin(table, self._stop).seqno
         return self._stop if start is None else start
+
+    def _is_stopped(self, table: TableName, metadata: TableMetadata | None) -> bool:
+        """Return whether a table is postponed or quarantined."""
+        postponed = self._postponement.find(table, known_applied(metadata))
+        return bool(postponed or self._quarantine.find_quarantined(table, metadata))
 
     def _merge_waiting(self, results: Sequence[TableResult]) -> list[TableResult]:
         """Merge the tables that waited for another table, now that the others are merged. Return all results.
@@ -233,8 +254,8 @@ class SourceRun:
         )
         second = {result.table: result for result in again}
         merged = [second.get(result.table, result) for result in results]
-        failed = {result.table for result in merged if result.error}
-        stalled = {str(table) for table in _waiting_tables(merged) if _awaited_table(second[str(table)]) not in failed}
+        failed = {result.table for result in merged if result.error or result.postponed}
+        stalled = {str(table) for table in _waiting_tables(merged) if awaited_table(second[str(table)]) not in failed}
         return [self._explained(result, stalled=result.table in stalled) for result in merged]
 
     def _explained(self, result: TableResult, *, stalled: bool) -> TableResult:
@@ -244,7 +265,7 @@ class SourceRun:
             result: of any table.
             stalled: it waits again for a table that did not fail. Another run would not help.
         """
-        table, other = TableName.parse(result.table), _awaited_table(result)
+        table, other = TableName.parse(result.table), awaited_table(result)
         cause = next((error for skipped, error in self._skipped.items() if str(skipped) == other), None)
         if cause is not None and other != result.table and (stalled or is_permanent_failure(result)):
             # The other table skipped changes that it could not apply, so its rows before them are unknown.
@@ -257,23 +278,18 @@ class SourceRun:
 
 
 def _waiting_tables(results: Sequence[TableResult]) -> list[TableName]:
-    return [TableName.parse(result.table) for result in results if _is_waiting(result)]
-
-
-def _is_waiting(result: TableResult) -> bool:
-    return result.error is not None and result.error["error"] == WaitingForTable.__name__
-
-
-def _awaited_table(result: TableResult) -> str:
-    return str(result.error["where"].get("table", "")) if result.error else ""
+    return [TableName.parse(result.table) for result in results if is_waiting(result)]
 
 
 def _may_help_later(table: str, results: Mapping[str, TableResult]) -> bool:
-    """Return whether the table at the end of a chain of waiting tables failed in a way that a retry may fix."""
+    """Return whether a later run may merge the table at the end of a chain of waiting tables.
+
+    It may if that table failed in a way that a retry may fix, or if it is postponed.
+    """
     seen: set[str] = set()
-    while (result := results.get(table)) and _is_waiting(result):
+    while (result := results.get(table)) and is_waiting(result):
         if table in seen:
             return False
         seen.add(table)
-        table = _awaited_table(result)
-    return bool(result and result.error and result.error["retryable"])
+        table = awaited_table(result)
+    return bool(result and (result.postponed or (result.error and result.error["retryable"])))

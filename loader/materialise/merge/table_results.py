@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from loader.errors import DataError, LoaderError, RetryableError, UnsupportedError
@@ -40,19 +40,22 @@ def results_of_record(
     quarantined: Mapping[TableName, Quarantine],
     status: Literal["already", "unchanged"],
     complete: int | None = None,
+    postponed: Sequence[TableResult] = (),
 ) -> list[TableResult]:
     """Return the results of all tables of a published record, sorted by table.
 
     Args:
         record: the published record.
-        quarantined: the quarantines of all tables behind the record.
+        quarantined: the quarantines of all tables behind the record that are not postponed.
         status: of the tables in the record.
         complete: the seqno up to which the tables in the record have every record, if that is established.
+        postponed: the results of the postponed tables of the record.
     """
     errors = {str(table): quarantine.error_with_release() for table, quarantine in quarantined.items()}
     behind = [
         TableResult(table=name, status="quarantined", applied_seqno=seqno, error=errors[name])
         for name, seqno in record.behind.items()
+        if name not in record.postponed
     ]
     published = [
         TableResult(
@@ -64,7 +67,7 @@ def results_of_record(
         )
         for name, table in record.tables.items()
     ]
-    return sorted([*behind, *published], key=lambda result: result.table)
+    return sorted([*behind, *postponed, *published], key=lambda result: result.table)
 
 
 def no_progress_error(table: TableName, target: int, why: str) -> LoaderError:

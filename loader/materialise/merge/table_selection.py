@@ -11,7 +11,8 @@ from loader.staging.documents import Published
 
 def known_tables(chain: Chain, record: Published | None) -> set[TableName]:
     """Return the tables that the warehouse has, or will have once their initial load is applied."""
-    known = set(map(TableName.parse, record.tables)) if record else set()
+    postponed = [name for name, one in record.postponed.items() if one.snapshot is not None] if record else []
+    known = set(map(TableName.parse, (*record.tables, *postponed))) if record else set()
     return known | set(chain.tables_with_load(known))
 
 

@@ -22,6 +22,7 @@ class TableReport:
         changed: the newest interval with staged records of the table; None if no newest interval has some.
         statements: DDL of the table in the newest intervals, newest first.
         quarantine: why it is stopped.
+        postponed: why it is left behind on purpose.
         load: its initial load that is not in the warehouse yet.
     """
 
@@ -32,6 +33,7 @@ class TableReport:
     changed: pipeline.IntervalActivity | None = None
     statements: tuple[pipeline.Statement, ...] = ()
     quarantine: Quarantine | None = None
+    postponed: pipeline.PostponedState | None = None
     load: LoadState | None = None
 
 
@@ -63,21 +65,23 @@ def table_reports(report: SourceReport) -> list[TableReport]:
         activity.add(interval)
     applied = {one.table: one for one in status.tables}
     stopped = {one.table: one for one in status.quarantined}
+    postponed = {one.table: one for one in status.postponed}
     loads = {one.table: one for one in status.loads}
     released = set(status.released)
     found = []
-    for name in sorted({*applied, *stopped, *loads, *released, *activity.rows}):
-        quarantine, load = stopped.get(name), loads.get(name)
+    for name in sorted({*applied, *stopped, *postponed, *loads, *released, *activity.rows}):
+        quarantine, load, later = stopped.get(name), loads.get(name), postponed.get(name)
         current = status.applied if name in applied and name not in released else ""
         found.append(
             TableReport(
                 name=name,
-                state=_state(quarantine, name in released, applied.get(name), load),
+                state=later.state if later else _state(quarantine, name in released, applied.get(name), load),
                 rows=activity.rows.get(name, pipeline.TableActivity(table=name)),
-                applied=quarantine.applied if quarantine else current,
+                applied=later.applied if later else quarantine.applied if quarantine else current,
                 changed=activity.changed.get(name),
                 statements=tuple(activity.statements.get(name, ())[::-1]),
                 quarantine=quarantine,
+                postponed=later,
                 load=load,
             )
         )

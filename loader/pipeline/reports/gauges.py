@@ -21,6 +21,7 @@ _HELP = {
     "staged_intervals": "Intervals that are staged and not applied.",
     "quarantined_tables": "Tables that are quarantined.",
     "tables_behind": "Tables without all records up to the applied position: quarantined, or released and not merged.",
+    "paused_tables": "Tables that people paused.",
     "log_number": "Number of the log file of a position, by stage.",
     "log_position": "Offset of a position in its log file, by stage.",
     "table_quarantined": "1 for each quarantined table.",
@@ -47,6 +48,7 @@ def gauges(lag: SourceLag) -> Iterator[Gauge]:
         "staged_intervals": lag.staged_intervals,
         "quarantined_tables": len(lag.quarantined),
         "tables_behind": len(lag.tables_behind),
+        "paused_tables": sum(one.state == "paused" for one in lag.postponed),
     }
     for name, value in values.items():
         if value is not None:

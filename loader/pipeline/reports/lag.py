@@ -4,21 +4,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from loader.errors import LoaderError, SourceUnavailable
+from loader.materialise.merge.postponement import Postponement, waiting_note
 from loader.model.position import Position
 from loader.pipeline.chain.chain_begin import chain_of, check_server
 from loader.pipeline.reports.retention import source_runway
+from loader.pipeline.upkeep.pausing import pauses_of
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Published
+from loader.staging.pauses import Pause
 from loader.staging.quarantine import Quarantine
 from loader.transport.server.connection import AccessDenied, connected, log_sizes
+
+
+class PostponedState(BaseModel):
+    """A table that runs leave behind on purpose.
+
+    Attributes:
+        state: `paused`: a person paused it. `waiting`: it needs the rows of a paused table.
+        applied: its applied position; empty if it is unknown.
+        short: the newest published record lists it as behind.
+        note: why, for people.
+        pause: of a paused table.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    table: str
+    state: Literal["paused", "waiting"]
+    applied: str
+    short: bool
+    note: str
+    pause: Pause | None = None
 
 
 class SourceLag(BaseModel):
@@ -32,7 +56,8 @@ class SourceLag(BaseModel):
         lag_seconds: age of the newest applied commit, 0 if the end of the log is applied; None if it is unknown.
         runway: of the oldest log file that is not staged; None as `behind`.
         quarantined: tables that are not attempted until they are released.
-        released: tables behind that are no longer quarantined and that no run has merged since.
+        released: tables behind that are no longer quarantined or postponed and that no run has merged since.
+        postponed: tables that are left behind on purpose, sorted.
         unreachable: why the server was not asked, in the form of `LoaderError.as_dict()`; then `log_end` is empty.
     """
 
@@ -50,12 +75,19 @@ class SourceLag(BaseModel):
     runway: Runway | None
     quarantined: tuple[Quarantine, ...]
     released: tuple[str, ...]
+    postponed: tuple[PostponedState, ...] = ()
     unreachable: dict[str, Any] | None = None
 
     @property
     def tables_behind(self) -> tuple[str, ...]:
-        """Return the tables without all records up to `applied`, sorted."""
+        """Return the tables without all records up to `applied`, except the postponed tables, sorted."""
         return tuple(sorted({*(one.table for one in self.quarantined), *self.released}))
+
+    @property
+    def applied_to(self) -> str:
+        """Return which tables have everything up to `applied`, for people."""
+        left = ["quarantined"] * bool(self.quarantined) + ["postponed"] * any(one.short for one in self.postponed)
+        return f"all tables but the {' and '.join(left)} ones" if left else "all tables"
 
 
 @dataclass(frozen=True)
@@ -83,6 +115,8 @@ def source_lag(settings: SourceSettings) -> SourceLag:
     applied = Position.parse(current.stop) if current else generation.start_position
     server = _server(settings, generation, applied)
     stopped = quarantines_of(settings).all()
+    postponed = _postponed(Postponement(pauses_of(settings).all(), newest), str(applied))
+    explained = {one.table for one in stopped.values()} | {one.table for one in postponed}
     return SourceLag(
         source=settings.name,
         server=server.name,
@@ -95,9 +129,35 @@ def source_lag(settings: SourceSettings) -> SourceLag:
         lag_seconds=_lag_seconds(server.behind, newest),
         runway=server.runway,
         quarantined=tuple(stopped.values()),
-        released=tuple(sorted(set(newest.behind if newest else ()) - {one.table for one in stopped.values()})),
+        released=tuple(sorted(set(newest.behind if newest else ()) - explained)),
+        postponed=postponed,
         unreachable=server.error.as_dict() if server.error else None,
     )
+
+
+def _postponed(postponement: Postponement, applied: str) -> tuple[PostponedState, ...]:
+    """Return the states of the postponed tables. `applied`: the position of the newest record."""
+    record, pauses = postponement.record, postponement.pauses
+    found = [
+        PostponedState(table=str(table), state="paused", applied="", short=False, note=pause.note, pause=pause)
+        for table, pause in pauses.items()
+    ]
+    found += [
+        PostponedState(table=name, state="waiting", applied="", short=False, note=waiting_note(other))
+        for name, other in postponement.waiting().items()
+    ]
+    return tuple(_placed(one, record, applied) for one in sorted(found, key=lambda one: one.table))
+
+
+def _placed(state: PostponedState, record: Published | None, applied: str) -> PostponedState:
+    """Return the state with the applied position of the table."""
+    if record is None:
+        return state
+    if state.table in record.tables:
+        return state.model_copy(update={"applied": applied})
+    noted = record.postponed.get(state.table)
+    short = state.table in record.behind
+    return state.model_copy(update={"applied": noted.position if noted else "", "short": short})
 
 
 def newest_record(chain: PlanChain) -> Published | None:

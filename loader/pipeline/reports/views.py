@@ -35,7 +35,7 @@ class View(BaseModel):
 
     Attributes:
         committed_at: the newest commit time up to `stop`, in UTC; empty if nothing was committed.
-        missing: tables that were quarantined then, and are not in the view.
+        missing: tables that were behind then, and are not in the view.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from loader.errors import StagedDataError
 from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.upkeep.kept_files import newest_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Published, Purged
@@ -105,9 +106,8 @@ class _Purging:
     def removals(self, lineage: Sequence[Generation]) -> list[tuple[Manifest, Removal]]:
         """Return what to remove, oldest first, with the manifest of each interval."""
         # Every table has an interval if it or a later interval has a published record. Exceptions are the tables
-        # behind in the newest record: a released table catches up from where it was stopped.
-        records = (self.chain.newest_published(one.name) for one in reversed(lineage))
-        record = next((found[1] for found in records if found), None)
+        # behind in the newest record: a released or resumed table catches up from where it was stopped.
+        record = newest_of(self.chain, lineage)
         found = list(self._of_attempts(lineage, record))
         if self.keep is not None and record is not None:
             found += self._of_intervals(lineage, record, self.keep)

@@ -22,6 +22,7 @@ from loader.page.site import HEADERS, Site
 from loader.page.source_page import source_page
 from loader.page.table_page import table_page
 from loader.source.retention import Runway
+from loader.staging.pauses import Pause
 from loader.staging.quarantine import Quarantine
 from tests.unit.page.reading import Element, read_page
 from tests.unit.page.test_html import ACTING, EVIL
@@ -115,6 +116,34 @@ def test_the_figures_of_a_source() -> None:
         "quarantined tables": "1",
     }
     assert "mysql 9.7.4 at db:3306" in source().text
+
+
+def test_postponed_tables() -> None:
+    since = Pause(source="shop", table="shop.orders", since=NOW, by="ada", reason="disk <full>")
+    note = "paused since 2026-01-31 12:00:00 UTC by ada: disk <full>"
+    assert since.note == note
+    postponed = (
+        pipeline.PostponedState(
+            table="shop.orders", state="paused", applied="binlog.000001:700", short=True, note=note, pause=since
+        ),
+        pipeline.PostponedState(table="shop.z", state="waiting", applied="", short=True, note="waits for shop.orders"),
+    )
+    status = STATUS.model_copy(update={"postponed": postponed})
+    report = replace(REPORT, status=status)
+    page = source(report)
+    assert page.rows("Postponed tables") == [
+        ["shop.orders", "paused", "binlog.000001:700", note],
+        ["shop.z", "waiting", "unknown", "waits for shop.orders"],
+    ]
+    assert page.rows("Positions")[-1][0] == "applied to all tables but the quarantined and postponed ones"
+    names = [row[:3] for row in page.rows("7 of 7 tables")]
+    assert names[:3] == [
+        ["shop.items", "quarantined", "binlog.000001:900"],
+        ["shop.orders", "paused", "binlog.000001:700"],
+        ["shop.z", "waiting", "unknown"],
+    ]
+    figures = table("shop.orders", report).figures()
+    assert (figures["state"], figures["applied position"], figures["why"]) == ("paused", "binlog.000001:700", note)
 
 
 def test_the_tables_of_a_source_page() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from loader.errors import SourceUnavailable
-from loader.pipeline import SourceLag, gauges, prometheus_text, unreadable
+from loader.pipeline import PostponedState, SourceLag, gauges, prometheus_text, unreadable
 from loader.source.retention import Runway
 from loader.staging.quarantine import Quarantine
 
@@ -26,6 +26,10 @@ LAG = SourceLag(
     runway=Runway(file="binlog.000054", hours=1.5, rule="age"),
     quarantined=(Quarantine.model_construct(table="shop.a\nb"),),
     released=("shop.c",),
+    postponed=(
+        PostponedState(table="shop.d", state="paused", applied="binlog.000054:100", short=True, note="paused"),
+        PostponedState(table="shop.e", state="waiting", applied="", short=True, note="waits"),
+    ),
 )
 
 
@@ -65,6 +69,7 @@ def test_the_text_for_prometheus() -> None:
             f"staged_intervals{{{source}}}": "2",
             f"quarantined_tables{{{source}}}": "1",
             f"tables_behind{{{source}}}": "2",
+            f"paused_tables{{{source}}}": "1",
             f'log_number{{{source},stage="end"}}': "55",
             f'log_number{{{source},stage="planned"}}': "55",
             f'log_number{{{source},stage="staged"}}': "55",

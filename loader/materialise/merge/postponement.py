@@ -1,0 +1,163 @@
+"""Tables that a run leaves behind on purpose: paused tables, and tables that need the rows of a paused table.
+
+Pure: it imports no pyspark, so that a quiet interval is published without Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from loader.materialise.merge.published_record import complete_seqno
+from loader.materialise.merge.table_results import WaitingForTable
+from loader.materialise.spec import TableResult
+from loader.model.table import TableName
+from loader.staging.documents import Published
+from loader.staging.pauses import Pause
+
+if TYPE_CHECKING:
+    from loader.materialise.iceberg.table_metadata import Applied  # which imports pyspark
+
+
+@dataclass(frozen=True)
+class Postponement:
+    """The postponed tables of a source when a run begins.
+
+    A pause takes effect with the next run: a run that has begun finishes what it began.
+
+    Attributes:
+        pauses: by paused table.
+        record: the newest published record.
+    """
+
+    pauses: Mapping[TableName, Pause]
+    record: Published | None
+
+    def find(self, table: TableName, applied: Applied | None) -> TableResult | None:
+        """Return the result of a postponed table; None if the table may be merged.
+
+        Args:
+            table: the table.
+            applied: its applied position; None if it has none, or if it is unknown.
+        """
+        if table in self.pauses:
+            return self._result("paused", table, applied, note=self.pauses[table].note)
+        waits_for = self._awaited(str(table))
+        noted = self.record.postponed[str(table)] if self.record and waits_for else None
+        if noted is None or (noted.snapshot, noted.applied) != (_snapshot(applied), _seqno(applied)):
+            return None  # it may be merged, or it was loaded again
+        return self._waiting(table, applied, waits_for)
+
+    def waiting(self) -> dict[str, str]:
+        """Return the tables that wait for a postponed table by the record, and the table that each waits for."""
+        names = self.record.postponed if self.record else ()
+        return {
+            name: other for name in names if TableName.parse(name) not in self.pauses and (other := self._awaited(name))
+        }
+
+    def of_record(self) -> list[TableResult] | None:
+        """Return the results of the postponed tables of the record; None if a table must be looked at by a run.
+
+        That is a table that was paused since, resumed since, or need not wait any more.
+        """
+        record = self.record
+        if record is None or any(str(table) in record.tables for table in self.pauses):
+            return None
+        results = []
+        for name, noted in record.postponed.items():
+            pause, waits_for = self.pauses.get(TableName.parse(name)), self._awaited(name)
+            if pause is None and not waits_for:
+                return None
+            results.append(
+                TableResult(
+                    table=name,
+                    status="paused" if pause else "waiting",
+                    applied_seqno=noted.applied or None,
+                    position=noted.position,
+                    snapshot=noted.snapshot,
+                    complete_through=record.behind[name],
+                    waits_for="" if pause else waits_for,
+                    note=pause.note if pause else waiting_note(waits_for),
+                )
+            )
+        return results
+
+    def postpone_waiting(
+        self, results: Sequence[TableResult], applied: Mapping[str, Applied | None]
+    ) -> list[TableResult]:
+        """Return the results, in which tables that wait for a postponed table are postponed and not failed.
+
+        Args:
+            results: of all tables.
+            applied: the present applied positions of the tables that wait.
+        """
+        found = {result.table: result for result in results}
+        while blocked := [one for one in found.values() if self._is_blocked(one, found)]:
+            for one in blocked:
+                found[one.table] = self._waiting(TableName.parse(one.table), applied[one.table], awaited_table(one))
+        return list(found.values())
+
+    def _is_blocked(self, result: TableResult, results: Mapping[str, TableResult]) -> bool:
+        other = results.get(awaited_table(result)) if is_waiting(result) else None
+        return other is not None and other.postponed
+
+    def _awaited(self, name: str) -> str:
+        """Return the table for which a table waits by the record, if that is still paused or waiting; else empty."""
+        noted = self.record.postponed.get(name) if self.record else None
+        seen = {name}
+        first = at = noted.waits_for if noted else ""
+        while at and at not in seen:
+            if TableName.parse(at) in self.pauses:
+                return first
+            seen.add(at)
+            noted = self.record.postponed.get(at) if self.record else None
+            at = noted.waits_for if noted else ""
+        return ""
+
+    def _waiting(self, table: TableName, applied: Applied | None, waits_for: str) -> TableResult:
+        return self._result("waiting", table, applied, note=waiting_note(waits_for), waits_for=waits_for)
+
+    def _result(
+        self,
+        status: Literal["paused", "waiting"],
+        table: TableName,
+        applied: Applied | None,
+        *,
+        note: str,
+        waits_for: str = "",
+    ) -> TableResult:
+        # Without an applied position, nothing is known to be in the warehouse, so purges keep all files of the table.
+        return TableResult(
+            table=str(table),
+            status=status,
+            applied_seqno=applied.seqno if applied else None,
+            position=applied.position if applied else "",
+            snapshot=applied.snapshot if applied else None,
+            complete_through=complete_seqno(self.record, table, applied) if applied else 0,
+            waits_for=waits_for,
+            note=note,
+        )
+
+
+def is_waiting(result: TableResult) -> bool:
+    """Return whether a table failed because it needs another table to be merged further."""
+    return result.error is not None and result.error["error"] == WaitingForTable.__name__
+
+
+def awaited_table(result: TableResult) -> str:
+    """Return the table that the error of a waiting table names; empty for other results."""
+    return str(result.error["where"].get("table", "")) if result.error else ""
+
+
+def waiting_note(waits_for: str) -> str:
+    """Return why a table waits, for people."""
+    return f"waits for {waits_for}, whose rows it takes"
+
+
+def _snapshot(applied: Applied | None) -> int | None:
+    return applied.snapshot if applied else None
+
+
+def _seqno(applied: Applied | None) -> int:
+    return applied.seqno if applied else 0
