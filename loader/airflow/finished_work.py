@@ -11,6 +11,7 @@ from loader.extract.spec import BacklogResult, ExtractSpec, backlog_result, resu
 from loader.initial_load.run import find_staged_loads
 from loader.initial_load.spec import InitialLoadSpec
 from loader.materialise.load.load_notes import find_noted_loads
+from loader.materialise.merge.cadence import utc_now
 from loader.materialise.merge.postponement import Postponement
 from loader.materialise.merge.table_results import results_of_record
 from loader.materialise.spec import LoadSpec, MaterialiseResult, MaterialiseSpec
@@ -70,10 +71,12 @@ def _published(spec: MaterialiseSpec) -> MaterialiseResult | None:
     if spec.through_seqno is None or record.stop_seqno < spec.through_seqno:
         return None
     quarantined = Quarantines(store, spec.source).all() if record.behind else {}
-    postponed = Postponement(Pauses(store, spec.source).all(), record).of_record() if record.postponed else []
+    now = None if spec.now else utc_now()
+    pauses = Pauses(store, spec.source).all() if record.postponed else {}
+    postponed = Postponement(pauses, record, spec.rules, now).of_record() if record.postponed else []
     stopped = record.behind.keys() - record.postponed.keys()
     if postponed is None or any(TableName.parse(name) not in quarantined for name in stopped):
-        return None  # a table was released or resumed, and can be merged
+        return None  # a table was released or resumed, or is due, and can be merged
     return MaterialiseResult(
         tables=tuple(results_of_record(record, quarantined, "already", postponed=postponed)),
         stop=record.stop,

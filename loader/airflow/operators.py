@@ -55,10 +55,11 @@ class LoaderSparkOperator(SparkSubmitOperator):
             ignored. (templated)
         fail_on_tables: fail if a table failed. If False, a later task `loader.airflow.tasks.check_tables` fails for
             tables that no retry can help, so that the tasks before it continue with the other tables.
+        now: also merge tables that are not due by their rules. For `materialise`. (templated)
         kwargs: of BaseOperator, and `conn_id` of the Spark connection.
     """
 
-    template_fields: Sequence[str] = ("source", "arguments")
+    template_fields: Sequence[str] = ("source", "arguments", "now")
     operator_extra_links = (ErrorLink(),)
     error_link = ""
     _output: logging.Logger | None = None
@@ -70,6 +71,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
         source: str,
         arguments: dict[str, Any] | XComArg,
         fail_on_tables: bool = True,
+        now: Any = False,
         **kwargs: Any,
     ) -> None:
         # Not durable: durable tasks reattach to a driver on a cluster, but our driver is always on this machine.
@@ -78,6 +80,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
         self.source = source
         self.arguments: Any = arguments
         self.fail_on_tables = fail_on_tables
+        self.now = now
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Run the use case.
@@ -140,7 +143,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             case "extract":
                 return pipeline.extract_job(settings, self.arguments["start_seqno"], self.arguments["through_seqno"])
             case "materialise":
-                return pipeline.materialise_job(settings, self.arguments["stop_seqno"])
+                return pipeline.materialise_job(settings, self.arguments["stop_seqno"], now=bool(self.now))
             case "replay":
                 start = pipeline.find_replay_start(settings, self.arguments["start"])
                 self.log.info("changes after %s", start.position)

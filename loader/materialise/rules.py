@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from datetime import timedelta
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from loader.errors import UsageError
 from loader.model.table import TableName
@@ -17,6 +18,7 @@ RESERVED = frozenset(
 """Names of Iceberg's own columns (Iceberg specification, "Reserved Field IDs")."""
 
 _PREFIX = "loader."
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _META = ("seqno_column", "committed_at_column", "deleted_column", "op_column", "row_offset_column")
 
 _NEEDED = {
@@ -36,6 +38,8 @@ class TableRule(BaseModel):
             `text` stores NULL and also keeps the text in a column `<name>__text`.
         on_drop: for a column that the source dropped, `drop` removes it, and `keep` leaves it, with NULL in rows that
             change later. If the source adds a column of the same name, the old one becomes `<name>__dropped`.
+        every: the tables are merged once in each period of this length, such as `15m`, `1h` or `1d`; empty for every
+            run. Periods begin at whole multiples since 1970-01-01 UTC: hours at minute 0, days at midnight.
         seqno_column, committed_at_column: names of the columns with the seqno and the commit time of a row's
             transaction; empty to leave the column out. A history needs the seqno.
         deleted_column: name of the column that marks deleted rows, for `soft_delete`.
@@ -49,6 +53,7 @@ class TableRule(BaseModel):
     mode: Literal["mirror", "soft_delete", "history"] = "mirror"
     on_misfit: Literal["error", "null", "text"] = "error"
     on_drop: Literal["drop", "keep"] = "drop"
+    every: Annotated[str, Field(pattern=r"^([1-9]\d{0,5}[mhd])?$")] = ""
     seqno_column: str = "_seqno"
     committed_at_column: str = "_committed_at"
     deleted_column: str = "_is_deleted"
@@ -66,6 +71,11 @@ class TableRule(BaseModel):
         if taken := RESERVED.intersection(names):
             raise ValueError(f"Iceberg reserves the column name {min(taken)}")
         return self
+
+    @property
+    def period(self) -> timedelta | None:
+        """The length of the periods of `every`; None to merge in every run."""
+        return timedelta(**{_UNITS[self.every[-1]]: int(self.every[:-1])}) if self.every else None
 
     @property
     def meta(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
@@ -52,10 +53,13 @@ class TablesSpec(BaseModel):
 class MaterialiseSpec(TablesSpec):
     """Merge every table of a source up to the interval that stops at `through_seqno`.
 
-    Without `through_seqno`, it is the last extracted interval.
+    Attributes:
+        through_seqno: without it, the last extracted interval.
+        now: also merge tables that are not due by their rules.
     """
 
     through_seqno: int | None = None
+    now: bool = False
 
 
 class LoadSpec(TablesSpec):
@@ -176,7 +180,7 @@ class TableResult(BaseModel):
             at the target before, or another run was faster. `failed`: see `error`, in the form of
             `LoaderError.as_dict()`. `quarantined`: it failed permanently, in this run or an earlier one, and is not
             merged until it is released. `paused`: it is not merged until a person resumes it. `waiting`: it needs the
-            rows of a paused table.
+            rows of a paused table. `not_due`: by its rule it is merged later.
         inserts, updates, deletes: numbers of staged records, before they are collapsed.
         rows_deleted, rows_inserted: numbers of rows that the merge deleted and inserted.
         misfits: by column, the number of values that the column cannot hold. They became NULL by the table's rule.
@@ -184,13 +188,14 @@ class TableResult(BaseModel):
         complete_through: the seqno up to which the table has every record, by its newest commit, or because the log
             has no later record of it. None if that is not established.
         waits_for: the table whose rows a `waiting` table needs.
+        due: when a table that is not due is merged again, in UTC.
         note: why a table is left behind on purpose, for people.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     table: str
-    status: Literal["applied", "unchanged", "already", "failed", "quarantined", "paused", "waiting"]
+    status: Literal["applied", "unchanged", "already", "failed", "quarantined", "paused", "waiting", "not_due"]
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
@@ -202,6 +207,7 @@ class TableResult(BaseModel):
     snapshot: int | None = None
     complete_through: int | None = None
     waits_for: str = ""
+    due: datetime | None = None
     note: str = ""
     seconds: float = 0.0
     error: dict[str, Any] | None = None
@@ -209,7 +215,7 @@ class TableResult(BaseModel):
     @property
     def postponed(self) -> bool:
         """Whether the table was left behind on purpose, which is not a failure."""
-        return self.status in {"paused", "waiting"}
+        return self.status in {"paused", "waiting", "not_due"}
 
     def followed_by(self, later: TableResult) -> TableResult:
         """Return both results as one: the later position and the sums of all counts."""

@@ -67,17 +67,23 @@ def intervals_since(settings: SourceSettings, seqno: int) -> list[int]:
     return [found.start_seqno for found in chain.manifests_from(generation.name, start) if found.stop_seqno > seqno]
 
 
-def materialise_job(settings: SourceSettings, through_seqno: int | None = None) -> Job:
-    """Return the job that merges everything staged up to a stop (None: everything that is staged)."""
-    spec = _materialise_spec(settings, through_seqno)
+def materialise_job(settings: SourceSettings, through_seqno: int | None = None, *, now: bool = False) -> Job:
+    """Return the job that merges everything staged up to a stop (None: everything that is staged).
+
+    `now`: also merge tables that are not due by their rules.
+    """
+    spec = _materialise_spec(settings, through_seqno, now=now)
     return Job("materialise", spec)
 
 
-def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int) -> Job:
-    """Return the job that extracts intervals from a start up to a stop, within a run's time, and merges them."""
+def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int, *, now: bool = False) -> Job:
+    """Return the job that extracts intervals from a start up to a stop, within a run's time, and merges them.
+
+    `now`: see `materialise_job`.
+    """
     spec = DeltaSpec(
         extract=_extract_spec(settings, start_seqno, through_seqno),
-        materialise=_materialise_spec(settings, None),
+        materialise=_materialise_spec(settings, None, now=now),
         threads=settings.spark.threads,
     )
     return Job("delta", spec)
@@ -188,9 +194,9 @@ def _tables(settings: SourceSettings, generation: Generation) -> dict[str, Any]:
     }
 
 
-def _materialise_spec(settings: SourceSettings, through_seqno: int | None) -> MaterialiseSpec:
+def _materialise_spec(settings: SourceSettings, through_seqno: int | None, *, now: bool) -> MaterialiseSpec:
     generation = chain_of(settings).require_generation()
-    return MaterialiseSpec(**_tables(settings, generation), through_seqno=through_seqno)
+    return MaterialiseSpec(**_tables(settings, generation), through_seqno=through_seqno, now=now)
 
 
 def _extract_spec(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> ExtractSpec:

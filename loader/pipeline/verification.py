@@ -189,7 +189,7 @@ def _plan_delta(settings: SourceSettings, position: Position) -> Job | None:
             hint="loader run; then: loader verify",
             source=settings.name,
         ) from error
-    return delta_job(settings, chosen.start_seqno, chosen.through_seqno) if chosen else None
+    return delta_job(settings, chosen.start_seqno, chosen.through_seqno, now=True) if chosen else None
 
 
 def _check_result(table: TableName, result: TableResult | None, seqno: int) -> None:

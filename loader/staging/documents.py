@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -446,18 +447,21 @@ class PostponedTable(BaseModel):
     """Why a table was left behind on purpose, and its state then.
 
     Attributes:
-        why: `paused`: a person paused it. `waiting`: it needs the rows of a paused table.
+        why: `paused`: a person paused it. `waiting`: it needs the rows of a paused table. `not_due`: its rule merges it
+            once in each period, and it was merged in this period.
         snapshot, applied, position: the newest commit of the loader in the table; None, 0 and empty without one.
         waits_for: the table whose rows it needs.
+        due: the end of the period, in UTC.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    why: Literal["paused", "waiting"]
+    why: Literal["paused", "waiting", "not_due"]
     snapshot: int | None = None
     applied: int = 0
     position: str = ""
     waits_for: str = ""
+    due: datetime | None = None
 
 
 class Purged(Document):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
+from loader.airflow import finished_work
 from loader.airflow.reports.failures import summary
 from loader.errors import GapError, UsageError
 from loader.materialise.load.load_notes import note_loaded
 from loader.materialise.spec import LoadSpec, TableResult
-from loader.staging.documents import IncompleteTable, PublishedTable
+from loader.model.table import TableName
+from loader.staging.documents import IncompleteTable, PostponedTable, PublishedTable
+from loader.staging.pauses import Pauses
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import (
     connect,
@@ -18,6 +23,8 @@ from tests.dags.operators import (
 )
 
 # Work that is done.
+
+_AT = "binlog.000001:9"
 
 
 def test_a_staged_interval_starts_no_spark(site: Site, spark_submit_program: SparkSubmit, running: Task) -> None:
@@ -92,6 +99,54 @@ def test_a_table_that_is_still_quarantined_starts_no_spark(
     assert "1 of 2 tables failed (tables shop.items)" in str(raised)
     assert "loader release shop.items" in str(raised)
     assert spark_submit_program.argv is None
+
+
+def test_a_table_that_is_still_paused_starts_no_spark(
+    site: Site, spark_submit_program: SparkSubmit, running: Task
+) -> None:
+    site.stage()
+    waiting = PostponedTable(why="waiting", waits_for="shop.items")
+    postponed = {"shop.items": PostponedTable(why="paused", snapshot=3, applied=5, position=_AT), "shop.moved": waiting}
+    publish(site, site.plan.stop, behind={"shop.items": 5, "shop.moved": 0}, postponed=postponed)
+    pauses = Pauses(site.chain.store, "shop")
+    pause = pauses.begin(TableName("shop", "items"), "ada", "disk full")
+    result = operator_of("materialise", site).execute(running.context)
+    assert spark_submit_program.argv is None
+    found = {table["table"]: (table["status"], table["position"], table["note"]) for table in result["tables"]}
+    assert found == {
+        "shop.items": ("paused", _AT, pause.note),
+        "shop.moved": ("waiting", "", "waits for shop.items, whose rows it takes"),
+        "shop.orders": ("already", "", ""),
+    }
+    assert f"shop.items: {pause.note}" in summary(result)
+    pauses.end(pause)
+    operator_of("materialise", site).execute(running.context)
+    assert spark_submit_program.argv is not None
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_a_table_that_is_due_starts_spark(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch, now: bool
+) -> None:
+    with (site.folder / "loader.toml").open("a") as file:
+        file.write('\n[[sources.shop.rules]]\ntables = ["shop.items"]\nevery = "1h"\n')
+    site.stage()
+    due = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    postponed = {"shop.items": PostponedTable(why="not_due", snapshot=3, applied=5, position=_AT, due=due)}
+    publish(site, site.plan.stop, behind={"shop.items": 5}, postponed=postponed)
+    monkeypatch.setattr(finished_work, "utc_now", lambda: due - timedelta(seconds=1))
+    operator = operator_of("materialise", site)
+    operator.now = now
+    result = operator.execute(running.context)
+    if not now:
+        assert [(table["table"], table["status"], table["note"]) for table in result["tables"]] == [
+            ("shop.items", "not_due", "merged every 1h, next after 2026-01-31 12:00:00 UTC"),
+            ("shop.orders", "already", ""),
+        ]
+        assert spark_submit_program.argv is None
+        monkeypatch.setattr(finished_work, "utc_now", lambda: due)
+        operator_of("materialise", site).execute(running.context)
+    assert spark_submit_program.spec["now"] is now
 
 
 def test_an_interval_without_a_change_of_any_table_is_published_without_spark(

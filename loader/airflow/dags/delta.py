@@ -7,7 +7,8 @@ dates of a run have no meaning: each run starts where the intervals before it st
 date. To go over a part of the log again, use `SOURCE.replay`.
 
 **How to run it.** It is scheduled. A run that you trigger with `until` stops there. The next run goes on to the end of
-the log, so pause the DAG first if the tables must stay there.
+the log, so pause the DAG first if the tables must stay there. With `now`, tables with a rule such as `every = "1h"` are
+merged although they are not due.
 
 **When it fails.** Nothing is lost while the server keeps its log. The next run continues with the oldest interval that
 is not done. The last lines of the failed task's log say what failed, where, why, and what to do.
@@ -29,7 +30,7 @@ from typing import Any
 from airflow.sdk import DAG
 
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule, set_params
-from loader.airflow.form_params import text_param
+from loader.airflow.form_params import flag_param, text_param
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
@@ -39,6 +40,8 @@ _UNTIL = (
     "Stop there: binlog.000054:123, a GTID set, or before a time such as 2026-01-31T12:00:00Z. Empty: the end of the"
     " log."
 )
+
+_NOW = "Also merge tables that are not due, see every in the rules of tables."
 
 
 def delta_dag(source: str, settings: DagSettings) -> DAG:
@@ -60,11 +63,12 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
             source=source,
             arguments=extract.output,
             fail_on_tables=False,
+            now=dag.param("now"),
             pool=pool,
             outlets=[tables_alias(source)],
         )
         results: Any = [extract.output, materialise.output]
         check_tables(source=source, results=results)
         alarm(check_runway(source=source, interval=interval), settings)
-        set_params(dag, {"until": text_param("Until", _UNTIL)})
+        set_params(dag, {"until": text_param("Until", _UNTIL), "now": flag_param("Now", _NOW)})
     return dag

@@ -41,6 +41,11 @@ UntilOption = Annotated[
 ]
 
 
+NowOption = Annotated[
+    bool, typer.Option("--now", help="Also merge tables that are not due, see every in the rules of tables.")
+]
+
+
 def plan(context: typer.Context, source: SourceOption = "", run: RunOption = "", until: UntilOption = "") -> None:
     """Plan the log from the stop of the last interval to its end, unless planned intervals are not staged yet."""
     session: Session = context.obj
@@ -104,16 +109,17 @@ def materialise(
             help="Apply intervals up to this stop, such as binlog.000054:123; everything that is staged by default.",
         ),
     ] = "",
+    now: NowOption = False,
 ) -> None:
     """Apply the staged intervals to the warehouse tables."""
     session: Session = context.obj
     settings = session.settings(source)
     stop = pipeline.find_stop(settings, through) if through else None
-    result = jobs.submit(pipeline.materialise_job(settings, stop), settings, session.output)
+    result = jobs.submit(pipeline.materialise_job(settings, stop, now=now), settings, session.output)
     report_tables(session.output, result)
 
 
-def run(context: typer.Context, source: SourceOption = "", until: UntilOption = "") -> None:
+def run(context: typer.Context, source: SourceOption = "", until: UntilOption = "", now: NowOption = False) -> None:
     """Run one delta: plan, extract the planned intervals for up to run_minutes, materialise."""
     session: Session = context.obj
     output, settings = session.output, session.settings(source)
@@ -123,7 +129,7 @@ def run(context: typer.Context, source: SourceOption = "", until: UntilOption = 
         return
     unfinished = [plan for plan in pipeline.unfinished(settings) if plan.stop_seqno <= chosen.through_seqno]
     todo = [plan.model_copy(update={"new": chosen.new}) for plan in unfinished] or [chosen]
-    job = pipeline.delta_job(settings, chosen.start_seqno, chosen.through_seqno)
+    job = pipeline.delta_job(settings, chosen.start_seqno, chosen.through_seqno, now=now)
     result = jobs.submit(job, settings, output)
     failed = jobs.error_of(result["failed"])
     if not output.as_json:

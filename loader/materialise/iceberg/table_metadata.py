@@ -10,6 +10,7 @@ import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -210,6 +211,11 @@ class TableMetadata:
             known = Snapshot(found.snapshotId(), found.parentId(), self._fetched(found.summary()))
             yield known
             snapshot = known.parent
+
+    def commit_time(self, snapshot: int) -> datetime | None:
+        """Return when a snapshot was committed, in UTC; None if it has expired."""
+        found = self._table.snapshot(snapshot)
+        return datetime.fromtimestamp(found.timestampMillis() / 1000, UTC) if found is not None else None
 
     def descends(self, snapshot: int | None, ancestor: int) -> bool:
         """Return whether `ancestor` is the snapshot or one of its kept ancestors."""

@@ -7,6 +7,7 @@ start.
 from __future__ import annotations
 
 from loader.errors import GapError
+from loader.materialise.merge.cadence import utc_now
 from loader.materialise.merge.postponement import Postponement
 from loader.materialise.merge.published_record import publish
 from loader.materialise.merge.table_results import results_of_record
@@ -35,7 +36,7 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     if next(chain.tables_with_load(known), None) is not None:
         return None  # loaded since the record
     pauses = Pauses(store, spec.source).all()
-    postponed = Postponement(pauses, record).of_record()
+    postponed = Postponement(pauses, record, spec.rules, None if spec.now else utc_now()).of_record()
     quarantined = _still_quarantined(Quarantines(store, spec.source), record)
     stopped = {str(table) for table in quarantined if table not in pauses}
     if postponed is None or stopped != record.behind.keys() - record.postponed.keys():

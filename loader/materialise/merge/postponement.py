@@ -1,4 +1,4 @@
-"""Tables that a run leaves behind on purpose: paused tables, and tables that need the rows of a paused table.
+"""Tables that a run leaves behind on purpose: paused tables, tables that need their rows, and tables that are not due.
 
 Pure: it imports no pyspark, so that a quiet interval is published without Spark.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from loader.materialise.merge.cadence import cadence_note, is_due, next_due
 from loader.materialise.merge.published_record import complete_seqno
 from loader.materialise.merge.table_results import WaitingForTable
+from loader.materialise.rules import TableRule, rule_of
 from loader.materialise.spec import TableResult
 from loader.model.table import TableName
-from loader.staging.documents import Published
+from loader.staging.documents import PostponedTable, Published
 from loader.staging.pauses import Pause
 
 if TYPE_CHECKING:
@@ -29,10 +32,14 @@ class Postponement:
     Attributes:
         pauses: by paused table.
         record: the newest published record.
+        rules: of the tables.
+        now: the time by which tables are due, in UTC; None if all tables are due.
     """
 
     pauses: Mapping[TableName, Pause]
     record: Published | None
+    rules: Sequence[TableRule] = ()
+    now: datetime | None = None
 
     def find(self, table: TableName, applied: Applied | None) -> TableResult | None:
         """Return the result of a postponed table; None if the table may be merged.
@@ -49,6 +56,27 @@ class Postponement:
             return None  # it may be merged, or it was loaded again
         return self._waiting(table, applied, waits_for)
 
+    def find_not_due(self, table: TableName, applied: Applied | None, committed: datetime | None) -> TableResult | None:
+        """Return the result of a table that is not due if it has changes; None if it is due.
+
+        Args:
+            table: the table.
+            applied: its applied position.
+            committed: the time of the commit with the applied position.
+        """
+        rule = rule_of(self.rules, table)
+        if self.now is None or rule.period is None or committed is None:
+            return None
+        due = next_due(committed, rule.period)
+        if is_due(due, rule.period, self.now):
+            return None
+        found = self._result("not_due", table, applied, note=cadence_note(rule.every, due))
+        return found.model_copy(update={"due": due})
+
+    def is_behind(self, table: TableName) -> bool:
+        """Return whether the record lists a table as behind. Then the log has changes of the table."""
+        return self.record is not None and str(table) in self.record.behind
+
     def waiting(self) -> dict[str, str]:
         """Return the tables that wait for a postponed table by the record, and the table that each waits for."""
         names = self.record.postponed if self.record else ()
@@ -59,7 +87,7 @@ class Postponement:
     def of_record(self) -> list[TableResult] | None:
         """Return the results of the postponed tables of the record; None if a table must be looked at by a run.
 
-        That is a table that was paused since, resumed since, or need not wait any more.
+        That is a table that was paused since, resumed since, need not wait any more, or is due.
         """
         record = self.record
         if record is None or any(str(table) in record.tables for table in self.pauses):
@@ -67,18 +95,20 @@ class Postponement:
         results = []
         for name, noted in record.postponed.items():
             pause, waits_for = self.pauses.get(TableName.parse(name)), self._awaited(name)
-            if pause is None and not waits_for:
+            note = pause.note if pause else waiting_note(waits_for) if waits_for else self._cadence_note(name, noted)
+            if not note:
                 return None
             results.append(
                 TableResult(
                     table=name,
-                    status="paused" if pause else "waiting",
+                    status="paused" if pause else "waiting" if waits_for else "not_due",
                     applied_seqno=noted.applied or None,
                     position=noted.position,
                     snapshot=noted.snapshot,
                     complete_through=record.behind[name],
                     waits_for="" if pause else waits_for,
-                    note=pause.note if pause else waiting_note(waits_for),
+                    due=None if pause or waits_for else noted.due,
+                    note=note,
                 )
             )
         return results
@@ -115,12 +145,19 @@ class Postponement:
             at = noted.waits_for if noted else ""
         return ""
 
+    def _cadence_note(self, name: str, noted: PostponedTable) -> str:
+        """Return why a table of the record is not due; empty if it is due."""
+        rule = rule_of(self.rules, TableName.parse(name))
+        if noted.due is None or rule.period is None or self.now is None or is_due(noted.due, rule.period, self.now):
+            return ""
+        return cadence_note(rule.every, noted.due)
+
     def _waiting(self, table: TableName, applied: Applied | None, waits_for: str) -> TableResult:
         return self._result("waiting", table, applied, note=waiting_note(waits_for), waits_for=waits_for)
 
     def _result(
         self,
-        status: Literal["paused", "waiting"],
+        status: Literal["paused", "waiting", "not_due"],
         table: TableName,
         applied: Applied | None,
         *,

@@ -64,11 +64,12 @@ def _seqno_behind(result: TableResult) -> int:
 
 def _postponed_table(result: TableResult) -> PostponedTable:
     return PostponedTable(
-        why=cast("Literal['paused', 'waiting']", result.status),
+        why=cast("Literal['paused', 'waiting', 'not_due']", result.status),
         snapshot=result.snapshot,
         applied=result.applied_seqno or 0,
         position=result.position,
         waits_for=result.waits_for,
+        due=result.due,
     )
 
 

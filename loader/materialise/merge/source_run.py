@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from loader.errors import LoaderError, UnsupportedError
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, WarehousePool
+from loader.materialise.merge.cadence import utc_now
 from loader.materialise.merge.merge_planner import MergePlanner
 from loader.materialise.merge.postponement import Postponement, awaited_table, is_waiting
 from loader.materialise.merge.published_record import complete_seqno, publish
@@ -53,7 +54,7 @@ def materialise(spark: SparkSession, spec: MaterialiseSpec) -> MaterialiseResult
         return MaterialiseResult(tables=())
     PlanChain(chain.store, spec.source).check_not_superseded(last.generation, last.stop_seqno)
     pool = WarehousePool(spark, spec.catalog, spec.rules)
-    return SourceRun(warehouse, pool, chain, last, retries, tables_at_once(spark)).run()
+    return SourceRun(warehouse, pool, chain, last, retries, tables_at_once(spark), spec).run()
 
 
 class SourceRun:
@@ -66,6 +67,7 @@ class SourceRun:
         last: the interval at whose stop the tables must arrive.
         retries: shared by all tables.
         concurrency: how many tables to merge at once.
+        spec: of the job.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class SourceRun:
         last: Manifest,
         retries: Retries,
         concurrency: int,
+        spec: MaterialiseSpec,
     ) -> None:
         self._warehouse = warehouse
         self._pool = pool
@@ -87,7 +90,8 @@ class SourceRun:
         self._record = chain.newest_published()
         self._planner = MergePlanner(warehouse, chain, self._record)
         self._quarantine = RunQuarantine(warehouse, Quarantines(chain.store, chain.source), last)
-        self._postponement = Postponement(Pauses(chain.store, chain.source).all(), self._record)
+        pauses, now = Pauses(chain.store, chain.source).all(), None if spec.now else utc_now()
+        self._postponement = Postponement(pauses, self._record, spec.rules, now)
         # By table that was merged from a later life on, the error of its earlier lives.
         self._skipped: dict[TableName, LoaderError] = {}
 
@@ -95,7 +99,7 @@ class SourceRun:
         """Merge all tables and publish the record, unless a table failed that is not quarantined."""
         changed = changed_tables(self._chain, self._record, self._stop)
         earlier, failed = self._merge_stepwise()
-        results, todo = self._survey_all(changed | failed)
+        results, todo = self._survey_all(changed | failed, failed)
         results += run_all(todo, partial(self._merge_counted, TableCount(len(todo))), self._concurrency)
         results = self._postpone_waiting(self._merge_waiting(results))
         results = [
@@ -152,8 +156,11 @@ class SourceRun:
         low = applied.seqno if applied else self._record.stop_seqno if self._record else 0
         return find_new_life(table, self._chain.intervals_between(low, target), low, target)
 
-    def _survey_all(self, changed: set[TableName]) -> tuple[list[TableResult], list[TableName]]:
-        """Return the results of the tables that need no merge, and the tables to merge, biggest first."""
+    def _survey_all(self, changed: set[TableName], due: set[TableName]) -> tuple[list[TableResult], list[TableName]]:
+        """Return the results of the tables that need no merge, and the tables to merge, biggest first.
+
+        `due`: tables that are merged although they are not due by their rules.
+        """
         done: list[TableResult] = []
         todo: list[tuple[int, TableName]] = []
         selected = changed | known_tables(self._chain, self._record) | self._quarantine.quarantined
@@ -162,7 +169,9 @@ class SourceRun:
             if not self._chain.captures(self._last.start_seqno, table):
                 _LOG.warning("%s is no longer captured; it stays unchanged", table)
                 continue
-            survey = partial(self._retries.call, partial(self._survey, table, changed=table in changed))
+            survey = partial(
+                self._retries.call, partial(self._survey, table, changed=table in changed, due=table in due)
+            )
             found = run_guarded(table, survey)
             if isinstance(found, Merge):
                 todo.append((sum(file.bytes for file in found.files), table))
@@ -170,7 +179,7 @@ class SourceRun:
                 done.append(found)
         return done, [table for _, table in sorted(todo, reverse=True)]
 
-    def _survey(self, table: TableName, *, changed: bool) -> Merge | TableResult | None:
+    def _survey(self, table: TableName, *, changed: bool, due: bool) -> Merge | TableResult | None:
         """Return the merge of a table, its result if it needs none, or None if it is neither loaded nor changed."""
         metadata = self._warehouse.metadata(table)
         if postponed := self._postponement.find(table, known_applied(metadata)):
@@ -185,7 +194,18 @@ class SourceRun:
         if not changed and not quarantined and (metadata is None or metadata.applied is None):
             self._planner.check_never_filled(table, self._record.stop_seqno if self._record else 0, self._stop)
             return None
-        return self._planner.plan(table, metadata, self._stop)
+        later = None if due else self._find_not_due(table, metadata)
+        if later and self._postponement.is_behind(table):
+            return later
+        found = self._planner.plan(table, metadata, self._stop)
+        return later if later and isinstance(found, Merge) else found
+
+    def _find_not_due(self, table: TableName, metadata: TableMetadata | None) -> TableResult | None:
+        """Return the result of a table that is not due; None if it is due."""
+        applied = known_applied(metadata)
+        if metadata is None or applied is None or not self._warehouse.rule(table).every:
+            return None
+        return self._postponement.find_not_due(table, applied, metadata.commit_time(applied.snapshot))
 
     def _merge_stepwise(self) -> tuple[dict[str, TableResult], set[TableName]]:
         """Merge tables to the positions of `merge_steps`. Return the results by table, and the tables that failed.

@@ -9,8 +9,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from loader.errors import LoaderError, SourceUnavailable
+from loader.materialise.merge.cadence import cadence_note
 from loader.materialise.merge.postponement import Postponement, waiting_note
+from loader.materialise.rules import rule_of
 from loader.model.position import Position
+from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of, check_server
 from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.upkeep.pausing import pauses_of
@@ -28,7 +31,8 @@ class PostponedState(BaseModel):
     """A table that runs leave behind on purpose.
 
     Attributes:
-        state: `paused`: a person paused it. `waiting`: it needs the rows of a paused table.
+        state: `paused`: a person paused it. `waiting`: it needs the rows of a paused table. `not due`: its rule merges
+            it later.
         applied: its applied position; empty if it is unknown.
         short: the newest published record lists it as behind.
         note: why, for people.
@@ -38,7 +42,7 @@ class PostponedState(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     table: str
-    state: Literal["paused", "waiting"]
+    state: Literal["paused", "waiting", "not due"]
     applied: str
     short: bool
     note: str
@@ -115,7 +119,8 @@ def source_lag(settings: SourceSettings) -> SourceLag:
     applied = Position.parse(current.stop) if current else generation.start_position
     server = _server(settings, generation, applied)
     stopped = quarantines_of(settings).all()
-    postponed = _postponed(Postponement(pauses_of(settings).all(), newest), str(applied))
+    postponement = Postponement(pauses_of(settings).all(), newest, settings.rules)
+    postponed = _postponed(postponement, str(applied))
     explained = {one.table for one in stopped.values()} | {one.table for one in postponed}
     return SourceLag(
         source=settings.name,
@@ -145,6 +150,12 @@ def _postponed(postponement: Postponement, applied: str) -> tuple[PostponedState
     found += [
         PostponedState(table=name, state="waiting", applied="", short=False, note=waiting_note(other))
         for name, other in postponement.waiting().items()
+    ]
+    explained = {one.table for one in found}
+    found += [
+        PostponedState(table=name, state="not due", applied="", short=False, note=cadence_note(every, one.due))
+        for name, one in (record.postponed.items() if record else ())
+        if one.due and name not in explained and (every := rule_of(postponement.rules, TableName.parse(name)).every)
     ]
     return tuple(_placed(one, record, applied) for one in sorted(found, key=lambda one: one.table))
 

@@ -66,11 +66,15 @@ class LiveSource:
         assert result.exit_code == 0, result
         return result
 
-    def delta(self) -> MaterialiseResult:
-        """Stage and merge everything up to the end of the log."""
+    def stage(self) -> None:
+        """Stage everything up to the end of the log."""
         chosen = pipeline.plan_interval(self.settings)
         assert chosen is not None
         extract(Threads(2), cast("Any", pipeline.extract_job(self.settings, chosen.start_seqno).spec))
+
+    def delta(self) -> MaterialiseResult:
+        """Stage and merge everything up to the end of the log."""
+        self.stage()
         return self.merge()
 
     def merge(self) -> MaterialiseResult:
