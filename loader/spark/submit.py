@@ -79,8 +79,9 @@ def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: 
     """Return the argv of spark-submit for a job module; for `short` see `configuration`.
 
     Raises:
-        UsageError: pyspark is not installed, or the folder has no jars.
+        UsageError: pyspark is not installed, there is no Java, or the folder has no jars.
     """
+    _require_java()
     argv = [str(_spark_home() / "bin" / "spark-submit"), "--master", settings.master]
     argv += ["--name", f"loader-{job.parent.name if job.stem == 'job' else job.stem.removesuffix('_job')}"]
     if not settings.local:
@@ -190,8 +191,19 @@ def _jars(settings: SparkSettings) -> list[str]:
 
 def java_program() -> Path | None:
     """Return the Java that Spark starts: of $JAVA_HOME, else of the PATH; None without Java."""
-    found = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    home = os.environ.get("JAVA_HOME")
+    found = Path(home, "bin", "java") if home else shutil.which("java")
     return Path(found) if found and Path(found).exists() else None
+
+
+def _require_java() -> None:
+    if java_program() is None:
+        home = os.environ.get("JAVA_HOME")
+        raise UsageError(
+            "no Java was found",
+            why=f"JAVA_HOME is {home}, which has no bin/java" if home else "JAVA_HOME is not set, and PATH has no java",
+            hint="install Java 17 or 21 where this runs, and name it in JAVA_HOME; then check with: loader doctor",
+        )
 
 
 def _archive(settings: SparkSettings) -> Path | None:
@@ -257,7 +269,7 @@ def run(
 
     Raises:
         LoaderError: the error of the job, of the same type.
-        RetryableError: the job ended without a result (killed, out of memory, no Java).
+        RetryableError: the job ended without a result (killed, out of memory).
     """
     with tempfile.TemporaryDirectory(prefix="loader-job-") as folder:
         spec_file, result_file = Path(folder, "spec.json"), Path(folder, "result.json")

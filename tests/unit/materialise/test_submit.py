@@ -53,6 +53,21 @@ def test_a_cluster_gets_the_jars_sent(jars: Path) -> None:
     assert "SPARK_LOCAL_IP" not in environment(settings)
 
 
+@pytest.mark.parametrize(
+    ("home", "why"),
+    [
+        ("/nowhere", "JAVA_HOME is /nowhere, which has no bin/java"),
+        ("", "JAVA_HOME is not set, and PATH has no java"),
+    ],
+)
+def test_without_java_nothing_is_started(home: str, why: str, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", home)
+    monkeypatch.setenv("PATH", str(jars))
+    with pytest.raises(UsageError, match="no Java was found") as refused:
+        command(JOB, [], SparkSettings(jars=str(jars)))
+    assert refused.value.why == why
+
+
 def test_hdfs_is_told_the_user(jars: Path) -> None:
     assert "HADOOP_USER_NAME" not in environment(SparkSettings(jars=str(jars)))
     assert environment(SparkSettings(jars=str(jars), hadoop_user="etl"))["HADOOP_USER_NAME"] == "etl"
