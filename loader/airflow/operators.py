@@ -14,6 +14,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
+from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
 from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
 from loader.airflow.reports.links import ErrorLink
@@ -22,7 +23,9 @@ from loader.error_page import ErrorLinks
 from loader.errors import RetryableError, UsageError
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors.base import OperatorLineage
     from airflow.sdk import Context, XComArg
+    from pydantic import BaseModel
 
     from loader.pipeline import Job
     from loader.settings import SourceSettings
@@ -63,6 +66,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
     operator_extra_links = (ErrorLink(),)
     error_link = ""
     _output: logging.Logger | None = None
+    _spec: BaseModel | None = None
+    _work: TaskWork | None = None
 
     def __init__(
         self,
@@ -96,6 +101,12 @@ class LoaderSparkOperator(SparkSubmitOperator):
             self.error_link = ErrorLinks(docs_url()).of(failed.error)
             raise
 
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
+        """Return the tables that the task committed to. The OpenLineage provider calls this, after failures as well."""
+        from loader.airflow.lineage.table_lineage import lineage
+
+        return lineage(self._work) if self._work else None
+
     def _execute(self, context: Context) -> dict[str, Any]:
         # Imported here and below, so that parsing a DAG file imports no driver and no pyspark.
         from loader.airflow.reports.failures import errors_of, failure, summary
@@ -105,6 +116,9 @@ class LoaderSparkOperator(SparkSubmitOperator):
             refuse_unknown_conf(context)
             settings = settings_of(self.source)
             result = self._result(context, settings)
+            self._work = TaskWork(
+                settings.name, settings.server, self._spec, self.arguments, result, context["ti"].try_number
+            )
             for line in summary(result):
                 self.log.info(line)
             add_table_events(context, settings.catalog.name, self.arguments, result)
@@ -121,6 +135,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
         with secrets_of(settings):
             job = self._job(settings)
+            self._spec = job.spec
             if result := self._without_spark(job):
                 return result
             spark = spark_settings(settings.spark, self._conn_id)
@@ -176,7 +191,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
 
         Raises:
             LoaderError: the error of the job.
-            RetryableError: the job ended without a result (killed, out of memory, no Java).
+            RetryableError: the job ended without a result (killed, out of memory).
         """
         from loader.airflow.connections import lent
         from loader.airflow.reports.spark_output import last_lines, output_log

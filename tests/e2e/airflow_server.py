@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -71,12 +72,31 @@ class Airflow:
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in roles.items()),
         }
 
+    def lose_tasks_soon(self) -> None:
+        """Let the scheduler soon give up tasks that send no sign of life, and take over tasks of another one."""
+        scheduler = {"SCHEDULER_HEALTH_CHECK_THRESHOLD": 10, "ORPHANED_TASKS_CHECK_INTERVAL": 5}
+        scheduler |= {"TASK_INSTANCE_HEARTBEAT_TIMEOUT": 20, "TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5}
+        self.env |= {f"AIRFLOW__SCHEDULER__{name}": str(value) for name, value in scheduler.items()}
+
+    def add_dag_file(self, text: str) -> None:
+        """Let Airflow also read a DAG file with this text. Call it before the DAG processor is started."""
+        folder = self.home.parent / "dags"
+        shutil.copytree(_ROOT / "dags", folder)
+        (folder / "added.py").write_text(text, encoding="utf-8")
+        self.env["AIRFLOW__CORE__DAGS_FOLDER"] = str(folder)
+
+    def add_connection(self, name: str, **fields: object) -> None:
+        """Store a connection in Airflow's database, as a person does with the form."""
+        self._request("POST", "/api/v2/connections", {"connection_id": name, **fields})
+
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "airflow", *arguments]
 
-    def prepare(self) -> None:
+    def prepare(self, *sources: str) -> None:
+        """Create the database, and the pools of these sources or of the shop."""
         self.home.mkdir()
-        for arguments in (("db", "migrate"), ("pools", "set", "shop.spark", "1", "of the source shop")):
+        pools = [("pools", "set", f"{source}.spark", "1", f"of the source {source}") for source in sources or ("shop",)]
+        for arguments in (("db", "migrate"), *pools):
             subprocess.run(self.command(*arguments), env=self.env, check=True, capture_output=True)
 
     def wait_until_ready(self) -> None:
@@ -86,7 +106,10 @@ class Airflow:
         token = self._request(method, "/auth/token", login)["access_token"]
         self._headers["Authorization"] = f"Bearer {token}"
         for dag in (LOAD, DELTA):
-            until(f"{dag} to be known", lambda dag=dag: self._answers("GET", f"/api/v2/dags/{dag}"))
+            self.wait_until_known(dag)
+
+    def wait_until_known(self, dag: str) -> None:
+        until(f"{dag} to be known", lambda: self._answers("GET", f"/api/v2/dags/{dag}"))
 
     def get(self, path: str) -> dict[str, Any]:
         return self._request("GET", f"/api/v2/dags/{path}")
@@ -97,11 +120,17 @@ class Airflow:
     def patch(self, path: str, **body: object) -> dict[str, Any]:
         return self._request("PATCH", f"/api/v2/dags/{path}", body)
 
+    def page(self, path: str) -> str:
+        """The text of a page."""
+        request = urllib.request.Request(self.url + path, headers=self._headers)  # noqa: S310 - ours
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+            return str(answer.read().decode())
+
     def unpause(self, dag: str) -> None:
         self.patch(dag, is_paused=False)
 
-    def trigger(self, dag: str) -> str:
-        return str(self.post(f"{dag}/dagRuns", logical_date=None)["dag_run_id"])
+    def trigger(self, dag: str, **conf: object) -> str:
+        return str(self.post(f"{dag}/dagRuns", logical_date=None, conf=conf)["dag_run_id"])
 
     def wait_for(self, dag: str, run: str, state: str, tries: int = 1) -> None:
         """Wait until the run has ended, each cleared task having been tried that often, and has this state."""
@@ -154,18 +183,30 @@ class Airflow:
         begun, ended = (datetime.fromisoformat(entries[place]["timestamp"]).timestamp() for place in places)
         return begun, ended
 
-    def log(self, dag: str, run: str, task: str) -> list[str]:
-        """The lines of the log of a task's last try, without what Airflow logs around its work."""
-        entries = self._entries(dag, run, task)
+    def log(self, dag: str, run: str, task: str, attempt: int | None = None) -> list[str]:
+        """The lines of the log of a task's last try, or of another one, without what Airflow logs around its work."""
+        entries = self._entries(dag, run, task, attempt)
         assert not [entry for entry in entries if entry.get("error_detail")], "there is a traceback in the log"
         events = [str(entry["event"]) for entry in entries]
         last = max(index for index, event in enumerate(events) if event == "::group::Post Execute")
         return [event for event in events[:last] if not event.startswith("::")]
 
-    def _entries(self, dag: str, run: str, task: str) -> list[dict[str, Any]]:
-        """The entries of the log of a task's last try."""
+    def error(self, dag: str, run: str, task: str, what: str) -> list[str]:
+        """The lines of the error that the log of a failed task ends with: what failed, what to do, where to read on."""
+        xcom = self.get(f"{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/error")["value"]
+        assert (json.loads(xcom) if isinstance(xcom, str) else xcom)["what"] == what
+        lines = self.log(dag, run, task)
+        found = lines[next(index for index, line in enumerate(lines) if line.startswith(what)) :]
+        assert any(line.startswith("  what to do: ") for line in found), lines
+        assert found[-2].startswith("  read on: docs/runbook.md, section "), lines
+        assert found[-1] == "Task exited"
+        return found
+
+    def _entries(self, dag: str, run: str, task: str, attempt: int | None = None) -> list[dict[str, Any]]:
+        """The entries of the log of a task's last try, or of another one."""
         folder = self.home / "logs" / f"dag_id={dag}" / f"run_id={run}" / f"task_id={task}"
-        newest = max(folder.glob("attempt=*[0-9].log"), key=lambda path: path.stat().st_mtime)
+        files = folder.glob(f"attempt={attempt or '*[0-9]'}.log")
+        newest = max(files, key=lambda path: path.stat().st_mtime)
         return [json.loads(line) for line in newest.read_text(encoding="utf-8").splitlines()]
 
     def _answers(self, method: str, path: str, body: object = None) -> bool:

@@ -107,9 +107,15 @@ chunk_rows = 500
             for statement in statements:
                 cursor.execute(statement)
 
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns on the server, in order."""
+        with connected(self.address) as connection, connection.cursor() as cursor:
+            cursor.execute(f"SHOW COLUMNS FROM {table}")
+            return [row[0] for row in cursor.fetchall()]
+
     def differences(self, tables: tuple[str, ...] = TABLES) -> dict[str, int]:
         """Rows that differ, by table; every table is compared whole."""
-        settings = load_config(str(self.config)).source()
+        settings = load_config(str(self.config)).source("shop")
         spec = CompareSpec(server=self.address, catalog=settings.catalog, rules=settings.rules, tables=tables)
         job = _ROOT / "loader/verify/job.py"
         result = CompareResult.model_validate(

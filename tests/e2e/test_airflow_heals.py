@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import urllib.error
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
+from loader.secret import secret_variable
+from tests.e2e.airflow_processes import Arguments
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
@@ -16,13 +20,34 @@ from tests.unit.pipeline.test_gauges import samples
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 _RUNBOOK = "  read on: docs/runbook.md, section"
+_CANARY = "c4n4ry-of-the-shop"
+_LINEAGE, _SENT = "lineage.jsonl", "notifications.txt"
 
 
 @pytest.fixture(scope="module")
-def airflow(empty: Loaded) -> Iterator[Airflow]:
+def arguments() -> Iterator[Arguments]:
+    with Arguments() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def airflow(empty: Loaded, arguments: Arguments) -> Iterator[Airflow]:
+    """Airflow alone has the password of the shop, and sends lineage and notifications to files."""
     found = Airflow(empty.home / "airflow", empty.config)
+    transport = {"type": "file", "log_file_path": str(empty.home / _LINEAGE), "append": True}
+    found.env["AIRFLOW__OPENLINEAGE__TRANSPORT"] = json.dumps(transport)
+    empty.configure(password="airflow:shop_db")
+    notifier = {"file": str(empty.home / _SENT), "text": "{{ exception }} {{ ti }} {{ dag_run.conf }} {{ params }}"}
+    fields = ", ".join(f"{name} = {json.dumps(value)}" for name, value in notifier.items())
+    with empty.config.open("a", encoding="utf-8") as config:
+        config.write(
+            f'[sources.shop.airflow.notifier]\ntype = "tests.dags.notifiers.FileNotifier"\narguments = {{ {fields} }}\n'
+        )
+    empty.execute(f"ALTER USER 'loader'@'%' IDENTIFIED BY '{_CANARY}'")
+    empty.env[secret_variable("shop_db")] = _CANARY  # for a person at the command line
     found.prepare()
     with running(found):
+        found.add_connection("shop_db", conn_type="mysql_source", password=_CANARY)
         yield found
 
 
@@ -74,6 +99,35 @@ def test_a_run_tells_what_it_did(airflow: Airflow, followed: str, empty: Loaded)
     assert int(found['binlog_loader_log_position{source="shop",stage="applied"}']) >= int(offset)
 
 
+def test_lineage_leads_from_the_server_to_the_warehouse(airflow: Airflow, followed: str, empty: Loaded) -> None:
+    planned, merged = airflow.result(followed, "plan_interval"), airflow.result(followed, "materialise")
+    applied = {table["table"]: table for table in merged["tables"] if table["status"] == "applied"}
+    event = _lineage(empty, DELTA, followed, "materialise")
+    facet = event["run"]["facets"]["binlogLoader_interval"]
+    assert (facet["source"], facet["start"], facet["stop"]) == ("shop", planned["start"], planned["stop"])
+    server = f"mysql://{empty.server.host}:{empty.server.port}"
+    assert {(one["namespace"], one["name"]) for one in event["inputs"]} == {(server, name) for name in applied}
+    folder = f"{empty.home}/warehouse"
+    tables = {one["name"].removeprefix(f"{folder}/").replace("/", "."): one for one in event["outputs"]}
+    assert {one["namespace"] for one in tables.values()} == {"file"}
+    assert tables.keys() == applied.keys()
+    for name, table in applied.items():
+        facets = tables[name]["facets"]
+        assert facets["version"]["datasetVersion"] == str(table["snapshot"])
+        assert facets["binlogLoader_position"]["position"] == table["position"]
+        written = table["rows_inserted"] or table["inserts"] + table["updates"]
+        assert tables[name]["outputFacets"]["outputStatistics"]["rowCount"] == written
+        columns = empty.columns(name)
+        assert [field["name"] for field in facets["schema"]["fields"]] == [*columns, "_seqno", "_committed_at"]
+        lineage = facets["columnLineage"]["fields"]
+        assert {to: [one["field"] for one in source["inputFields"]] for to, source in lineage.items()} == {
+            column: [column] for column in columns
+        }
+    loaded = airflow.get(f"{LOAD}/dagRuns")["dag_runs"][0]["dag_run_id"]
+    made = _lineage(empty, LOAD, loaded, "load_tables")["outputs"]
+    assert {one["name"] for one in made} == {f"{folder}/{name.replace('.', '/')}" for name in NOTHING_DIFFERS}
+
+
 def test_a_stopped_server(airflow: Airflow, followed: str, empty: Loaded) -> None:
     empty.execute(*changes(2))
     planned = empty.json("plan")
@@ -105,6 +159,20 @@ def test_a_stopped_server(airflow: Airflow, followed: str, empty: Loaded) -> Non
         airflow.result(run, "plan_interval", "error")
     assert _contiguous(airflow)
     assert empty.differences() == NOTHING_DIFFERS
+
+
+def test_a_changed_password_and_a_wrong_form(airflow: Airflow, followed: str, empty: Loaded) -> None:
+    empty.execute("ALTER USER 'loader'@'%' IDENTIFIED BY 'another'")
+    run = airflow.trigger(DELTA)
+    airflow.wait_for(DELTA, run, "failed")
+    airflow.error(DELTA, run, "plan_interval", "the server refused the user")
+    assert airflow.tasks(DELTA, run)["plan_interval"]["try_number"] == 1
+    empty.execute(f"ALTER USER 'loader'@'%' IDENTIFIED BY '{_CANARY}'")
+    airflow.clear(run, "plan_interval")
+    airflow.wait_for(DELTA, run, "success", tries=2)
+    wrong = airflow.trigger(DELTA, lognmu=5)
+    airflow.wait_for(DELTA, wrong, "failed")
+    airflow.error(DELTA, wrong, "plan_interval", "the run's conf has unknown keys: lognmu")
 
 
 def test_a_table_that_cannot_go_on_stops_no_other_one(airflow: Airflow, followed: str, empty: Loaded) -> None:
@@ -166,6 +234,33 @@ def test_a_cleared_extract_changes_nothing(airflow: Airflow, followed: str, empt
     after = airflow.result(followed, "extract")
     assert after == before[0] | {"status": "already"}
     assert (_published(empty), empty.snapshots()) == before[1:]
+
+
+def test_the_password_is_nowhere(airflow: Airflow, followed: str, empty: Loaded, arguments: Arguments) -> None:
+    """It is in no log, XCom, rendered field, lineage event or notification: they are files below the shop's home."""
+    fields = airflow.get(f"{DELTA}/dagRuns/{followed}/taskInstances/extract")["rendered_fields"]
+    assert fields["source"] == "shop"
+    assert _CANARY not in json.dumps(fields)
+    assert "the server does not answer" in (empty.home / _SENT).read_text(encoding="utf-8")
+    assert '"FAIL"' in (empty.home / _LINEAGE).read_text(encoding="utf-8")
+    assert any("materialise_job.py" in one for one in arguments.seen)
+    assert not [one for one in arguments.seen if _CANARY in one]
+    pages = [airflow.page(f"/binlog-loader/{place}") for place in ("", "source?name=shop")]
+    assert "shop.orders" in pages[1]
+    assert not [page for page in pages if _CANARY in page]
+    assert _CANARY not in empty.loader("status", "--format", "prometheus").stdout
+    found = [file for file in empty.home.rglob("*") if file.is_file() and _CANARY.encode() in file.read_bytes()]
+    assert found == []
+
+
+def _lineage(loaded: Loaded, dag: str, run: str, task: str) -> dict[str, Any]:
+    """The event of the success of a task."""
+    lines = (loaded.home / _LINEAGE).read_text(encoding="utf-8").splitlines()
+    for event in map(json.loads, lines):
+        started = event["run"]["facets"].get("airflow", {}).get("dagRun", {}).get("run_id")
+        if (event["job"]["name"], event["eventType"], started) == (f"{dag}.{task}", "COMPLETE", run):
+            return dict(event)
+    raise AssertionError(f"no event of {dag}.{task}")
 
 
 def _published(loaded: Loaded) -> dict[str, bytes]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.e2e.airflow_processes import merges
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, part_of, running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
@@ -17,16 +17,13 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
 ]
-_JOB = "/jobs/materialise_job.py"
 
 
 @pytest.fixture(scope="module")
 def airflow(empty: Loaded) -> Iterator[Airflow]:
     """An Airflow without its scheduler, after the initial load. It soon gives up a task that sends no sign of life."""
     found = Airflow(empty.home / "airflow", empty.config)
-    scheduler = {"SCHEDULER_HEALTH_CHECK_THRESHOLD": 10, "ORPHANED_TASKS_CHECK_INTERVAL": 5}
-    scheduler |= {"TASK_INSTANCE_HEARTBEAT_TIMEOUT": 20, "TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5}
-    found.env |= {f"AIRFLOW__SCHEDULER__{name}": str(value) for name, value in scheduler.items()}
+    found.lose_tasks_soon()
     found.prepare()
     with running(found, "api-server", "dag-processor"):
         found.unpause(LOAD)
@@ -36,27 +33,13 @@ def airflow(empty: Loaded) -> Iterator[Airflow]:
         yield found
 
 
-def processes_of(airflow: Airflow) -> list[str]:
-    """The commands of all processes that have this Airflow's home and run a Spark job of the loader."""
-    home = f"AIRFLOW_HOME={airflow.home}".encode()
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if home in (process / "environ").read_bytes().split(b"\0"):
-                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found += [command] if _JOB in command else []
-        except OSError:  # it ended, or belongs to somebody else
-            continue
-    return found
-
-
 def test_marking_a_task_as_failed_ends_spark(airflow: Airflow, empty: Loaded) -> None:
     empty.execute(*changes(1))
     with part_of(airflow, "scheduler"):
         (run,) = until("the scheduled run", lambda: airflow.get(f"{DELTA}/dagRuns")["dag_runs"])
-        until("Spark to run", lambda: processes_of(airflow))
+        until("Spark to run", lambda: merges(airflow))
         airflow.patch(f"{DELTA}/dagRuns/{run['dag_run_id']}/taskInstances/materialise", new_state="failed")
-        until("Spark to end", lambda: not processes_of(airflow), 60)
+        until("Spark to end", lambda: not merges(airflow), 60)
         assert airflow.tasks(DELTA, run["dag_run_id"])["materialise"]["state"] == "failed"
         airflow.wait_for(DELTA, airflow.trigger(DELTA), "success")
     assert empty.differences() == NOTHING_DIFFERS
@@ -66,7 +49,7 @@ def test_a_scheduler_that_is_killed_and_started_again_finishes_the_run(airflow: 
     empty.execute(*changes(2))
     with part_of(airflow, "scheduler") as scheduler:
         run = airflow.trigger(DELTA)
-        until("Spark to run", lambda: processes_of(airflow))
+        until("Spark to run", lambda: merges(airflow))
         scheduler.kill()
     with part_of(airflow, "scheduler"):
         airflow.wait_for(DELTA, run, "success")

@@ -6,6 +6,7 @@ commit to tables add an event of each table's asset to that alias.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -48,19 +49,32 @@ def add_table_events(context: Context, catalog: str, arguments: dict[str, Any], 
     aliases = [outlet for outlet in context["task"].outlets if isinstance(outlet, AssetAlias)]
     if not aliases:
         return
-    staged = {one["table"]: one for one in arguments.get("tables") or () if isinstance(one, dict)}
-    for table in result.get("tables", []):
-        again = table["status"] == "already" and table["table"] in staged and context["ti"].try_number > 1
-        if table["status"] not in _COMMITTED and not again:
-            continue
-        counted = staged[table["table"]] if again else table
+    for table, counts in committed_tables(arguments, result, context["ti"].try_number):
         extra = {
             "source": aliases[0].name.removesuffix(".tables"),
             "start": arguments.get("start", ""),
             "stop": arguments.get("stop", ""),
             "position": table.get("position") or result.get("stop", ""),
             "snapshot": str(table.get("snapshot") or ""),
-            **{name: counted.get(name, 0) for name in _COUNTS},
+            **counts,
         }
         for alias in aliases:
             context["outlet_events"][alias].add(table_asset(catalog, table["table"]), extra=extra)
+
+
+def committed_tables(
+    arguments: Mapping[str, Any], result: Mapping[str, Any], try_number: int
+) -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
+    """Yield the result of each table that a task committed to, and its numbers of staged records by operation.
+
+    Args:
+        arguments: see add_table_events.
+        result: see add_table_events.
+        try_number: of the task. A table that an earlier try committed to counts as well.
+    """
+    staged = {one["table"]: one for one in arguments.get("tables") or () if isinstance(one, dict)}
+    for table in result.get("tables", []):
+        again = table["status"] == "already" and table["table"] in staged and try_number > 1
+        if table["status"] in _COMMITTED or again:
+            counted = staged[table["table"]] if again else table
+            yield table, {name: counted.get(name, 0) for name in _COUNTS}
