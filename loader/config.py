@@ -163,11 +163,25 @@ class Warehouse(_Section):
 
 
 class Spark(_Section):
-    """How Spark jobs run. Airflow takes the master from its connection instead."""
+    """How Spark jobs run. Airflow takes the master from its connection instead.
+
+    Attributes:
+        package: address of an archive of `loader package` for the executors of a cluster: a path on this machine, or
+            a place that Spark reads, such as `hdfs://`. Without it, each machine has Python and the loader.
+        python: Python program on the executors of a cluster, if it has another path than the program of this process.
+    """
 
     master: str = "local[*]"
     jars: str
+    package: str = ""
+    python: str = ""
     conf: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _one_python(self) -> Spark:
+        if self.package and self.python:
+            raise ValueError("set package or python: a package has its own Python")
+        return self
 
     @model_validator(mode="after")
     def _no_secrets(self) -> Spark:
@@ -374,6 +388,8 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         spark=SparkSettings(
             master=config.spark.master,
             jars=config.spark.jars,
+            package=config.spark.package,
+            python=config.spark.python,
             conf=spark_conf(config.staging.address) | config.spark.conf,
             hadoop_user=hadoop_user(config.staging.address),
         ),

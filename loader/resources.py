@@ -9,6 +9,8 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parent
 
 CONFIG_VARIABLE = "LOADER_CONFIG"
+PACKED_KERNELS = "_kernels"
+"""Folder of the package with compiled kernels; only packages for executors have it."""
 _CONFIG_FILE = "loader.toml"
 _PARENTS = {"servers": "infra", "airflow": "infra", "reference": "docs"}
 
@@ -22,6 +24,11 @@ def cache_folder() -> Path:
     """Return `$LOADER_CACHE`, else `~/.cache/binlog-loader`: the folder of jars, kernels and class archives."""
     named = os.environ.get("LOADER_CACHE")
     return Path(named).expanduser().absolute() if named else Path.home() / ".cache" / "binlog-loader"
+
+
+def packed_kernels() -> Path:
+    """Return the folder of the compiled kernels that came with the package. It may not exist."""
+    return _PACKAGE / PACKED_KERNELS
 
 
 def folder(name: str) -> Path:

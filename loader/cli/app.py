@@ -33,6 +33,8 @@ from loader.cli.commands.setup.doctor import doctor
 from loader.cli.commands.setup.errors import errors
 from loader.cli.commands.setup.init import init
 from loader.cli.commands.setup.jars import jars
+from loader.cli.commands.setup.package import package
+from loader.cli.commands.setup.warm import warm
 from loader.cli.commands.staged_files import staged
 from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables
@@ -46,9 +48,8 @@ from loader.errors import LoaderError
 
 if TYPE_CHECKING:
     from loader import pipeline
-    from loader.spark import submit
 else:
-    pipeline, submit = lazily("loader.pipeline"), lazily("loader.spark.submit")
+    pipeline = lazily("loader.pipeline")
 
 _GARBAGE_THRESHOLD = 50_000
 """New objects after which Python looks for garbage, instead of 700."""
@@ -104,50 +105,9 @@ app.command()(adopt)
 app.command()(follow)
 
 
-@app.command()
-def warm(
-    context: typer.Context,
-    jars: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="The jars of Spark jobs: also archive the classes that jobs on this machine load."
-        ),
-    ] = None,
-) -> None:
-    """Compile the kernels of the codec into the cache, so that later runs start faster."""
-    import loader.binlog.crypto.cipher_blocks
-    import loader.binlog.listing.events
-    import loader.extract.range_task
-    import loader.initial_load.result_set.reader
-    import loader.native_collapse.key_index
-    import loader.native_collapse.staged_text
-    import loader.reader.stats
-    import loader.transport.network  # noqa: F401 - importing compiles
-
-    session: Session = context.obj
-    session.output.line("the kernels are compiled")
-    if jars:
-        submit.warm(submit.SparkSettings(jars=str(jars), master="local[2]"))
-        session.output.line("the classes are archived")
-
-
-for command in (
-    doctor,
-    errors,
-    init,
-    inspect,
-    intervals,
-    jars,
-    maintain,
-    pause,
-    purge,
-    release,
-    replay,
-    resume,
-    status,
-    tables,
-    ui,
-):
+for command in (doctor, errors, init, inspect, intervals, jars, maintain, package, pause, purge, release, replay):
+    app.command()(command)
+for command in (resume, status, tables, ui, warm):
     app.command()(command)
 app.command()(verify)
 app.add_typer(airflow, name="airflow")

@@ -32,7 +32,8 @@ Result = BaseModel | dict[str, Any]
 Starting = Callable[["Future[SparkSession]", Spec], Result]
 """The work of a job, given a session that is starting and the spec."""
 
-_MARK = "loader-error:"
+ERROR_MARK = "loader-error:"
+"""What precedes a LoaderError as JSON in the text of an exception."""
 _LOG = logging.getLogger(__name__)
 _BY_EXIT_CODE: dict[int, type[LoaderError]] = {2: UsageError, 3: RetryableError, 4: DataError}
 
@@ -123,7 +124,12 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 def on_one_machine(spark: SparkSession) -> bool:
     """Return whether the driver is also the executor."""
-    return str(spark.sparkContext.master).startswith("local")
+    return is_local(str(spark.sparkContext.master))
+
+
+def is_local(master: str) -> bool:
+    """Return whether driver and executors are one process. `local-cluster[...]` starts executors."""
+    return master == "local" or master.startswith("local[")
 
 
 def rebuild(data: dict[str, Any]) -> LoaderError:
@@ -151,12 +157,12 @@ def carried() -> Iterator[None]:
     try:
         yield
     except LoaderError as error:
-        raise RuntimeError(_MARK + json.dumps(error.as_dict())) from error
+        raise RuntimeError(ERROR_MARK + json.dumps(error.as_dict())) from error
 
 
 def carried_error(error: BaseException) -> LoaderError | None:
     """Return the LoaderError that a task raised inside `carried()`, from the exception on the driver, or None."""
-    _, mark, text = str(error).partition(_MARK)
+    _, mark, text = str(error).partition(ERROR_MARK)
     if not mark:
         return None
     data, _ = json.JSONDecoder().raw_decode(text)

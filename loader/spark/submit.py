@@ -28,7 +28,8 @@ from pydantic import BaseModel, ConfigDict
 from loader.errors import RetryableError, UsageError
 from loader.private_files import is_private, private_folder
 from loader.resources import cache_folder
-from loader.spark.job import rebuild
+from loader.spark.executor_python import python_conf
+from loader.spark.job import is_local, rebuild
 
 _LOG = logging.getLogger(__name__)
 _TAIL = 60  # lines of a job's output in an error
@@ -43,6 +44,8 @@ class SparkSettings(BaseModel):
         master: of Spark.
         conf: settings of Spark, which override those of the loader.
         jars: folder of the jars.
+        package: address of an archive of `loader package`, for the executors of a cluster; empty without one.
+        python: Python program of the executors, without a package; empty for the path of this process's program.
         hadoop_user: user of the jobs on HDFS; empty for the user of the process.
     """
 
@@ -51,12 +54,14 @@ class SparkSettings(BaseModel):
     master: str = "local[*]"
     conf: dict[str, str] = {}
     jars: str
+    package: str = ""
+    python: str = ""
     hadoop_user: str = ""
 
     @property
     def local(self) -> bool:
         """Whether driver and executors are one process on this machine."""
-        return self.master == "local" or self.master.startswith("local[")
+        return is_local(self.master)
 
     @property
     def threads(self) -> int:
@@ -115,8 +120,7 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
         # Cached data is read twice and then dropped, so compression costs more than it saves.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
-    if settings.local:
-        conf |= _local(settings, short=short)
+    conf |= _local(settings, short=short) if settings.local else python_conf(settings.package, settings.python)
     joined = _JOINED if settings.local else {}
     return conf | {name: value for name, value in settings.conf.items() if name not in joined}
 

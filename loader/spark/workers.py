@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from loader.secret import find_secrets, keep_secrets
 from loader.spark.allocator import keep_memory
+from loader.spark.executor_python import checked, python_error
 from loader.spark.job import on_one_machine
 
 if TYPE_CHECKING:
@@ -118,13 +119,20 @@ class Tasks:
         return self._context.accumulator(start)
 
     def each(self, work: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> list[_Result]:
-        """Run the work; see Workers."""
+        """Run the work; see Workers.
+
+        Raises:
+            UsageError: an executor has another Python or loader than the driver.
+        """
         if not pieces:
             return []
-        found: Any = (
-            self._context.parallelize(pieces, len(pieces)).map(partial(_work_with, self._secrets, work)).collect()
-        )
-        return list(found)
+        run = checked(partial(_work_with, self._secrets, work))
+        try:
+            return list(self._context.parallelize(pieces, len(pieces)).mapPartitions(run).collect())
+        except Exception as error:
+            if known := python_error(error):
+                raise known from error
+            raise
 
     def limited(self, count: int) -> Workers:
         """See Workers. There are never more tasks than the cluster has slots."""

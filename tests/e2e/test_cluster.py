@@ -12,7 +12,7 @@ from infra.servers import start_server
 from infra.spark_cluster import SparkCluster, spark_cluster
 from loader.cli.demo.shop import create_shop
 from tests.e2e.changes import changes
-from tests.e2e.loaded import Loaded
+from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
 pytestmark = [
     pytest.mark.e2e,
@@ -40,6 +40,18 @@ def shop(cluster: SparkCluster, tmp_path: Path, jars: str) -> Iterator[Loaded]:
         text = found.config.read_text().replace('master = "local[2]"', f'master = "{cluster.master}"')
         found.config.write_text(text)
         yield found
+
+
+def test_executors_run_a_package(shop: Loaded, cluster: SparkCluster, tmp_path: Path) -> None:
+    archive = tmp_path / "loader.tar.gz"
+    packed = shop.json("package", str(archive))
+    assert packed == {"file": str(archive), "bytes": archive.stat().st_size}
+    shop.config.write_text(shop.config.read_text().replace("[spark]", f'[spark]\npackage = "{archive}"'))
+    assert {table["status"] for table in shop.json("initial-load")["tables"]} == {"applied"}
+    programs = [path for path in cluster.folder.rglob("loader/bin/python") if path.is_file()]
+    assert len({program.relative_to(cluster.folder).parts[0] for program in programs}) == 2
+    assert list(cluster.folder.rglob("loader/cache")) == []  # every kernel came compiled
+    assert shop.differences() == NOTHING_DIFFERS
 
 
 def test_tables_are_loaded_and_followed(shop: Loaded, cluster: SparkCluster) -> None:

@@ -27,13 +27,14 @@ import llvmlite.binding as llvm
 
 from loader.binlog.native.kernel_sources import sources_of
 from loader.binlog.native.object_code import Image, NativeKernel, load, read_image
-from loader.resources import cache_folder
+from loader.resources import cache_folder, packed_kernels
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _KERNELS_IN = ("loader.binlog", "loader.native_collapse", "loader.reader", "loader.initial_load", "loader.visible_text")
 _PART = "__kernel_part__"
 _compiled: dict[Callable[..., Any], Any] = {}
+_files: dict[str, Path] = {}
 
 # `_nrt` off: numba does not count references to arrays on every call, which takes a third of the time. So a kernel
 # cannot create arrays: the caller passes its scratch space.
@@ -46,14 +47,21 @@ def kernel(signature: str) -> Callable[[_Function], _Function]:
 
     def made(function: _Function) -> _Function:
         digest = _digest(signature.encode() + function.__code__.co_code)
-        file = _folder(function.__code__.co_filename) / f"{function.__module__}.{function.__name__}.{digest}.o"
-        image = read_image(file)
+        name = f"{_folder(function.__code__.co_filename)}/{function.__module__}.{function.__name__}.{digest}.o"
+        file, packed = cache_folder() / "kernels" / name, packed_kernels() / name
+        image = read_image(packed) or read_image(file)
         if image is None:
             image = _compile(function, signature)
             image.write(file)
+        _files[name] = packed if packed.exists() else file
         return cast("_Function", NativeKernel(load(image), signature, function.__name__))
 
     return made
+
+
+def kernel_files() -> dict[str, Path]:
+    """Return the object files of the kernels of this process, by their paths below a folder of kernels."""
+    return dict(_files)
 
 
 def part(function: _Function) -> _Function:
@@ -80,13 +88,13 @@ def builtin(make: Callable[[Any], Any]) -> Any:
 
 
 @cache
-def _folder(source: str) -> Path:
-    """Return the folder of the object files of a module's kernels, for these sources and this machine."""
+def _folder(source: str) -> str:
+    """Return the folder's name for the object files of a module's kernels, for these sources and this machine."""
     parts = [path.read_bytes() for path in sources_of(Path(source), _KERNELS_IN)]
     parts += [importlib.metadata.version(name).encode() for name in ("numba", "llvmlite", "numpy")]
     parts += [llvm.get_host_cpu_name().encode(), llvm.get_host_cpu_features().flatten().encode()]
     parts += [b"checked"] if _CHECKED else []
-    return cache_folder() / "kernels" / _digest(b"\n".join(parts))
+    return _digest(b"\n".join(parts))
 
 
 def _digest(data: bytes) -> str:

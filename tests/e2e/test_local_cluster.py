@@ -1,0 +1,66 @@
+"""The loader on Spark's local cluster: two executors, each a process with one core."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.servers import start_server
+from loader.cli.demo.shop import TABLES, create_shop
+from tests.e2e.changes import changes
+from tests.e2e.loaded import Loaded
+
+pytestmark = pytest.mark.e2e
+
+ROWS = 500
+WITHOUT_LOADER = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
+"""The Python that the environment of the tests was made with."""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory, jars: str) -> Iterator[Loaded]:
+    folder = tmp_path_factory.mktemp("local-cluster")
+    with start_server("mysql", folder / "server") as server:
+        found = Loaded(server, folder / "loader", jars)
+        found.configure()
+        create_shop(found.address, ROWS)
+        found.create_user()
+        yield found
+
+
+def on_cluster(shop: Loaded, setting: str = "") -> None:
+    shop.configure()
+    text = shop.config.read_text()
+    shop.config.write_text(text.replace('master = "local[2]"', f'master = "local-cluster[2,1,1024]"\n{setting}'))
+
+
+@pytest.mark.parametrize(
+    ("python", "why"),
+    [
+        (WITHOUT_LOADER, "has binlog-loader none (No module named 'loader'), the driver on"),
+        ("/nowhere/python3", 'Cannot run program "/nowhere/python3"'),
+    ],
+    ids=["no-loader", "no-python"],
+)
+def test_executors_that_cannot_run_the_loader_are_named(shop: Loaded, python: str, why: str) -> None:
+    on_cluster(shop, f'python = "{python}"')
+    errors = [table["error"] for table in shop.json("initial-load", code=2)["tables"]]
+    assert len(errors) == len(TABLES)
+    for error in errors:
+        assert error["what"] == "executors of Spark lack the driver's version of Python or of the loader"
+        assert why in error["why"]
+        assert "loader package" in error["hint"]
+
+
+def test_tables_are_loaded_followed_and_equal(shop: Loaded) -> None:
+    on_cluster(shop)
+    assert {table["status"] for table in shop.json("initial-load")["tables"]} == {"applied"}
+    shop.execute(*changes(3))
+    for status in ("applied", "already"):
+        assert {table["status"] for table in shop.json("run")["materialise"]["tables"]} == {status}
+    verified = shop.json("verify")["tables"]
+    assert {table["status"] for table in verified} == {"equal"}
+    assert len(verified) == len(TABLES)
