@@ -9,6 +9,7 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -105,11 +106,12 @@ app.command()(adopt)
 app.command()(follow)
 
 
-for command in (doctor, errors, init, inspect, intervals, jars, maintain, package, pause, purge, release, replay):
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    doctor, errors, init, inspect, intervals, jars, maintain, package, pause, purge, release, replay, resume, status,
+    tables, ui, verify, warm,
+)  # fmt: skip
+for command in _COMMANDS:
     app.command()(command)
-for command in (resume, status, tables, ui, warm):
-    app.command()(command)
-app.command()(verify)
 app.add_typer(airflow, name="airflow")
 app.add_typer(config, name="config")
 app.add_typer(schema, name="schema")
