@@ -92,6 +92,8 @@ class Command:
     """Lines of the source's section."""
     excluded: list[str] = field(default_factory=list)
     """Tables that match the pattern and are not captured."""
+    every: str = ""
+    """How often tables are merged, such as `1h`; with every run if empty."""
     pattern: str = f"{DATABASE}.*"
     """Of the captured tables."""
 
@@ -110,6 +112,7 @@ class Command:
         """Write loader.toml for the server and the options of now."""
         self.home.mkdir(parents=True, exist_ok=True)
         lines = "\n".join(self.extra)
+        every = f'every = "{self.every}"' if self.every else ""
         self.config.write_text(f"""
 [staging]
 {self._staging()}
@@ -130,10 +133,11 @@ chunk_rows = 50
 tables.include = ["{self.pattern}"]
 tables.exclude = {json.dumps([f"{DATABASE}.{name}" for name in self.excluded])}
 {lines}
-{rules(self.pattern.partition(".")[0])}
+{rules(self.pattern.partition(".")[0], every)}
 [[sources.chaos.rules]]
 tables = ["{self.pattern}"]
 on_misfit = "null"
+{every}
 """)
 
     def warm(self) -> None:

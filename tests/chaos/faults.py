@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
@@ -91,6 +92,38 @@ def reconfigured(run: Run, rng: Random) -> None:
         run.loader("run")
 
 
+def paused(run: Run, rng: Random) -> None:
+    """Tables are paused, deltas run or are killed, files are purged, and the tables are resumed."""
+    names = [name for name in run.reader.tables() if re.fullmatch(r"\w+", name) and name not in run.command.excluded]
+    patterns = [f"{DATABASE}.{name}" for name in rng.sample(names, min(2, len(names)))]
+    if not names or rng.random() < 0.2:
+        patterns = [run.command.pattern]
+    ended = run.command.run("pause", *patterns, "--reason", "chaos")
+    if ended.code:
+        run.say(f"  pause refused: {[one['why'] for one in ended.errors]}")  # a writer has renamed the table
+        return
+    run.say(f"  paused: {patterns}")
+    run.loader("run")
+    if rng.random() < 0.5:
+        maintained(run, rng)
+    if rng.random() < 0.5:
+        loader_killed(run, rng)
+    run.loader("run")
+    run.loader("resume", run.command.pattern)
+
+
+def slowed(run: Run, rng: Random) -> None:
+    """Tables are merged once in an hour, while deltas run; then with every delta again."""
+    run.command.every = "1h"
+    run.command.configure()
+    for _ in range(rng.randint(1, 3)):
+        run.loader("run")
+    if rng.random() < 0.5:
+        maintained(run, rng)
+    run.command.every = ""
+    run.command.configure()
+
+
 def failed_over(run: Run, rng: Random) -> None:
     """The replica takes over, with or without a delta since; the old server becomes its replica."""
     if run.replica is None:
@@ -116,7 +149,7 @@ BEFORE = (failed_over, damaged)
 """Faults that need quiet writers and the last comparison: they happen before a round."""
 
 FAULTS: dict[Callable[[Run, Random], None], int] = {
-    nothing: 8, deltas: 3, loader_killed: 4, load_killed: 1, server_killed: 2, rotated: 2, loaded_again: 2, maintained: 2,
-    limited: 1, reconfigured: 2, failed_over: 2, damaged: 2,
+    paused: 3, slowed: 2, nothing: 3, deltas: 3, loader_killed: 4, load_killed: 1, server_killed: 2, rotated: 2,
+    loaded_again: 2, maintained: 2, limited: 1, reconfigured: 2, failed_over: 2, damaged: 2,
 }  # fmt: skip
 """Each fault and how often it happens."""

@@ -25,10 +25,10 @@ def own_columns(mode: str) -> set[str]:
     return {"_seqno", "_committed_at"} | _OWN[mode]
 
 
-def rules(database: str) -> str:
-    """Return the rules of these tables, as they are written in loader.toml."""
+def rules(database: str, line: str = "") -> str:
+    """Return the rules of these tables, as they are written in loader.toml; `line` is a line of each."""
     return "\n".join(
-        f'[[sources.chaos.rules]]\ntables = ["{database}.{table}"]\non_misfit = "null"\nmode = "{mode}"'
+        f'[[sources.chaos.rules]]\ntables = ["{database}.{table}"]\non_misfit = "null"\nmode = "{mode}"\n{line}'
         for table, mode in MODES.items()
     )
 
