@@ -97,7 +97,7 @@ lint: $(SYNCED) ## check style, formatting, types, layers and spelling
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
-	@.venv/bin/mypy -p infra.servers -p infra.pages -m infra.jars
+	@.venv/bin/mypy -p infra.servers -p infra.pages -p infra.catalogs -m infra.jars
 	@.venv/bin/lint-imports
 	@.venv/bin/codespell loader dags docs infra sql tests *.md
 

@@ -6,6 +6,7 @@ with start_postgres() as uri:
 
 from __future__ import annotations
 
+import csv
 import os
 import pwd
 import shutil
@@ -90,6 +91,30 @@ def start_postgres() -> Iterator[str]:
     """Start a server that stays running, and return its JDBC address; see `run_postgres`."""
     with run_postgres() as server:
         yield server.uri
+
+
+def execute(uri: str, statement: str) -> list[list[str]]:
+    """Execute a statement as the user `postgres`, and return the rows as texts.
+
+    Args:
+        uri: the JDBC address of a database.
+        statement: the statement.
+
+    Raises:
+        ServerError: it failed.
+    """
+    argv = [str(_programs() / "psql"), "--no-psqlrc", "--csv", "--tuples-only", "--set", "ON_ERROR_STOP=1"]
+    address = uri.removeprefix("jdbc:").replace("://", "://postgres@")
+    done = subprocess.run(
+        [*argv, "--command", statement, address],
+        env={**os.environ, "PGPASSWORD": PASSWORD},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise ServerError(f"PostgreSQL refused a statement:\n{tail(done.stderr)}")
+    return list(csv.reader(done.stdout.splitlines()))
 
 
 def _is_ready(server: subprocess.Popen[bytes], ready: list[str]) -> bool:

@@ -88,6 +88,13 @@ _RULES = (
         ),
     ),
     _Rule(
+        "the Hive Metastore does not answer",
+        _AGAIN,
+        frozenset({"org.apache.thrift.transport.TTransportException"}),
+        # MetaException has no class for it, and names the exception of the transport only in its text.
+        words=("Could not connect to meta store",),
+    ),
+    _Rule(
         "HDFS accepts no requests at the moment",
         _AGAIN,
         frozenset(
@@ -143,6 +150,8 @@ _RULES = (
                 "java.net.UnknownHostException",
                 "java.net.http.HttpTimeoutException",
                 "java.nio.channels.ClosedChannelException",
+                "org.apache.iceberg.shaded.org.apache.hc.core5.http.ConnectionClosedException",
+                "org.apache.iceberg.shaded.org.apache.hc.core5.http.NoHttpResponseException",
                 "builtins.ConnectionError",
                 "builtins.TimeoutError",
                 "socket.gaierror",

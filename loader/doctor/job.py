@@ -8,12 +8,16 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from loader.doctor.finding import Finding, error, examine, ok
+from loader.doctor.finding import Check, Finding, error, examine, ok
+from loader.doctor.hive import column_types
 from loader.doctor.spec import DoctorSpec
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.quoting import identifier
 from loader.materialise.spec import CatalogSettings
+from loader.model.table import TableName
 from loader.spark.job import job_main
+
+_ANY = TableName("loader_doctor", "any")
 
 
 def look(spark: SparkSession, spec: DoctorSpec) -> dict[str, Any]:
@@ -23,9 +27,14 @@ def look(spark: SparkSession, spec: DoctorSpec) -> dict[str, Any]:
             ("spark", lambda: _versions(spark)),
             ("staging", lambda: _staging(spark, spec.uri, spec.text)),
             ("catalog", lambda: _catalog(spark, spec.catalog)),
+            *_checks_of_hive(spark, spec.catalog),
         ]
     )
     return {"findings": [one.model_dump() for one in found]}
+
+
+def _checks_of_hive(spark: SparkSession, catalog: CatalogSettings) -> list[Check]:
+    return [("hive_columns", lambda: column_types(spark, catalog.uri))] if catalog.type == "hive" else []
 
 
 def _versions(spark: SparkSession) -> Finding:
@@ -45,11 +54,12 @@ def _staging(spark: SparkSession, uri: str, text: str) -> Finding:
 
 
 def _catalog(spark: SparkSession, catalog: CatalogSettings) -> Finding:
-    session = Warehouse(spark, catalog).session
+    warehouse = Warehouse(spark, catalog)
     place = f"{catalog.name} ({catalog.type}) at {catalog.warehouse}"
     if catalog.type == "hadoop" and (found := _folder(spark, catalog.warehouse, place)):
         return found
-    names = session.sql(f"SHOW NAMESPACES IN {identifier(catalog.name)}").collect()
+    names = warehouse.session.sql(f"SHOW NAMESPACES IN {identifier(catalog.name)}").collect()
+    warehouse.metadata(_ANY)  # a Hive Metastore 4 lists namespaces, but refuses to look up a table
     return ok("catalog", f"{place}: {len(names)} namespaces")
 
 

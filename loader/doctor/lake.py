@@ -62,6 +62,19 @@ def between_executors(spark: SparkSettings, *, secrets: bool) -> Finding:
     )
 
 
+def untested(catalog: CatalogSettings) -> list[Finding]:
+    """Return a warning if the project has no tests of this type of catalog."""
+    if catalog.type != "glue":
+        return []
+    return [
+        warning(
+            "catalog_type",
+            "catalogs of type glue are accepted, but no test of the loader has run with AWS Glue",
+            "test merges, replays and maintenance with your own tables first, and compare them with: loader verify",
+        )
+    ]
+
+
 def by_spark(store: Store, catalog: CatalogSettings, spark: SparkSettings, run: RunJob) -> list[Finding]:
     """Return the findings of Spark: its version, the staging root, the catalog."""
     key = _new_key()

@@ -16,17 +16,20 @@ DEFAULT = (ALWAYS, "s3")
 
 @dataclass(frozen=True)
 class Jar:
-    """A line of the lock."""
+    """A line of the lock: a jar, or another artifact of the repository with a classifier, such as an archive."""
 
     organisation: str
     name: str
     version: str
     sha256: str
+    classifier: str = ""
+    extension: str = "jar"
 
     @property
     def file_name(self) -> str:
         """The file name of the jar in the folder."""
-        return f"{self.name}-{self.version}.jar"
+        classifier = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.name}-{self.version}{classifier}.{self.extension}"
 
 
 def parts(lock: Path = LOCK) -> dict[str, tuple[Jar, ...]]:
@@ -58,5 +61,5 @@ def locked_jars(lock: Path = LOCK, chosen: Collection[str] = ()) -> list[Jar]:
 
 
 def _jar(coordinate: str, sha256: str) -> Jar:
-    organisation, name, version = coordinate.split(":")
-    return Jar(organisation, name, version, sha256)
+    organisation, name, version, *other = coordinate.split(":")  # other: the classifier and the extension
+    return Jar(organisation, name, version, sha256, *other)

@@ -24,15 +24,16 @@ from loader.resources import cache_folder
 SETTINGS = "LOADER_IVY_SETTINGS"
 """Environment variable with the path of an Ivy settings file."""
 
-_MODULE = """<ivy-module version="2.0">
+_MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="loader" module="jars"/>
   <configurations><conf name="default"/></configurations>
-  <dependencies>
-{dependencies}
+  <dependencies>{dependencies}
   </dependencies>
 </ivy-module>
 """
-_DEPENDENCY = '    <dependency org="{0}" name="{1}" rev="{2}" conf="default->master(*)" transitive="false"/>'
+_DEPENDENCY = """
+    <dependency org="{0}" name="{1}" rev="{2}" conf="default->master(*)" transitive="false">{artifact}</dependency>"""
+_ARTIFACT = '<artifact name="{0}" type="{1}" ext="{1}" m:classifier="{2}"/>'
 _MIRROR = """<ivysettings>
   <settings defaultResolver="mirror"/>
   <resolvers><ibiblio name="mirror" m2compatible="true" root={root}/></resolvers>
@@ -96,23 +97,28 @@ def _build(folder: Path, jars: Sequence[Jar], mirror: str) -> None:
 def _fetch(jars: Sequence[Jar], folder: Path, mirror: str) -> None:
     work = folder / "ivy"
     work.mkdir()
-    lines = [_DEPENDENCY.format(jar.organisation, jar.name, jar.version) for jar in jars]
-    (work / "ivy.xml").write_text(_MODULE.format(dependencies="\n".join(lines)), encoding="utf-8")
+    lines = [_DEPENDENCY.format(jar.organisation, jar.name, jar.version, artifact=_artifact(jar)) for jar in jars]
+    (work / "ivy.xml").write_text(_MODULE.format(dependencies="".join(lines)), encoding="utf-8")
     settings = os.environ.get(SETTINGS, "")
     if mirror:
         settings = str(work / "settings.xml")
         Path(settings).write_text(_MIRROR.format(root=quoteattr(mirror.rstrip("/") + "/")), encoding="utf-8")
-    _run_ivy(work, settings, folder / "[artifact]-[revision].[ext]")
+    types = sorted({"jar", "bundle", *(jar.extension for jar in jars)})
+    _run_ivy(work, settings, folder / "[artifact]-[revision](-[classifier]).[ext]", types)
     shutil.rmtree(work)
     for jar in jars:
         _check(folder / jar.file_name, jar)
 
 
-def _run_ivy(work: Path, settings: str, pattern: Path) -> None:
+def _artifact(jar: Jar) -> str:
+    return _ARTIFACT.format(jar.name, jar.extension, jar.classifier) if jar.classifier else ""
+
+
+def _run_ivy(work: Path, settings: str, pattern: Path, types: Sequence[str]) -> None:
     command = [java(), *proxy_options(os.environ), "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
     command += ["-settings", settings] if settings else []
     command += ["-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache")]
-    command += ["-types", "jar", "bundle", "-retrieve", str(pattern)]
+    command += ["-types", *types, "-retrieve", str(pattern)]
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     except FileNotFoundError as error:

@@ -16,8 +16,8 @@ class CatalogSettings(BaseModel):
 
     Attributes:
         name: of the catalog in Spark.
-        type: Iceberg's name of the catalog type: hadoop, jdbc, rest, hive or glue.
-        warehouse: the location of the tables.
+        type: Iceberg's name of the catalog type: hadoop, jdbc, rest, hive or glue (accepted, not tested).
+        warehouse: the location of the tables. For rest, the name of the warehouse on the server.
         uri: of the catalog's server, if it has one.
         properties: other properties of the catalog, such as `jdbc.user` or `io-impl`.
         secrets: references to secret properties, such as `jdbc.password` or `token`. The Spark driver resolves them.

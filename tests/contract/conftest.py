@@ -13,9 +13,32 @@ import pytest
 from infra.hdfs import HdfsServer
 from infra.s3server import S3Server
 from loader.s3 import open_client
-from tests.support.spark import jars, new_lake, postgres, settings, spark
+from tests.support.catalogs import (
+    hive_catalog,
+    loose_mysql_catalog,
+    mysql_catalog,
+    postgres,
+    postgres_server,
+    postgresql_catalog,
+    rest_catalog,
+    strict_hive_catalog,
+)
+from tests.support.spark import jars, new_lake, settings, spark
 
-__all__ = ["jars", "new_lake", "postgres", "settings", "spark"]
+__all__ = [
+    "hive_catalog",
+    "jars",
+    "loose_mysql_catalog",
+    "mysql_catalog",
+    "new_lake",
+    "postgres",
+    "postgres_server",
+    "postgresql_catalog",
+    "rest_catalog",
+    "settings",
+    "spark",
+    "strict_hive_catalog",
+]
 
 REAL = ["local", pytest.param("s3", marks=pytest.mark.integration), pytest.param("hdfs", marks=pytest.mark.integration)]
 NewRoot = Callable[[str], str]

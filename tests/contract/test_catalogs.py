@@ -23,7 +23,8 @@ from loader.model.table import Column
 from tests.integration.materialise.killable import on_the_jvm
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
-from tests.support.spark import CATALOGS, NewLake
+from tests.support.catalogs import CATALOGS
+from tests.support.spark import NewLake
 
 pytestmark = pytest.mark.integration
 

@@ -57,6 +57,17 @@ def test_a_good_jar_is_fetched_once(mirror: Path) -> None:
 
 
 @pytest.mark.integration
+def test_an_archive_is_fetched_by_its_classifier(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LOADER_IVY_SETTINGS")
+    place = mirror / "maven" / "org" / "example" / "thing" / "1.2"
+    place.mkdir(parents=True)
+    (place / "thing-1.2-bin.tar.gz").write_bytes(BYTES)
+    lock = write_lock(mirror, f"org.example:thing:1.2:bin:tar.gz  {hashlib.sha256(BYTES).hexdigest()}")
+    folder = jars_folder(lock, mirror=f"file://{mirror}/maven")
+    assert [path.name for path in folder.iterdir()] == ["thing-1.2-bin.tar.gz"]
+
+
+@pytest.mark.integration
 def test_another_content_than_locked_is_refused(mirror: Path) -> None:
     lock = write_lock(mirror, f"org.example:thing:1.2  {'0' * 64}")
     with pytest.raises(

@@ -11,17 +11,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from infra.postgres import PASSWORD, start_postgres
 from loader.jars.resolve import jars_folder
 from loader.materialise.spec import CatalogSettings
 from loader.spark.submit import SparkSettings, configuration, environment
 from tests.integration.materialise.lake import Lake
+from tests.support.catalogs import CatalogServer, sqlite_settings
 
-NewLake = Callable[[str], Lake]
-
-CATALOGS = ["hadoop", "sqlite", "postgresql"]
-if "LOADER_SWEEP" in os.environ:
-    CATALOGS.append("hdfs")
+NewLake = Callable[..., Lake]
 
 # Spark's driver is so much code that the optimising compiler takes a third of the processors, for hardly any effect.
 _FIRST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=1 -XX:ReservedCodeCacheSize=240m"
@@ -36,7 +32,6 @@ _FOR_MANY_SMALL_JOBS = {
     "spark.sql.ui.retainedExecutions": "50",
 }
 _TESTS = Path(__file__).resolve().parents[1]
-_SQLITE = "busy_timeout=60000&journal_mode=WAL"
 
 
 @pytest.fixture(scope="session")
@@ -76,37 +71,34 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return Lake(spark, tmp_path)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The JDBC address of a server for the whole session; each lake has a catalog of its own name in it."""
-    with start_postgres() as uri:
-        yield uri
-
-
 @pytest.fixture
 def new_lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> NewLake:
-    """A function from a kind of catalog to a lake with an empty one; a server is started by who first asks for it."""
+    """A function from a kind of catalog to a lake with an empty one; a server is started by who first asks for it.
 
-    def made(kind: str) -> Lake:
+    With a port, the lake goes to the server by way of that port.
+    """
+
+    def made(kind: str, port: int = 0) -> Lake:
+        if kind == "hadoop":
+            return Lake(spark, tmp_path)
         if kind == "hdfs":
             address = f"{request.getfixturevalue('hdfs_server').address}/{tmp_path.name}"
             return Lake(spark, tmp_path, CatalogSettings(type="hadoop", warehouse=address))
-        if kind == "hadoop":
-            return Lake(spark, tmp_path)
-        uri = (
-            f"jdbc:sqlite:{tmp_path}/catalog.db?{_SQLITE}" if kind == "sqlite" else request.getfixturevalue("postgres")
-        )
-        password = tmp_path / "password"
-        password.write_text(f"{PASSWORD}\n")
-        # The name of the catalog is in every row of its database, and so are the tables of other tests.
-        catalog = CatalogSettings(
-            name=f"lake_{tmp_path.name}",
-            type="jdbc",
-            uri=uri,
-            warehouse=f"file://{tmp_path}/warehouse",
-            properties={"jdbc.user": "postgres", "jdbc.schema-version": "V1"},
-            secrets={"jdbc.password": f"file:{password}"},
-        )
-        return Lake(spark, tmp_path, catalog)
+        if kind == "sqlite":
+            return Lake(spark, tmp_path, sqlite_settings(tmp_path))
+        server: CatalogServer = request.getfixturevalue(f"{kind}_catalog")
+        lake = Lake(spark, tmp_path, server.settings(tmp_path, port))
+        if kind == "hive":  # which has one catalog, and in it what other tests left
+            _drop_all(lake)
+        return lake
 
     return made
+
+
+def _drop_all(lake: Lake) -> None:
+    catalog = lake.catalog.name
+    for (namespace,) in lake.sql(f"SHOW NAMESPACES IN {catalog}"):
+        if namespace != "default":
+            for row in lake.sql(f"SHOW TABLES IN {catalog}.{namespace}"):
+                lake.sql(f"DROP TABLE {catalog}.{namespace}.{row.tableName}")
+            lake.sql(f"DROP NAMESPACE {catalog}.{namespace}")

@@ -35,7 +35,7 @@ def warehouse_dataset(catalog: CatalogSettings, table: TableName) -> DatasetName
     if catalog.type not in _FOLDERS:
         return catalog_dataset(catalog, table)
     parts = urlsplit(catalog.warehouse)
-    path = "/".join((parts.path.rstrip("/"), *_names(table)))
+    path = "/".join((parts.path.rstrip("/"), *_names(catalog, table)))
     if parts.scheme in {"", "file"}:
         return DatasetName("file", path)
     if parts.scheme == "hdfs":
@@ -47,8 +47,8 @@ def warehouse_dataset(catalog: CatalogSettings, table: TableName) -> DatasetName
 def catalog_dataset(catalog: CatalogSettings, table: TableName) -> DatasetName:
     """Return the name of a warehouse table in its catalog."""
     namespace = catalog.uri or (catalog.warehouse if "://" in catalog.warehouse else f"iceberg://{catalog.name}")
-    return DatasetName(namespace, ".".join(_names(table)))
+    return DatasetName(namespace, ".".join(_names(catalog, table)))
 
 
-def _names(table: TableName) -> tuple[str, str]:
-    return catalog_name(table.schema), catalog_name(table.table)
+def _names(catalog: CatalogSettings, table: TableName) -> tuple[str, str]:
+    return catalog_name(table.schema, catalog.type), catalog_name(table.table, catalog.type)

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from py4j.java_gateway import JavaObject
 
-from loader.errors import LoaderError, RetryableError
+from loader.errors import LoaderError, RetryableError, UsageError
 from loader.failpoints import failpoint
 from loader.materialise.iceberg.table_metadata import RUN, Snapshot, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse
@@ -18,6 +18,8 @@ from loader.outages import outage
 
 _LOG = logging.getLogger(__name__)
 _PAUSES = (0.25, 0.5, 1, 2, 4, 8, 0)  # seconds after each try to publish, during an outage of the catalog
+# HiveAlterHandler of the metastore, whose exceptions have no code.
+_REFUSED_TYPES = "types incompatible with the existing columns in their respective positions"
 
 FinishTransaction = Callable[[JavaObject], None]
 """Adds operations to an Iceberg transaction."""
@@ -75,6 +77,7 @@ class Publication:
         Raises:
             BranchLostError: another commit moved main. Nothing was published.
             RetryableError: the catalog failed. The next attempt finds out whether the table was published.
+            UsageError: the catalog is configured to refuse the change.
         """
         failpoint("publish.before")
         for pause in _PAUSES:
@@ -85,6 +88,8 @@ class Publication:
                 if self._is_published(error):
                     break
                 failed = error
+            if _REFUSED_TYPES in str(failed):
+                raise _refused_types_error(self._table) from failed
             if outage(failed):  # wait: the merge that led here may have taken an hour
                 time.sleep(pause)
         else:
@@ -135,6 +140,16 @@ class Publication:
     def _commits_in(self, metadata: TableMetadata) -> list[Snapshot]:
         newer = takewhile(lambda snapshot: snapshot.id not in self._roots, metadata.ancestry(metadata.head))
         return [snapshot for snapshot in newer if snapshot.summary.get(RUN) == self._run]
+
+
+def _refused_types_error(table: TableName) -> UsageError:
+    return UsageError(
+        "the Hive Metastore refuses another type at the place of a column",
+        why="Iceberg gives it the columns by their place, and the source dropped, moved or replaced columns",
+        hint="in the configuration of the metastore: hive.metastore.disallow.incompatible.col.type.changes = false;"
+        " restart it, then: loader run",
+        table=table,
+    )
 
 
 def _unpublished_error(error: Exception, table: TableName) -> RetryableError:

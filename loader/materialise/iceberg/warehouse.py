@@ -86,7 +86,7 @@ class Warehouse:
 
     def name(self, table: TableName) -> str:
         """Return the table's full name in SQL."""
-        return table_identifier(self.catalog.name, table)
+        return table_identifier(self.catalog.name, self.catalog.type, table)
 
     def rule(self, table: TableName) -> TableRule:
         """Return the configured rule of a table."""
@@ -121,10 +121,8 @@ class Warehouse:
         (HadoopTableOperations.findVersion).
         """
         hadoop_path = getattr(cast("Any", self.session._jvm), "org.apache.hadoop.fs.Path")
-        metadata = (
-            f"{self.catalog.warehouse.rstrip('/')}/{catalog_name(table.schema)}/{catalog_name(table.table)}/metadata"
-        )
-        path = hadoop_path(metadata)
+        names = [catalog_name(name, self.catalog.type) for name in (table.schema, table.table)]
+        path = hadoop_path("/".join([self.catalog.warehouse.rstrip("/"), *names, "metadata"]))
         files = path.getFileSystem(cast("Any", self.session)._jsparkSession.sessionState().newHadoopConf())
         # A table without metadata of a version was never created completely.
         return bool(list(files.globStatus(hadoop_path(path, "v*.metadata.json")) or ()))
@@ -146,7 +144,7 @@ class Warehouse:
         layout = Layout(schema, self.rule(schema.name))
         layout.check()
         name = self.name(schema.name)
-        namespace = namespace_identifier(self.catalog.name, schema.name)
+        namespace = namespace_identifier(self.catalog.name, self.catalog.type, schema.name)
         columns = [f"{identifier(column.name)} {column.type}" for column in layout.columns]
         properties = table_properties(layout, source, generation, unlogged)
         self._create_namespace(namespace)
@@ -287,12 +285,21 @@ def check_owner(metadata: TableMetadata, table: TableName, source: str, generati
         generations: the generations that its applied position may belong to. The last one is the current generation.
 
     Raises:
-        DataError: the table belongs to another source or generation. Positions of other generations are not comparable.
+        DataError: the table belongs to another source or generation, or is another table of the source. Positions of
+            other generations are not comparable.
     """
     owner = metadata.properties.get(SOURCE)
     if owner != source:
         what = f"of source {owner!r}" if owner else "not made by the loader"
         raise DataError(f"the warehouse's table is {what}", hint=_foreign_table_hint(table), table=table, source=source)
+    if (held := recorded_schema(metadata, table).name) != table:
+        raise DataError(
+            f"the warehouse's table holds {held}",
+            why=f"the catalog does not distinguish the names {held} and {table}",
+            hint="exclude one of the two tables; a database of a JDBC catalog can be created with a collation that"
+            " distinguishes all names, such as utf8mb4_0900_bin of MySQL",
+            table=table,
+        )
     applied = metadata.applied
     generation = applied.generation if applied else metadata.properties.get(GENERATION)
     if generation not in generations:

@@ -136,7 +136,7 @@ def _limit(as_of: str, lineage: Sequence[Generation]) -> tuple[int | None, str]:
 def _view(settings: SourceSettings, record: Published, committed_at: str) -> View:
     tables = []
     for name, table in sorted(record.tables.items()):
-        quoted = table_identifier(settings.catalog.name, TableName.parse(name))
+        quoted = table_identifier(settings.catalog.name, settings.catalog.type, TableName.parse(name))
         query = f"SELECT * FROM {quoted} VERSION AS OF {table.snapshot}"
         tables.append(TableView(table=name, snapshot=table.snapshot, applied_seqno=table.applied, query=query))
     return View(

@@ -31,14 +31,19 @@ def at(point: str, action: Callable[[], object], patch: pytest.MonkeyPatch) -> l
 
 
 class LostReplies:
-    """Forwards connections to a PostgreSQL; once `armed`, it cuts one off after a commit of Iceberg was executed.
+    """Forwards connections to a catalog; once `armed`, it cuts one off after a commit of Iceberg was executed.
 
     Attributes:
         lost: how many replies were lost.
+
+    Args:
+        port: of the catalog.
+        commit: bytes that only the request for a commit has.
+        meanwhile: what happens after the request was forwarded.
     """
 
-    def __init__(self, port: int) -> None:
-        self._to = port
+    def __init__(self, port: int, commit: bytes, meanwhile: Callable[[], object]) -> None:
+        self._to, self._commit, self._meanwhile = port, commit, meanwhile
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self.armed = False
@@ -49,7 +54,11 @@ class LostReplies:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._to))
+                try:
+                    server = socket.create_connection(("127.0.0.1", self._to))
+                except OSError:  # killed
+                    client.close()
+                    continue
                 for work in (self._asks, self._answers):
                     threading.Thread(target=work, args=(client, server), daemon=True).start()
 
@@ -62,11 +71,14 @@ class LostReplies:
     def _asks(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := client.recv(1 << 16):
-                # Only a commit names files of metadata; its reply comes before anything else is asked.
-                if self.armed and b".metadata.json" in data:
+                # The reply to a commit comes before anything else is asked.
+                met = self.armed and self._commit in data
+                if met:
                     self.armed = False
                     self._losing = client
                 server.sendall(data)
+                if met:
+                    self._meanwhile()
         _cut(client, server)
 
     _losing: socket.socket | None = None
@@ -88,9 +100,11 @@ def _cut(*ends: socket.socket) -> None:
 
 
 @contextmanager
-def lost_replies(port: int) -> Iterator[LostReplies]:
-    """In front of the PostgreSQL at that port."""
-    found = LostReplies(port)
+def lost_replies(
+    port: int, commit: bytes = b".metadata.json", meanwhile: Callable[[], object] = lambda: None
+) -> Iterator[LostReplies]:
+    """In front of the catalog at that port; see LostReplies. A database's commit alone names files of metadata."""
+    found = LostReplies(port, commit, meanwhile)
     thread = threading.Thread(target=found.serve, daemon=True)
     thread.start()
     try:

@@ -16,7 +16,8 @@ from loader.spark.submit import SparkSettings, run
 from tests.integration.materialise.killable import run_until
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import Change, fold, number, position, table
-from tests.support.spark import CATALOGS, NewLake
+from tests.support.catalogs import CATALOGS
+from tests.support.spark import NewLake
 
 pytestmark = pytest.mark.integration
 

@@ -1,6 +1,24 @@
 """Both servers, each with a schema for the test, and the Spark of the tests."""
 
 from tests.integration.initial_load.conftest import mysql, source
-from tests.integration.materialise.conftest import jars, lake, new_lake, postgres, settings, spark
+from tests.integration.materialise.conftest import (
+    jars,
+    lake,
+    new_lake,
+    postgres_server,
+    postgresql_catalog,
+    settings,
+    spark,
+)
 
-__all__ = ["jars", "lake", "mysql", "new_lake", "postgres", "settings", "source", "spark"]
+__all__ = [
+    "jars",
+    "lake",
+    "mysql",
+    "new_lake",
+    "postgres_server",
+    "postgresql_catalog",
+    "settings",
+    "source",
+    "spark",
+]

@@ -6,11 +6,12 @@ import pytest
 
 from loader.doctor.finding import Finding, error, examine, exit_code, ok, warning
 from loader.doctor.grants import Grant, parse
-from loader.doctor.lake import between_executors
+from loader.doctor.lake import between_executors, untested
 from loader.doctor.server import clock, tls
 from loader.doctor.this_machine import java, packages
 from loader.doctor.variables import checks_of, log_bin
 from loader.errors import RetryableError
+from loader.materialise.spec import CatalogSettings
 from loader.model.table import TableName
 from loader.spark.submit import SparkSettings
 from loader.staging.documents import Identity
@@ -138,3 +139,10 @@ def test_secrets_between_driver_and_executors() -> None:
         found = between_executors(settings, secrets=secrets)
         assert found.severity == severity, (master, names)
         assert (severity == "ok") or all((name in found.what) != (name in names) for name in both)
+
+
+@pytest.mark.parametrize("kind", ["hadoop", "jdbc", "rest", "hive", "glue"])
+def test_a_catalog_without_tests_is_named(kind: str) -> None:
+    found = untested(CatalogSettings(type=kind, warehouse="s3a://lake/warehouse"))
+    assert [(one.severity, one.name) for one in found] == ([("warning", "catalog_type")] if kind == "glue" else [])
+    assert all("no test of the loader has run with AWS Glue" in one.what for one in found)

@@ -22,7 +22,7 @@ def jars(
         list[str],
         typer.Option(
             metavar="NAME",
-            help="Database of a JDBC catalog: postgresql or sqlite; repeat for more.",
+            help="Database of a JDBC catalog: mysql, postgresql or sqlite; repeat for more.",
             show_default=False,
         ),
     ] = [],  # noqa: B006

@@ -1,0 +1,132 @@
+"""A Hive Metastore whose data is in a PostgreSQL.
+
+with run_hive(folder, postgres) as metastore:
+    spark.conf.set("spark.sql.catalog.lake.uri", metastore.uri)
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from xml.sax.saxutils import escape
+
+from infra.catalogs.process import PortProcess
+from infra.postgres import PASSWORD, execute
+from infra.servers.errors import ServerError, tail
+from infra.servers.process import HOST, free_port
+from loader.jars.resolve import jars_folder, java
+
+_INFRA = Path(__file__).resolve().parents[1]
+_HIVE = _INFRA / "catalogs" / "hive.lock"
+_HADOOP = _INFRA / "hadoop" / "jars.lock"
+_DRIVERS = _INFRA.parent / "tests" / "jars.lock"
+_SERVER = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+_SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.MetastoreSchemaTool"
+_JVM = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dlog4j.configurationFile=metastore-log4j2.properties")
+COLUMN_TYPES = "metastore.disallow.incompatible.col.type.changes"
+"""The setting by which a metastore refuses another type at the place of a column, true by default."""
+_LOGGING = """
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d %p %c: %m%n
+"""
+
+
+class HiveMetastore(PortProcess):
+    """A metastore that can be killed, and started again on its port with its data.
+
+    Attributes:
+        port: its port.
+        uri: its address for clients.
+        database: the JDBC address of its database.
+    """
+
+    def __init__(self, folder: Path, postgres: str, name: str, settings: Mapping[str, str]) -> None:
+        self.port = free_port()
+        self.uri = f"thrift://{HOST}:{self.port}"
+        self.database = f"{postgres.rpartition('/')[0]}/{name}"
+        home = _unpacked(folder)
+        (folder / "conf").mkdir()
+        (folder / "conf" / "metastore-log4j2.properties").write_text(_LOGGING)
+        (folder / "conf" / "metastore-site.xml").write_text(_xml({**_settings(folder, self.database), **settings}))
+        jars = (home / "lib", jars_folder(_HIVE), jars_folder(_HADOOP), jars_folder(_DRIVERS))
+        path = ":".join([str(folder / "conf"), *(f"{jar}/*" for jar in jars)])
+        self._java = [java(), *_JVM, "-cp", path]
+        self._home = {"METASTORE_HOME": str(home)}
+        command = [*self._java, _SERVER, "-p", str(self.port)]
+        super().__init__("the Hive Metastore", command, self.port, folder / "log", self._home)
+
+    def initialise(self) -> None:
+        """Create the tables of the database.
+
+        Raises:
+            ServerError: they could not be created.
+        """
+        argv = [*self._java, _SCHEMA_TOOL, "-dbType", "postgres", "-initSchema"]
+        done = subprocess.run(argv, env={**os.environ, **self._home}, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise ServerError(f"the database of the metastore could not be made:\n{tail(done.stdout + done.stderr)}")
+
+
+@contextmanager
+def run_hive(
+    folder: Path, postgres: str, name: str = "metastore", settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[HiveMetastore]:
+    """A metastore until the end of the block.
+
+    Args:
+        folder: an empty folder.
+        postgres: the JDBC address of a server of `infra.postgres`.
+        name: of its database, which is created.
+        settings: other settings than the defaults and those that the loader needs.
+
+    Raises:
+        ServerError: it did not come up.
+    """
+    execute(postgres, f"CREATE DATABASE {name}")
+    metastore = HiveMetastore(folder, postgres, name, settings)
+    metastore.initialise()
+    try:
+        metastore.start()
+        yield metastore
+    finally:
+        metastore.kill()
+
+
+def _unpacked(folder: Path) -> Path:
+    (archive,) = jars_folder(_HIVE).glob("*.tar.gz")
+    with tarfile.open(archive) as content:
+        content.extractall(folder, filter="data")
+    (home,) = folder.glob("apache-hive-metastore-*")
+    return home
+
+
+def _settings(folder: Path, database: str) -> dict[str, str]:
+    return {
+        "javax.jdo.option.ConnectionURL": database,
+        "javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver",
+        "javax.jdo.option.ConnectionUserName": "postgres",
+        "javax.jdo.option.ConnectionPassword": PASSWORD,
+        "metastore.thrift.bind.host": HOST,
+        "metastore.warehouse.dir": f"file://{folder}/warehouse",
+        COLUMN_TYPES: "false",
+        # The defaults of these are classes of Hive itself, which the metastore alone does not have.
+        "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+        "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
+    }
+
+
+def _xml(settings: Mapping[str, str]) -> str:
+    lines = (
+        f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in settings.items()
+    )
+    return "<configuration>\n" + "\n".join(lines) + "\n</configuration>\n"
