@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -62,9 +62,9 @@ class TableAtLeastSensor(BaseSensorOperator):
         self.defer(trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=self.timeout))
 
     def poke(self, context: Context) -> bool:
-        """Return whether the warehouse has the table."""
+        """Return whether the warehouse has the table; False, with a warning, if a server or store does not answer."""
         with reported(context):
-            return is_reached(self.source, self.table, self.position, self.time)
+            return ask(self.log.warning, source=self.source, table=self.table, position=self.position, time=self.time)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> None:
         """End the task with the error of the trigger, if it has one."""
@@ -92,13 +92,10 @@ class TableAtLeastTrigger(BaseTrigger):
         """Yield one event: the warehouse has the table, or an error that no waiting can fix."""
         while True:
             try:
-                reached = await asyncio.to_thread(is_reached, **self._goal)
+                reached = await asyncio.to_thread(ask, self.log.warning, **self._goal)
             except LoaderError as error:
-                if not error.retryable:
-                    yield _event(error)
-                    return
-                self.log.warning("%s", error)
-                reached = False
+                yield _event(error)
+                return
             if reached:
                 yield _event(None)
                 return
@@ -109,12 +106,28 @@ def _event(error: LoaderError | None) -> TriggerEvent:
     return TriggerEvent({"error": error.as_dict() if error else None})  # type: ignore[no-untyped-call]
 
 
+def ask(warn: Callable[[str], object], **goal: str) -> bool:
+    """Return `is_reached` of the goal; False, with a warning, if a server or store does not answer.
+
+    Raises:
+        LoaderError: no waiting can help.
+    """
+    try:
+        return is_reached(**goal)
+    except LoaderError as error:
+        if not error.retryable:
+            raise
+        warn(str(error))
+        return False
+
+
 def is_reached(source: str, table: str, position: str, time: str) -> bool:
     """Return whether the warehouse has a table up to a position, or all that was committed before a time.
 
     Raises:
         UsageError: not exactly one of position and time is given, or one of them has another form.
         DataError: the table is quarantined.
+        LoaderError: a server or store does not answer, or refuses the user.
     """
     from loader.airflow.connections import keep_password
     from loader.airflow.sources import settings_of

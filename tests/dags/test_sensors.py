@@ -11,8 +11,9 @@ import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
 from loader.airflow.reports.errors import TaskFailed
-from loader.airflow.sensors import TableAtLeastSensor, TableAtLeastTrigger, is_reached
-from loader.errors import UsageError
+from loader.airflow.sensors import TableAtLeastSensor, TableAtLeastTrigger, ask, is_reached
+from loader.errors import LoaderError, SourceUnavailable, UsageError
+from loader.transport.server.connection import AccessDenied
 from tests.dags.conftest import Site, Task
 from tests.dags.operators import publish
 
@@ -64,13 +65,39 @@ def test_a_time_of_a_quiet_source_is_reached_once_everything_is_applied(
 ) -> None:
     behind = 7
     monkeypatch.setattr(
-        "loader.pipeline.reports.table_progress.source_lag", lambda _: type("Lag", (), {"behind": behind})
+        "loader.pipeline.reports.table_progress.source_lag",
+        lambda _: type("Lag", (), {"behind": behind, "unreachable": None}),
     )
     noon, later = "2026-01-01T12:00:00Z", datetime.now(UTC) + timedelta(hours=1)
     assert is_reached("", "shop.orders", "", noon) is False  # others may have committed in the same microsecond
     behind = 0
     assert is_reached("", "shop.orders", "", noon) is True
     assert is_reached("", "shop.orders", "", later.isoformat()) is False
+
+
+def unreachable(monkeypatch: pytest.MonkeyPatch, error: LoaderError) -> None:
+    lag = type("Lag", (), {"behind": None, "unreachable": error.as_dict()})
+    monkeypatch.setattr("loader.pipeline.reports.table_progress.source_lag", lambda _: lag)
+
+
+def test_a_server_that_does_not_answer_is_asked_again(
+    published: Site, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreachable(monkeypatch, SourceUnavailable("the server does not answer", hint="start it"))
+    with pytest.raises(TaskDeferred):
+        sensor(time="2026-01-01T12:00:00Z").execute(running.context)
+    warnings: list[str] = []
+    goal = {"source": "", "table": "shop.orders", "position": "", "time": "2026-01-01T12:00:00Z"}
+    assert ask(warnings.append, **goal) is False
+    assert warnings == ["the server does not answer\n  what to do: start it"]
+
+
+def test_a_server_that_refuses_the_user_ends_the_wait(
+    published: Site, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreachable(monkeypatch, AccessDenied("the server refused the user", hint="correct the password"))
+    with pytest.raises(TaskFailed, match="the server refused the user"):
+        sensor(time="2026-01-01T12:00:00Z").execute(running.context)
 
 
 def test_nothing_is_published_yet(site: Site) -> None:

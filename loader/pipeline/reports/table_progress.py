@@ -14,6 +14,7 @@ from loader.pipeline.reports.lag import newest_record, source_lag
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.reader.seek.position_spec import Since, parse_place
 from loader.settings import SourceSettings
+from loader.spark.job import rebuild
 
 
 def has_position(settings: SourceSettings, table: TableName, position: str) -> bool:
@@ -52,6 +53,7 @@ def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
     Raises:
         UsageError: the time has another form.
         DataError: the table is quarantined.
+        LoaderError: the server is needed to know it, and does not answer, or refuses the user.
     """
     now = time_ns() // 1000
     goal = cast("Since", parse_place(f"time:{time}")).micros
@@ -61,7 +63,10 @@ def has_time(settings: SourceSettings, table: TableName, time: str) -> bool:
         return False
     if record.committed_at > moment(goal):
         return True
-    return now > goal and source_lag(settings).behind == 0
+    lag = source_lag(settings)
+    if lag.unreachable:
+        raise rebuild(lag.unreachable)
+    return now > goal and lag.behind == 0
 
 
 def _check_continues(settings: SourceSettings, table: TableName) -> None:
