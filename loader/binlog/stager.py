@@ -242,7 +242,7 @@ class Stager:
         seqno = int(timing.seqnos[event[w.R_TRANSACTION]])
         self._newest_error = error
         self.registry.note_unstaged(
-            program.schema.name, UnstagedRow(seqno, int(event[w.R_EVENT]), "", error, error.hint)
+            program.schema.name, UnstagedRow(seqno, int(event[w.R_EVENT]), "", error, error.hint, alone=True)
         )
 
     def _error(self, status: int, event: Ints, program: Program, state: Ints) -> DataError:

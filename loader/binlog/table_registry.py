@@ -76,6 +76,7 @@ class UnstagedRow:
     at: str = field(compare=False)
     error: DataError = field(compare=False)
     hint: str = field(default="", compare=False)
+    alone: bool = field(default=False, compare=False)
 
 
 class TableRegistry:
@@ -172,6 +173,11 @@ class TableRegistry:
             for number in numbers
             if number >= 0
         }
+
+    def numbers_of(self, names: Container[TableName]) -> list[int]:
+        """Return all numbers (values of field walk.R_TABLE) of captured tables with these names."""
+        known = [number for number, program in enumerate(self.programs) if program.schema.name in names]
+        return known + [_OPEN + number for number, one in enumerate(self._open) if one.table.name in names]
 
     def assign_programs(self, rows: Ints, seqnos: Ints) -> Ints:
         """Return the row events with the program that their table has in their transaction.

@@ -36,6 +36,7 @@ from loader.cli.commands.setup.init import init
 from loader.cli.commands.setup.jars import jars
 from loader.cli.commands.setup.package import package
 from loader.cli.commands.setup.warm import warm
+from loader.cli.commands.skip import skip
 from loader.cli.commands.staged_files import staged
 from loader.cli.commands.status import status
 from loader.cli.commands.tables import tables
@@ -107,8 +108,8 @@ app.command()(follow)
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
-    doctor, errors, init, inspect, intervals, jars, maintain, package, pause, purge, release, replay, resume, status,
-    tables, ui, verify, warm,
+    doctor, errors, init, inspect, intervals, jars, maintain, package, pause, purge, release, replay, resume, skip,
+    status, tables, ui, verify, warm,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command()(command)

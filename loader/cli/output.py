@@ -26,6 +26,7 @@ _NUMBERS = {
     "updates",
     "deletes",
     "bytes",
+    "events",
     "tables",
     "applied_seqno",
     "snapshot",

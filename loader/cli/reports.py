@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from loader.cli.lazy import lazily
@@ -9,6 +10,7 @@ from loader.cli.lazy import lazily
 if TYPE_CHECKING:
     from loader.cli import jobs
     from loader.cli.output import Output
+    from loader.pipeline import SkipState
 else:
     jobs = lazily("loader.cli.jobs")
 
@@ -41,3 +43,21 @@ def _shortfall(table: dict[str, Any], result: dict[str, Any]) -> str:
     stop = result["stop_seqno"]
     short = stop is not None and (table["complete_through"] or 0) < stop
     return "; ".join([*([f"short of {result['stop']}"] if short else []), *filter(None, [table["note"]])])
+
+
+def print_skips(output: Output, skips: Sequence[SkipState]) -> None:
+    """Print what operators skipped."""
+    columns = ("skipped transaction", "rows of", "rows", "state", "by", "since", "reason")
+    rows = [
+        (
+            f"{one.start} {one.gtid}".rstrip(),
+            ", ".join(one.tables),
+            one.rows,
+            f"{one.state}: {one.why}" if one.why else one.state,
+            one.by,
+            f"{one.since:%F %T}",
+            one.reason,
+        )
+        for one in skips
+    ]
+    output.rows(columns, rows)

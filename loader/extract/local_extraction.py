@@ -43,6 +43,7 @@ from loader.staging.documents import Plan, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.parts import PartWriter
 from loader.store.local import LocalStore, NoStore
+from loader.transport.base import Transport
 
 Ints = NDArray[np.int64]
 Progress = Callable[[int], object]
@@ -151,6 +152,22 @@ def count_records(staged: LocalResult) -> dict[str, Any]:
     }
 
 
+def count_rows(transport: Transport, begin: Position, end: Position) -> dict[TableName, tuple[int, int, int]]:
+    """Return the numbers of inserted, updated and deleted rows of each table in one transaction.
+
+    Raises:
+        DataError: rows cannot be decoded.
+    """
+    file, wanted = ListedFile(begin.file, begin.lognum, end.logpos), StagingOptions()
+    plan = _plan([(file, begin.logpos, end.logpos)], wanted)
+    span = whole_segment(begin.file, begin.lognum, begin.logpos, end.logpos, wanted.part_bytes)
+    found: dict[TableName, tuple[int, int, int]] = {}
+    for one in _Extractor(plan, transport, NoStore(), wanted).extract(span).files:
+        inserts, updates, deletes = found.get(one.name, (0, 0, 0))
+        found[one.name] = (inserts + one.inserts, updates + one.updates, deletes + one.deletes)
+    return found
+
+
 def _left_out(result: RangeResult) -> int:
     return sum(result.row_events_skipped.get(reason, 0) for reason in (LEFT_OUT, UNREADABLE))
 
@@ -174,7 +191,7 @@ def _extracted(
     if not segments:
         return LocalResult(results)
     plan = _plan(segments, wanted)
-    extractor = _Extractor(plan, files, store, wanted)
+    extractor = _Extractor(plan, ListedTransport(files), store, wanted)
     if wanted.threads > 1:
         keep_memory()
     with ThreadPoolExecutor(wanted.threads) as pool:
@@ -223,8 +240,8 @@ def _ranges(files: LogFiles, file: ListedFile, begin: int, end: int, wanted: Sta
 class _Extractor(RangeExtractor):
     """Extracts the row events of some operations as a listing: also values that staging refuses."""
 
-    def __init__(self, plan: Plan, files: LogFiles, store: LocalStore, wanted: StagingOptions) -> None:
-        super().__init__(plan, "here", ListedTransport(files), store)
+    def __init__(self, plan: Plan, transport: Transport, store: LocalStore, wanted: StagingOptions) -> None:
+        super().__init__(plan, "here", transport, store)
         self._kinds = [kind for letter in wanted.operations for kind in _KINDS[letter]]
         self._known = wanted.known
         self.writers: list[_CountingWriter] = []

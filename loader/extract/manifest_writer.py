@@ -70,6 +70,7 @@ def build_manifest(
         nameless=after.nameless,
         given=after.given,
         left_out=first_per_table(one for result in staged for one in result.left_out.values()),
+        skips=_skips(plan, results),
         loader_version=__version__,
     )
 
@@ -109,6 +110,24 @@ def _check_new(plan: Plan, seen: GtidSet, known: str) -> None:
             hint=f"set replica_preserve_commit_order=ON on replicas that can be promoted; then {LOAD_ALL_AGAIN}",
             interval=plan.start_seqno,
         )
+
+
+def _skips(plan: Plan, results: Sequence[RangeResult]) -> tuple[str, ...]:
+    """Return the keys of the records of operators that were used.
+
+    Raises:
+        DataError: no transaction of the interval begins where a record says.
+    """
+    used = set[str]().union(*(result.skips for result in results))
+    if missing := [one for one in plan.skips if one.place and one.key not in used]:
+        raise DataError(
+            "the log has no transaction at a position where an operator skipped one",
+            why=f"the record {missing[0].key} was made for another log",
+            hint="remove this object from the store, then look at the transaction again: loader skip POSITION",
+            position=missing[0].place,
+            interval=plan.start_seqno,
+        )
+    return tuple(sorted(used))
 
 
 def _mark(plan: Plan, before: Checkpoint, results: Sequence[RangeResult]) -> Mark | None:

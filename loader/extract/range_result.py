@@ -25,6 +25,8 @@ class RangeResult:
         committed: commit time of the newest transaction, in microseconds since 1970; 0 without transactions.
         row_events_skipped: by reason.
         bytes_cut_off: of a transaction that a server crash left unfinished.
+        bytes_skipped: of transactions that operators skipped.
+        skips: keys of the records of operators that were used.
         bytes_torn: the part of `bytes_cut_off` that is no whole event, and so is not walked.
         left_out: for each incomplete table, its first missing row.
         nameless: captured tables without column names. An extraction without their schemas stops at the first one.
@@ -48,5 +50,7 @@ class RangeResult:
     row_events_skipped: dict[str, int] = field(default_factory=dict)
     bytes_cut_off: int = 0
     bytes_torn: int = 0
+    bytes_skipped: int = 0
+    skips: set[str] = field(default_factory=set)
     left_out: dict[TableName, IncompleteTable] = field(default_factory=dict)
     nameless: set[TableName] = field(default_factory=set)

@@ -81,21 +81,20 @@ class RangeExtractor:
             with _Parts(stager, self._writer, result) as parts:
                 cut_off = self._cut_off(span, log.form, result)
                 for window in read_windows(log, span, stager.registry, plan.part_bytes, cut_off):
-                    why = self._skipping.of(log, window.index.transactions)
+                    skipped = self._skipping.of(log, window.index.transactions)
                     timing = stager.timing(window.index.transactions)
-                    rows = self._read(
-                        result, stager, self._chosen(count_events(result, window, why, byte_range)), timing
-                    )
+                    rows = count_events(result, window, skipped, stager.registry, byte_range)
+                    rows = self._read(result, stager, self._chosen(rows), timing)
                     result.row_events_staged += len(rows)
                     if not window.more:
                         tally.add(log, window, *byte_range)
-                    for note in notes.of(window, why, byte_range):
+                    for note in notes.of(window, skipped.why, byte_range):
                         if isinstance(note, LogStatement):
                             result.statements.append(note)
                         else:
                             result.xa.append(note)
                     self._stage(log, window, rows, timing, parts)
-            self._leave_out(result, stager)
+            self._leave_out(result, stager, prepared=False)
             result.gtids, result.mark = tally.parts(), tally.mark(log)
             if span.read_from == FIRST:
                 result.before = str(head_of(log, span.read_to).before or "")
@@ -120,7 +119,7 @@ class RangeExtractor:
             cut_off = self._cut_off(span, log.form, result)
             notes = self._notes(log, span, registry)
             for window in read_windows(log, span, registry, self._plan.part_bytes, cut_off):
-                why = self._skipping.of(log, window.index.transactions)
+                why = self._skipping.of(log, window.index.transactions).why
                 found = notes.of(window, why, byte_range)
                 result.statements += [note for note in found if isinstance(note, LogStatement)]
         return result
@@ -150,7 +149,7 @@ class RangeExtractor:
                     result.statements += notes.released(window, seqnos)
                     for block, base, piece in window.holding(log, rows):
                         stager.stage(block, base, piece, timing)
-            self._leave_out(result, stager)
+            self._leave_out(result, stager, prepared=True)
         if missing:
             raise BinlogFormatError(
                 "a prepared XA transaction is no longer at its position in the log", file=name, position=min(missing)
@@ -169,9 +168,10 @@ class RangeExtractor:
         count_skipped(result, LEFT_OUT, int((~known).sum()))
         return rows[known]
 
-    def _leave_out(self, result: RangeResult, stager: Stager) -> None:
+    def _leave_out(self, result: RangeResult, stager: Stager, *, prepared: bool) -> None:
         """Note the incomplete tables, and count the row events that the stager left out."""
-        result.left_out = find_incomplete_tables(self._plan, result.file, stager.registry.unstaged)
+        unstaged = stager.registry.unstaged
+        result.left_out = find_incomplete_tables(self._plan, result.file, unstaged, prepared=prepared)
         if stager.left_out:
             result.row_events_staged -= stager.left_out
             count_skipped(result, UNREADABLE, stager.left_out)

@@ -46,6 +46,8 @@ from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.reports.source_status import SourceStatus, TableState, status
 from loader.pipeline.reports.table_progress import has_position, has_time
 from loader.pipeline.reports.views import TableView, View, view
+from loader.pipeline.skips.records import TransactionRows, find_skippable, skip_transaction
+from loader.pipeline.skips.states import SkipState
 from loader.pipeline.upkeep.kept_files import KeptFiles, kept_files
 from loader.pipeline.upkeep.pausing import pause, pauses_of, resume
 from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
@@ -69,6 +71,7 @@ __all__ = [
     "Removal",
     "ReplayStart",
     "ShownTable",
+    "SkipState",
     "SourceLag",
     "SourceStatus",
     "Statement",
@@ -76,6 +79,7 @@ __all__ = [
     "TableForecast",
     "TableState",
     "TableView",
+    "TransactionRows",
     "Verified",
     "View",
     "activity",
@@ -89,6 +93,7 @@ __all__ = [
     "find_interval",
     "find_log_position",
     "find_replay_start",
+    "find_skippable",
     "find_stop",
     "follow_accepting",
     "follow_to",
@@ -121,6 +126,7 @@ __all__ = [
     "run_in_threads",
     "set_table_schema",
     "sign_staged",
+    "skip_transaction",
     "snapshots_job",
     "source_lag",
     "source_runway",

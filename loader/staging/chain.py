@@ -407,14 +407,16 @@ class PlanChain:
             self._hints.put(manifest.generation, "staged", manifest.start_seqno)
         return Manifest.read(self.store.get(key), key)
 
+    def newest_load(self, generation: str, table: TableName) -> Manifest | None:
+        """Return the manifest of the newest initial load of a table, or None."""
+        folder = load_folder(self.source, generation, table)
+        keys = (f"{folder}/{name}/manifest.json" for name in reversed(self.store.folders(folder + "/")))
+        return next((found for key in keys if (found := Manifest.find(self.store, key))), None)
+
     def exact_seqno(self, generation: str, table: TableName) -> int:
         """Return the seqno from which the newest initial load of a table is exact; 0 if the table has no load."""
-        folder = load_folder(self.source, generation, table)
-        for name in reversed(self.store.folders(folder + "/")):
-            found = Manifest.find(self.store, f"{folder}/{name}/manifest.json")
-            if found:
-                return found.exact_at_seqno
-        return 0
+        found = self.newest_load(generation, table)
+        return found.exact_at_seqno if found else 0
 
     def find_run(self, generation: str, run: str) -> tuple[Plan, int] | None:
         """Return the first plan that a run was given and the stop seqno of its last one; None for an unknown run."""

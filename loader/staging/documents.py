@@ -24,6 +24,7 @@ from loader.model.position import Interval, Position
 from loader.model.table import TableName, TableSchema
 from loader.staging.document import Document
 from loader.staging.document_checks import check_files, check_schemas
+from loader.staging.entries import Balance, SkippedRows
 from loader.staging.layout import interval_folder
 
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
@@ -195,11 +196,13 @@ class Plan(Document, Shaping):
         side_effects_at: the end of the log after `side_effects` were read; empty if the user may not see all of them.
             It equals the stop of the last interval of a backlog only. For earlier intervals, a later statement could
             have dropped a trigger.
+        skips: what operators had skipped when the interval was planned. An extraction adds what they skipped since. Its
+            manifest names all of it.
     """
 
     LATER = (
         *("schemas", "schemas_at", "side_effects", "side_effects_at", "read_before"),
-        *("folds", "unlogged_cascades"),
+        *("folds", "unlogged_cascades", "skips"),
     )
 
     source: str
@@ -216,6 +219,7 @@ class Plan(Document, Shaping):
     read_before: str = ""
     folds: bool = False
     unlogged_cascades: bool = False
+    skips: tuple[SkippedRows, ...] = ()
 
     def check(self, key: str) -> None:
         """Check that the definitions in `untold` are valid: see Document."""
@@ -270,25 +274,6 @@ class StagedFile(BaseModel):
         return self.inserts + self.updates + self.deletes
 
 
-class Balance(BaseModel):
-    """Accounts for every event and row event of an interval: read = staged + held + skipped for a named reason.
-
-    `row_events_held`: of XA transactions prepared in the interval. `row_events_released`: of XA transactions prepared
-    in this interval or earlier, and staged because the interval contains their XA COMMIT.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    events: int
-    bytes: int
-    transactions: int
-    event_types: dict[str, int]
-    row_events_staged: int
-    row_events_held: int = 0
-    row_events_released: int = 0
-    skipped: dict[str, int]
-
-
 class _Entry(BaseModel):
     """A part of a document. `LATER` works as in Document."""
 
@@ -330,9 +315,10 @@ class IncompleteTable(_Entry):
         at: the position from which the columns are unknown and must be described.
         what, why: in the words of an error, including the statement that left the columns unknown.
         hint: what to do before the table is loaded again; empty if describing its columns helps.
+        skippable: the row itself cannot be staged, so it helps to skip it.
     """
 
-    LATER = ("hint",)
+    LATER = ("hint", "skippable")
 
     table: str
     seqno: int
@@ -341,11 +327,17 @@ class IncompleteTable(_Entry):
     what: str
     why: str
     hint: str = ""
+    skippable: bool = False
 
     @property
     def name(self) -> TableName:
         """The name of the table."""
         return TableName.parse(self.table)
+
+    @property
+    def skip_command(self) -> str:
+        """The command that skips the rows of the table in the transaction of the first missing row."""
+        return f"loader skip {self.position} --table {self.name.argument} --reason TEXT"
 
 
 class Manifest(Document):
@@ -365,9 +357,10 @@ class Manifest(Document):
         given: keys of the definitions that an operator gave for the interval.
         left_out: the incomplete tables, by name. A merge stops each of them before its first missing row.
         adopted: of an initial load without files: another tool loaded the table.
+        skips: keys of the records of what operators skipped in the interval; see loader.staging.skips.
     """
 
-    LATER = ("schemas_after", "nameless", "given", "left_out", "adopted")
+    LATER = ("schemas_after", "nameless", "given", "left_out", "adopted", "skips")
 
     source: str
     generation: str
@@ -392,6 +385,7 @@ class Manifest(Document):
     given: tuple[str, ...] = ()
     left_out: tuple[IncompleteTable, ...] = ()
     adopted: bool = False
+    skips: tuple[str, ...] = ()
     loader_version: str
 
     def check(self, key: str) -> None:

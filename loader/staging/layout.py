@@ -12,6 +12,7 @@
 <source>/refused/<schema>/<table>.json
 <source>/paused/<schema>/<table>.json
 <source>/schemas/...                                               see loader.staging.schemas
+<source>/skips/...                                                 see loader.staging.skips
 """
 
 from __future__ import annotations
@@ -102,6 +103,11 @@ def refusal_key(source: str, table: TableName) -> str:
 def schemas_folder(source: str) -> str:
     """Return the folder of table definitions at a position. No generation has this name."""
     return f"{encode(source)}/schemas"
+
+
+def skips_folder(source: str) -> str:
+    """Return the folder of skipped transactions. No generation has this name."""
+    return f"{encode(source)}/skips"
 
 
 def part_key(folder: str, attempt: str, table: TableName, schema_id: str, part: str) -> str:

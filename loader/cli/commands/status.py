@@ -9,6 +9,7 @@ import typer
 
 from loader.cli.lazy import lazily
 from loader.cli.output import Output
+from loader.cli.reports import print_skips
 from loader.cli.session import Session, SourceOption
 from loader.errors import LoaderError
 
@@ -61,6 +62,8 @@ def status(
         output.line(f"{state.behind:,} bytes of log are not applied yet; {state.runway}")
     _loads(output, state)
     _tables(output, state)
+    if state.skips:
+        print_skips(output, state.skips)
     if unreachable:
         raise unreachable
 
@@ -112,7 +115,7 @@ def _tables(output: Output, state: pipeline.SourceStatus) -> None:
     """Print the applied position of each table, and mark the tables that are short of the newest published record."""
     stopped = {table.table for table in state.quarantined} | {one.table for one in state.postponed}
     rows = [
-        (table.table, state.applied, str(table.snapshot), "exact" if table.exact else "catching up")
+        (table.table, state.applied, str(table.snapshot), table.words)
         for table in state.tables
         if table.table not in stopped
     ]

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from loader.errors import DataError
-from loader.extract.accounting.accounts import UNCAPTURED
+from loader.extract.accounting.accounts import SKIPPED_BYTES, UNCAPTURED
 from loader.extract.range_result import RangeResult
-from loader.staging.documents import Balance, Plan
+from loader.staging.documents import Plan
+from loader.staging.entries import Balance
 from loader.transport.base import Segment
 
 _FAULT = "this is a bug in the loader; please report it with the plan"
@@ -56,7 +57,7 @@ def close_balance(
         row_events_staged=staged,
         row_events_held=held,
         row_events_released=sum(result.row_events_staged for result in released),
-        skipped=dict(skipped) | _cut_off(results),
+        skipped=dict(skipped) | _bytes_not_staged(results),
     )
 
 
@@ -77,6 +78,9 @@ def _check_bytes(plan: Plan, segments: Sequence[Segment], results: Sequence[Rang
             )
 
 
-def _cut_off(results: Sequence[RangeResult]) -> dict[str, int]:
-    cut_off = sum(result.bytes_cut_off for result in results)
-    return {"bytes of transactions that a crash of the server cut off": cut_off} if cut_off else {}
+def _bytes_not_staged(results: Sequence[RangeResult]) -> dict[str, int]:
+    found = {
+        "bytes of transactions that a crash of the server cut off": sum(result.bytes_cut_off for result in results),
+        SKIPPED_BYTES: sum(result.bytes_skipped for result in results),
+    }
+    return {name: count for name, count in found.items() if count}

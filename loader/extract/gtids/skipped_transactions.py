@@ -1,43 +1,90 @@
-"""Which transactions are skipped as a whole: by server id, by a marker table, or because they were read before."""
+"""What is skipped of transactions: by server id, by a marker table, by an operator, or as read before."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from loader.binlog import walk as w
 from loader.extract.gtids.marks import gtid_at
 from loader.model.gtid import parse_gtid_set
+from loader.model.table import TableName
 from loader.reader.files.log_walk import LogBytes
 from loader.staging.documents import Plan, Skip
+from loader.staging.entries import SkippedRows
 
-KEPT, FROM_SERVER, TOUCHES_MARKER, READ_BEFORE = range(4)
+KEPT, FROM_SERVER, TOUCHES_MARKER, READ_BEFORE, BY_OPERATOR = range(5)
 
 SKIPPED = {
     FROM_SERVER: "row events of transactions from server ids that are skipped",
     TOUCHES_MARKER: "row events of transactions that touch a marker table",
     READ_BEFORE: "row events of transactions that were read from another server before",
+    BY_OPERATOR: "row events of transactions that an operator skipped",
 }
 """The names under which the balance counts their row events."""
 
 
+@dataclass(frozen=True)
+class SkippedTransactions:
+    """What is skipped of the transactions of an index.
+
+    Attributes:
+        why: for each transaction its skip reason, or KEPT.
+        tables: by the number of a transaction, the tables whose rows in it an operator skipped.
+        keys: of the records of operators that were used.
+    """
+
+    why: w.Ints
+    tables: Mapping[int, frozenset[TableName]] = field(default_factory=dict)
+    keys: frozenset[str] = frozenset()
+
+
 class SkipRule:
-    """Decides which transactions of a plan's log are skipped."""
+    """Decides what is skipped in a plan's log."""
 
     def __init__(self, plan: Plan) -> None:
         self._skip = plan.skip
         self._before = parse_gtid_set(plan.read_before) if plan.read_before else None
+        self._by_place: dict[str, list[SkippedRows]] = {}
+        self._by_gtid: dict[str, list[SkippedRows]] = {}
+        for one in plan.skips:
+            (self._by_place if one.place else self._by_gtid).setdefault(one.place or one.gtid, []).append(one)
 
-    def of(self, log: LogBytes, transactions: w.Ints) -> w.Ints:
-        """Return the skip reason of each transaction (fields walk.T_*), or KEPT.
+    def of(self, log: LogBytes, transactions: w.Ints) -> SkippedTransactions:
+        """Return what is skipped of transactions (fields walk.T_*).
 
         Raises:
             BinlogFormatError: a damaged GTID event.
         """
         found = skip_reasons(self._skip, transactions)
+        starts: list[int] = transactions[:, w.T_START].tolist()
         if self._before is not None:
-            starts = transactions[:, w.T_START].tolist()
             found[[gtid_at(log, start) in self._before for start in starts]] = READ_BEFORE
-        return found
+        if not (self._by_place or self._by_gtid):
+            return SkippedTransactions(found)
+        return self._by_operators(found, {number: self._records(log, start) for number, start in enumerate(starts)})
+
+    def _records(self, log: LogBytes, start: int) -> list[SkippedRows]:
+        """Return the skips of the transaction that begins at an offset."""
+        found = self._by_place.get(f"{log.name}:{start}", [])
+        return found + self._by_gtid.get(str(gtid_at(log, start)), []) if self._by_gtid else found
+
+    def _by_operators(self, found: w.Ints, records: Mapping[int, list[SkippedRows]]) -> SkippedTransactions:
+        tables: dict[int, frozenset[TableName]] = {}
+        keys: set[str] = set()
+        for number, skips in records.items():
+            keys.update(one.key for one in skips)
+            if any(not one.table for one in skips):
+                found[number] = BY_OPERATOR
+            elif skips:
+                tables[number] = _names(skips)
+        return SkippedTransactions(found, tables, frozenset(keys))
+
+
+def _names(skips: Iterable[SkippedRows]) -> frozenset[TableName]:
+    return frozenset(TableName.parse(one.table) for one in skips)
 
 
 def skip_reasons(skip: Skip, transactions: w.Ints) -> w.Ints:

@@ -1,4 +1,4 @@
-"""Backfill: staging what intervals had left out of a table, once its definition was given.
+"""Backfill: staging what intervals had left out of a table, once its definition was given or its bad rows are skipped.
 
 Only that table is extracted again from the interval, into a separate manifest. That manifest replaces what the
 interval's manifest has of the table. The definition of the table at the interval's stop is stored for the next
@@ -7,7 +7,7 @@ interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from glob import escape
 
 from loader.errors import UnsupportedError
@@ -15,6 +15,7 @@ from loader.model.table import TableName
 from loader.staging.chain import PlanChain
 from loader.staging.documents import IncompleteTable, Manifest, Plan, TableFilter
 from loader.staging.schemas import GivenSchema, SchemaStore
+from loader.staging.skips import Skips, find_skips, named_skips
 
 Attempt = Callable[[Plan, tuple[str, ...]], Manifest]
 """Extracts a plan with the given definitions, named by their keys."""
@@ -24,23 +25,40 @@ def backfill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attem
     """Backfill the staged intervals from a start seqno on, in order; return whether anything was backfilled.
 
     Raises:
-        UnsupportedError: the given definitions do not cover all rows of a table; the error names the first missing row.
+        UnsupportedError: what was given and skipped does not cover all rows of a table; the error names the first
+            missing row.
     """
-    schemas, some = SchemaStore(chain.store, chain.source), False
+    schemas, skips, some = SchemaStore(chain.store, chain.source), Skips(chain.store, chain.source), False
     for manifest in chain.manifests_from(generation, start_seqno):
         for left_out in manifest.left_out:
-            plan = chain.require_plan(generation, manifest.start_seqno)
+            plan = with_skips(chain, chain.require_plan(generation, manifest.start_seqno))
             given = schemas.given_keys(generation, plan.start_seqno, plan.stop_seqno)
-            if any(schemas.given(key).table.name == left_out.name for key in {*given} - {*manifest.given}):
+            if _is_given(schemas, {*given} - {*manifest.given}, left_out.name) or _is_skipped(
+                skips, {one.key for one in plan.skips} - {*manifest.skips}, left_out.name
+            ):
                 _fill(chain, schemas, left_out.name, attempt(plan_for_table(plan, left_out.name), given))
                 some = True
     return some
 
 
+def _is_given(schemas: SchemaStore, keys: Iterable[str], name: TableName) -> bool:
+    return any(schemas.given(key).table.name == name for key in keys)
+
+
+def _is_skipped(skips: Skips, keys: Iterable[str], name: TableName) -> bool:
+    return any(skips.get(key).concerns(name) for key in keys)
+
+
+def with_skips(chain: PlanChain, plan: Plan) -> Plan:
+    """Return the plan with everything that operators skip in its interval now."""
+    return plan.model_copy(update={"skips": find_skips(chain, plan)})
+
+
 def plans_and_manifests(chain: PlanChain, plan: Plan, extracted: Manifest) -> list[tuple[Plan, Manifest]]:
-    """Return the manifests of an interval with their plans: its own manifest, and its backfills."""
+    """Return the manifests of an interval with the plans that shaped them: its own manifest, and its backfills."""
     filled = chain.backfilled_manifests(extracted)
-    return [(plan, extracted), *((plan_for_table(plan, name), one) for name, one in filled.items())]
+    plans = [(plan, extracted), *((plan_for_table(plan, name), one) for name, one in filled.items())]
+    return [(own.model_copy(update={"skips": named_skips(chain, own, one.skips)}), one) for own, one in plans]
 
 
 def plan_for_table(plan: Plan, name: TableName) -> Plan:
@@ -67,9 +85,9 @@ def _fill(chain: PlanChain, schemas: SchemaStore, name: TableName, manifest: Man
 
 def _still_missing(manifest: Manifest, left_out: IncompleteTable) -> UnsupportedError:
     return UnsupportedError(
-        f"the given definitions do not cover all rows of the table: {left_out.what}",
+        f"the given definitions and skips do not cover all rows of the table: {left_out.what}",
         why=left_out.why,
-        hint=f"{left_out.hint}; then: {left_out.name.load_again}"
+        hint=f"{left_out.hint}; then: {left_out.name.load_again}{_skip(left_out)}"
         if left_out.hint
         else f"give the definition at that position: loader schema set {left_out.name.argument} --at {left_out.at}"
         " --file FILE",
@@ -77,3 +95,7 @@ def _still_missing(manifest: Manifest, left_out: IncompleteTable) -> Unsupported
         position=left_out.position,
         interval=manifest.start_seqno,
     )
+
+
+def _skip(left_out: IncompleteTable) -> str:
+    return f"; or skip this row too: {left_out.skip_command}" if left_out.skippable else ""

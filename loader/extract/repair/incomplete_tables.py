@@ -14,10 +14,13 @@ if TYPE_CHECKING:  # the driver does not need the codec
 
 
 def find_incomplete_tables(
-    plan: Plan, file: str, unread: Mapping[TableName, UnstagedRow]
+    plan: Plan, file: str, unread: Mapping[TableName, UnstagedRow], *, prepared: bool = False
 ) -> dict[TableName, IncompleteTable]:
-    """Return the manifest entries of tables whose rows in a log file could not be staged."""
-    return {name: _of(plan, file, name, one) for name, one in unread.items()}
+    """Return the manifest entries of tables whose rows in a log file could not be staged.
+
+    `prepared`: the rows are those of prepared XA transactions, which cannot be skipped.
+    """
+    return {name: _of(plan, file, name, one, one.alone and not prepared) for name, one in unread.items()}
 
 
 def first_per_table(found: Iterable[IncompleteTable]) -> tuple[IncompleteTable, ...]:
@@ -28,7 +31,7 @@ def first_per_table(found: Iterable[IncompleteTable]) -> tuple[IncompleteTable, 
     return tuple(by_table.values())
 
 
-def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow) -> IncompleteTable:
+def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow, skippable: bool) -> IncompleteTable:
     error = unread.error
     column = f"column {error.where['column']}" if "column" in error.where else ""
     return IncompleteTable(
@@ -39,6 +42,7 @@ def _of(plan: Plan, file: str, name: TableName, unread: UnstagedRow) -> Incomple
         what=error.what,
         why=": ".join(filter(None, (column, error.why))),
         hint=unread.hint,
+        skippable=skippable,
     )
 
 

@@ -11,7 +11,7 @@ from loader.errors import StagedDataError
 from loader.staging.documents import Manifest, StagedFile
 
 _OF_A_FILE = ("schema_id", "inserts", "updates", "deletes", "bytes", "sha256", "min_seqno", "max_seqno")
-_BESIDE_FILES = ("stop", "schemas", "barriers", "held", "gtids", "mark", "balance", "left_out")
+_BESIDE_FILES = ("stop", "schemas", "barriers", "held", "gtids", "mark", "balance", "left_out", "skips")
 
 
 class Difference(BaseModel):

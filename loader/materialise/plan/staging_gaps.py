@@ -27,7 +27,7 @@ def _missing_rows_error(manifest: Manifest, left_out: IncompleteTable) -> Unsupp
     return UnsupportedError(
         f"rows of the table are not staged from a place in the log on: {left_out.what}",
         why=left_out.why,
-        hint=f"{left_out.hint}; then load the table again: {again}"
+        hint=f"{left_out.hint}; then load the table again: {again}{_skip(manifest, left_out)}"
         if left_out.hint
         else f"give the table's schema at that position: loader schema set {name} --at {left_out.at} --file FILE;"
         f" then stage the rows: loader extract --interval {manifest.start_seqno};"
@@ -35,4 +35,13 @@ def _missing_rows_error(manifest: Manifest, left_out: IncompleteTable) -> Unsupp
         table=left_out.name,
         position=left_out.position,
         interval=manifest.start_seqno,
+    )
+
+
+def _skip(manifest: Manifest, left_out: IncompleteTable) -> str:
+    if not left_out.skippable:
+        return ""
+    return (
+        f"; or let the table lack its rows of this transaction: {left_out.skip_command};"
+        f" then stage the other rows: loader extract --interval {manifest.start_seqno}"
     )

@@ -96,7 +96,7 @@ def _state(
     if released:
         return "released, not merged yet"
     if table:
-        return "exact" if table.exact else "catching up"
+        return table.words
     if load:
         return "staged, not in the warehouse" if load.finished else "being read"
     return "not in the warehouse"

@@ -25,6 +25,7 @@ from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Plan, TableFilter
 from loader.staging.filters import CapturedTables
 from loader.staging.schemas import SchemaStore
+from loader.staging.skips import skips_between
 from loader.transport.segments import check_whole
 from loader.transport.server.connection import connected, log_sizes
 
@@ -160,13 +161,16 @@ def _extend_chain(
     """
     plans: list[Plan] = []
     start = str(backlog.start)
+    skips = skips_between(chain.store, chain.source, generation.name)
     for stop in find_stops(log.open(), backlog, limits):
         change: dict[str, object] = {"start": start, "stop": str(stop)}
         if generation.known_until and Position.parse(start) < Position.parse(generation.known_until):
             change["read_before"] = generation.gtids
         if change["stop"] != template.stop:
             change |= {"side_effects": (), "side_effects_at": ""}
-        plans.append(chain.extend(template.model_copy(update=change)))
+        plan = template.model_copy(update=change)
+        plan = plan.model_copy(update={"skips": skips(plan.start_seqno, plan.stop_seqno)})
+        plans.append(chain.extend(plan))
         start = plans[-1].stop
         if start != str(stop):
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,13 +10,19 @@ from loader.initial_load.load_states import LoadState, unfinished_loads
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.reports.lag import SourceLag, newest_record, source_lag
+from loader.pipeline.skips.states import SkipState, SkipStates
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Published
 
 
 class TableState(BaseModel):
-    """A table in the newest published record; `exact`: its applied position is past the end of its initial load."""
+    """A table in the newest published record.
+
+    Attributes:
+        exact: its applied position is past the end of its initial load, and none of its rows was skipped since.
+        skipped_at: the first transaction since its initial load in which an operator skipped its rows; empty if none.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -24,6 +30,14 @@ class TableState(BaseModel):
     applied_seqno: int
     snapshot: int
     exact: bool
+    skipped_at: str = ""
+
+    @property
+    def words(self) -> str:
+        """The state in a few words."""
+        if self.skipped_at:
+            return f"lacks rows that were skipped at {self.skipped_at}"
+        return "exact" if self.exact else "catching up"
 
 
 class SourceStatus(SourceLag):
@@ -32,10 +46,12 @@ class SourceStatus(SourceLag):
     Attributes:
         tables: those of the newest published record.
         loads: initial loads that are not in the warehouse yet.
+        skips: what operators skipped, ever.
     """
 
     tables: tuple[TableState, ...]
     loads: tuple[LoadState, ...] = ()
+    skips: tuple[SkipState, ...] = ()
 
 
 def status(settings: SourceSettings) -> SourceStatus:
@@ -47,21 +63,36 @@ def status(settings: SourceSettings) -> SourceStatus:
     chain = chain_of(settings)
     generation = chain.require_generation()
     newest = newest_record(chain)
+    skips = SkipStates(chain).all()
     return SourceStatus(
         **dict(source_lag(settings)),
-        tables=tuple(
-            TableState(
-                table=name,
-                applied_seqno=table.applied,
-                snapshot=table.snapshot,
-                exact=newest.stop_seqno >= _exact_at(chain, TableName.parse(name)),
-            )
-            for name, table in sorted(newest.tables.items())
-        )
-        if newest
-        else (),
+        tables=tuple(_table_states(chain, newest, skips)) if newest else (),
         loads=tuple(_loads(chain, generation, newest)),
+        skips=skips,
     )
+
+
+def _table_states(chain: PlanChain, newest: Published, skips: Sequence[SkipState]) -> Iterator[TableState]:
+    for name, table in sorted(newest.tables.items()):
+        skipped_at = _skipped_at(chain, name, skips)
+        yield TableState(
+            table=name,
+            applied_seqno=table.applied,
+            snapshot=table.snapshot,
+            exact=not skipped_at and newest.stop_seqno >= _exact_at(chain, TableName.parse(name)),
+            skipped_at=skipped_at,
+        )
+
+
+def _skipped_at(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
+    """Return the first transaction after the position of the table's newest load in which its rows were skipped."""
+    mine = [one for one in skips if one.state == "used" and table in one.tables]
+    if not mine:
+        return ""
+    name = TableName.parse(table)
+    loads = (chain.newest_load(generation.name, name) for generation in chain.generations())
+    loaded = max((load.start_seqno for load in loads if load), default=0)
+    return next((one.start for one in mine if one.applies_from > loaded), "")
 
 
 def _loads(chain: PlanChain, generation: Generation, newest: Published | None) -> Iterator[LoadState]:

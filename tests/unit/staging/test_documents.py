@@ -15,7 +15,6 @@ from loader.model.table import Column, TableName, TableSchema
 from loader.staging.chain import RunRecord
 from loader.staging.document import Document
 from loader.staging.documents import (
-    Balance,
     Barrier,
     Generation,
     Manifest,
@@ -25,6 +24,7 @@ from loader.staging.documents import (
     StagedFile,
     TableFilter,
 )
+from loader.staging.entries import Balance
 from loader.staging.layout import interval_folder, part_key
 from tests.unit.model.test_table import SCHEMAS
 

@@ -1,0 +1,1 @@
+"""Transactions that operators skip."""

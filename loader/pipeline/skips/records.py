@@ -1,0 +1,190 @@
+"""Skipping a transaction, or the rows of some tables in it: the use case of `loader skip`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.errors import DataError, UsageError
+from loader.model.position import Position
+from loader.model.table import TableName
+from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.chain.failover import generation_transport
+from loader.pipeline.skips.content import check_not_staged, check_rows_only, check_tables, count_tables
+from loader.pipeline.skips.search import Part, find
+from loader.pipeline.skips.states import SkipState, SkipStates
+from loader.settings import SourceSettings
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Plan
+from loader.staging.filters import CapturedTables
+from loader.staging.skips import RowCounts, SkipRecord, Skips
+
+if TYPE_CHECKING:
+    from loader.extract.transaction_search import FoundTransaction
+
+
+class TransactionRows(BaseModel):
+    """A transaction that can be skipped.
+
+    Attributes:
+        source: the source.
+        start, stop: its positions.
+        seqno: of the transaction.
+        gtid: empty if it has none.
+        tables: the rows that would be skipped, by captured table.
+        interval: the start of its interval; empty if the interval is not planned yet.
+        staged: the interval is staged, but lacks these rows.
+        records: what is recorded of it, with its state; empty before.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    start: str
+    stop: str
+    seqno: int
+    gtid: str
+    tables: tuple[RowCounts, ...]
+    interval: str = ""
+    staged: bool = False
+    records: tuple[SkipState, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A transaction of the log, checked, and where it was found."""
+
+    transaction: FoundTransaction
+    part: Part
+    plan: Plan | None
+    rows: TransactionRows
+
+
+def find_skippable(settings: SourceSettings, transaction: str, tables: Sequence[str] = ()) -> TransactionRows:
+    """Return what skipping a transaction would leave out. Nothing is recorded.
+
+    Args:
+        settings: of the source.
+        transaction: a GTID, a position in the transaction, or its seqno.
+        tables: as `schema.table`; empty for the whole transaction.
+
+    Raises:
+        UsageError: the log has no such transaction, it has no rows of these tables, or they are staged.
+        UnsupportedError: it changes more than rows, or belongs to an XA transaction.
+        LoaderError: the log cannot be read up to it.
+    """
+    return _find(settings, chain_of(settings), transaction, tables).rows
+
+
+def skip_transaction(
+    settings: SourceSettings, transaction: str, tables: Sequence[str], *, reason: str, by: str
+) -> TransactionRows:
+    """Record that a transaction, or the rows of these tables in it, are not to be staged.
+
+    A skip that is recorded already stays as it is.
+
+    Args:
+        settings: of the source.
+        transaction: a GTID, a position in the transaction, or its seqno.
+        tables: as `schema.table`; empty for the whole transaction.
+        reason: why.
+        by: who wants it, or approved it.
+
+    Raises:
+        DataError: its interval was staged with the rows at the same time.
+        LoaderError: as `find_skippable`.
+    """
+    if not reason.strip():
+        raise UsageError("a skipped transaction needs a reason", hint="--reason 'what is wrong with it'")
+    chain = chain_of(settings)
+    found = _find(settings, chain, transaction, tables)
+    skips, states = Skips(chain.store, chain.source), SkipStates(chain)
+    kept = [skips.keep(record) for record in _records(found, sorted({*tables}) or [""], reason.strip(), by)]
+    told = tuple(states.of(skips.key(record), record) for record in kept)
+    if late := [one for one in told if one.state == "not used"]:
+        raise DataError(
+            "the interval was staged with the rows, while they were to be skipped",
+            why=late[0].why,
+            hint=f"correct the rows on the server; or load the tables again: {_again(late[0])}",
+            source=settings.name,
+            position=found.rows.start,
+        )
+    return found.rows.model_copy(update={"records": told})
+
+
+def _again(state: SkipState) -> str:
+    return TableName.parse(state.tables[0]).load_again
+
+
+def _find(settings: SourceSettings, chain: PlanChain, text: str, tables: Sequence[str]) -> _Found:
+    found, part = find(settings, chain, text)
+    seqno = found.stop.seqno(part.generation.shift)
+    check_rows_only(found)
+    _check_not_read_before(found, part)
+    plan = _plan_of(chain, part, seqno)
+    captures = CapturedTables(plan.tables if plan else settings.tables)
+    transport = generation_transport(settings, part.generation).open()
+    counts = [one for one in count_tables(found, transport) if captures(TableName.parse(one.table))]
+    check_tables(found, [one.table for one in counts], tables)
+    chosen = tuple(one for one in counts if not tables or one.table in tables)
+    check_not_staged(found, seqno, part.staged, [one.table for one in chosen])
+    rows = TransactionRows(
+        source=settings.name,
+        start=str(found.begin),
+        stop=str(found.stop),
+        seqno=seqno,
+        gtid=str(found.gtid or ""),
+        tables=chosen,
+        interval=plan.start if plan else "",
+        staged=part.staged is not None,
+    )
+    return _Found(found, part, plan, rows)
+
+
+def _plan_of(chain: PlanChain, part: Part, seqno: int) -> Plan | None:
+    """Return the plan of the interval of a seqno, or None if it is not planned."""
+    start = chain.start_at_or_before(part.generation.name, seqno - 1)
+    plan = chain.plan(part.generation.name, start) if start is not None else None
+    return plan if plan and plan.stop_seqno >= seqno else None
+
+
+def _check_not_read_before(found: FoundTransaction, part: Part) -> None:
+    """Refuse a transaction that was read from the server of an older generation.
+
+    Raises:
+        UsageError: it was.
+    """
+    from loader.model.gtid import parse_gtid_set
+
+    until = part.generation.known_until
+    if until and found.begin < Position.parse(until) and found.gtid in parse_gtid_set(part.generation.gtids):
+        raise UsageError(
+            "the transaction was read from another server before",
+            why=f"generation {part.generation.name} of the log skips it already",
+            hint="name it by its position on the older server: loader intervals",
+            position=found.begin,
+            gtid=found.gtid,
+        )
+
+
+def _records(found: _Found, tables: Sequence[str], reason: str, by: str) -> list[SkipRecord]:
+    rows = found.rows
+    return [
+        SkipRecord(
+            source=rows.source,
+            generation=found.part.generation.name,
+            start=rows.start,
+            seqno=rows.seqno,
+            gtid=rows.gtid,
+            table=table,
+            rows=tuple(one for one in rows.tables if table in ("", one.table)),
+            reason=reason,
+            by=by,
+            since=datetime.now(UTC).replace(microsecond=0),
+        )
+        for table in tables
+    ]

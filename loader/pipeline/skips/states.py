@@ -1,0 +1,113 @@
+"""What became of the skips of operators: whether an interval was staged with or without the rows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from loader.model.table import TableName
+from loader.pipeline.skips.search import staged_with_gtid
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Manifest
+from loader.staging.skips import SkipRecord, Skips
+
+State = Literal["waiting", "used", "not used"]
+"""`waiting`: the rows are not staged yet. `used`: the interval is staged without them. `not used`: they are staged."""
+
+
+class SkipState(BaseModel):
+    """A transaction that an operator skipped, or the rows of one table in it.
+
+    Attributes:
+        start: where the transaction begins, in the log in which it was found.
+        seqno: of the transaction.
+        gtid: empty if it has none.
+        whole: the whole transaction is skipped.
+        tables: captured tables that lack rows.
+        rows: how many rows they lack; 0 if the rows cannot be decoded.
+        reason, by, since: see SkipRecord.
+        state: see State.
+        why: why it is not used, or what it waits for; empty if it is used.
+        applies_from: the seqno from which the tables lack the rows; 0 if it is not used yet.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    start: str
+    seqno: int
+    gtid: str
+    whole: bool
+    tables: tuple[str, ...]
+    rows: int
+    reason: str
+    by: str
+    since: datetime
+    state: State
+    why: str = ""
+    applies_from: int = 0
+
+
+class SkipStates:
+    """The skips of a source."""
+
+    def __init__(self, chain: PlanChain) -> None:
+        self._chain = chain
+        self._skips = Skips(chain.store, chain.source)
+
+    @cached_property
+    def _generations(self) -> list[Generation]:
+        return self._chain.generations()
+
+    def all(self) -> tuple[SkipState, ...]:
+        """Return all skips, in the order of the log. Each needs a few requests."""
+        return tuple(self.of(key, record) for key, record in self._skips.all().items())
+
+    def of(self, key: str, record: SkipRecord) -> SkipState:
+        """Return the state of a record."""
+        state, why, seqno = self._judge(key, record)
+        return SkipState(
+            start=record.start,
+            seqno=record.seqno,
+            gtid=record.gtid,
+            whole=not record.table,
+            tables=record.tables,
+            rows=sum(one.inserts + one.updates + one.deletes for one in record.rows),
+            reason=record.reason,
+            by=record.by,
+            since=record.since,
+            state=state,
+            why=why,
+            applies_from=seqno,
+        )
+
+    def _judge(self, key: str, record: SkipRecord) -> tuple[State, str, int]:
+        generation = next(one for one in self._generations if one.name == record.generation)
+        if record.seqno <= self._chain.valid_until(generation):
+            start = self._chain.start_at_or_before(generation.name, record.seqno - 1)
+            manifest = self._chain.extracted_manifest(generation.name, start) if start is not None else None
+            if manifest is None or manifest.stop_seqno < record.seqno:
+                return "waiting", "its interval is not staged yet", 0
+            return self._in_manifest(key, record, manifest, record.seqno)
+        if not record.gtid:
+            return "not used", "the log continues on another server from an earlier position, without GTIDs", 0
+        for later in self._generations[self._generations.index(generation) + 1 :]:
+            if found := staged_with_gtid(self._chain, later, record.gtid):
+                extracted = self._chain.extracted_manifest(later.name, found.start_seqno) or found
+                return self._in_manifest(key, record, extracted, found.stop_seqno)
+        return "waiting", "the log continues on another server, and its interval there is not staged yet", 0
+
+    def _in_manifest(self, key: str, record: SkipRecord, extracted: Manifest, seqno: int) -> tuple[State, str, int]:
+        """Judge a record by the manifests of its interval: its own one, and those of backfilled tables."""
+        if key in extracted.skips:
+            return "used", "", seqno
+        filled = self._chain.backfilled_manifests(extracted) if extracted.left_out else {}
+        missing = {one.name for one in extracted.left_out}
+        tables = [TableName.parse(table) for table in record.tables]
+        if any(name in filled and key in filled[name].skips for name in tables):
+            return "used", "", seqno
+        if all(name in missing and name not in filled for name in tables):
+            return "waiting", f"stage the other rows: loader extract --interval {extracted.start_seqno}", 0
+        return "not used", f"the interval from {extracted.start} was staged with the rows", 0

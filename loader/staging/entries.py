@@ -1,0 +1,42 @@
+"""Parts of the durable documents."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class SkippedRows(BaseModel):
+    """The rows of a transaction that an operator skips: all rows, or those of one table.
+
+    Attributes:
+        key: of the record in the store; see loader.staging.skips.
+        place: where the transaction begins, `binlog.000054:123`; empty if only its GTID is known in this log.
+        gtid: of the transaction; empty if its place identifies it.
+        table: `schema.table`; empty for the whole transaction.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    place: str = ""
+    gtid: str = ""
+    table: str = ""
+
+
+class Balance(BaseModel):
+    """Accounts for every event and row event of an interval: read = staged + held + skipped for a named reason.
+
+    `row_events_held`: of XA transactions prepared in the interval. `row_events_released`: of XA transactions prepared
+    in this interval or earlier, and staged because the interval contains their XA COMMIT.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    events: int
+    bytes: int
+    transactions: int
+    event_types: dict[str, int]
+    row_events_staged: int
+    row_events_held: int = 0
+    row_events_released: int = 0
+    skipped: dict[str, int]
