@@ -240,6 +240,8 @@ def _ranges(files: LogFiles, file: ListedFile, begin: int, end: int, wanted: Sta
 class _Extractor(RangeExtractor):
     """Extracts the row events of some operations as a listing: also values that staging refuses."""
 
+    _in_chain = False
+
     def __init__(self, plan: Plan, transport: Transport, store: LocalStore, wanted: StagingOptions) -> None:
         super().__init__(plan, "here", transport, store)
         self._kinds = [kind for letter in wanted.operations for kind in _KINDS[letter]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class RangeExtractor:
     """
 
     _isolates = True
+    _in_chain = True
 
     def __init__(
         self,
@@ -232,7 +233,18 @@ class RangeExtractor:
             number = int(mine[0, w.R_EVENT]) // self._plan.part_bytes
             parts.begin(f"{parts.stager.lognum:06d}-{number:06d}")
             for block, base, run in window.holding(log, mine):
-                parts.stager.stage(block, base, run, timing)
+                with self._naming_the_cure():
+                    parts.stager.stage(block, base, run, timing)
+
+    @contextmanager
+    def _naming_the_cure(self) -> Iterator[None]:
+        """Add to the error of a row event that its transaction can be skipped. Its other events are not damaged."""
+        try:
+            yield
+        except BinlogFormatError as error:
+            if self._in_chain and {"file", "position"} <= error.where.keys():
+                error.hint += f"; or skip it: loader skip {error.where['file']}:{error.where['position']} --reason TEXT"
+            raise
 
 
 def _released(window: Window, run: Sequence[Release]) -> tuple[Timing, Ints]:

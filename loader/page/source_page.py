@@ -20,7 +20,7 @@ from loader.page.reports.report_cache import Cached
 from loader.page.reports.source_report import SourceReport
 from loader.page.reports.table_report import TableReport, table_reports
 
-_TABLES, _LOADS, _PANELS, _STATEMENTS = 200, 200, 20, 100
+_TABLES, _LOADS, _PANELS, _STATEMENTS, _SKIPS = 200, 200, 20, 100, 200
 """What a page shows at most. Other tables are found by a part of their name."""
 _STATEMENT_LENGTH = 500
 _NO_TABLES = "none yet: the first interval after the initial load publishes the tables"
@@ -78,6 +78,7 @@ def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:
     yield tag("h2", f"The newest {len(report.intervals)} intervals")
     yield source_charts(report.intervals)
     yield _tables(report, find)
+    yield skips_table(status.skips)
     yield _positions(status)
     yield _intervals(report.intervals)
     yield statements_table([one for interval in report.intervals for one in interval.statements][::-1])
@@ -144,6 +145,35 @@ def statements_table(statements: Sequence[pipeline.Statement]) -> Html:
     if len(shown) < len(statements):
         caption = f"{len(shown):,} newest of {len(statements):,} statements in these intervals"
     return data_table(caption, columns, rows)
+
+
+def skips_table(skips: Sequence[pipeline.SkipState]) -> Html:
+    """Return what operators skipped, newest position first; nothing if they skipped nothing."""
+    if not skips:
+        return join(())
+    columns = (
+        *(Column(name) for name in ("transaction", "tables")),
+        Column("rows", number=True),
+        *(Column(name) for name in ("state", "by", "since (UTC)", "reason")),
+    )
+    shown = skips[::-1][:_SKIPS]
+    caption = "Skipped transactions"
+    if len(shown) < len(skips):
+        caption = f"{len(shown):,} newest of {len(skips):,} skipped transactions"
+    return data_table(caption, columns, map(_skip, shown))
+
+
+def _skip(one: pipeline.SkipState) -> tuple[object, ...]:
+    state = f"{one.state}: {one.why}" if one.why else one.state
+    return (
+        f"{one.start} {one.gtid}".rstrip(),
+        ", ".join(one.tables),
+        figures.count(one.rows),
+        tag("strong", state, class_="bad") if one.state == "not used" else state,
+        one.by,
+        figures.time(one.since),
+        one.reason,
+    )
 
 
 def _statement(text: str) -> Html:

@@ -16,7 +16,7 @@ from loader.page.reports.load_progress import load_progress
 from loader.page.reports.report_cache import Cached
 from loader.page.reports.source_report import SourceReport
 from loader.page.reports.table_report import TableReport, table_reports
-from loader.page.source_page import notice, statements_table
+from loader.page.source_page import notice, skips_table, statements_table
 
 
 def table_page(source: str, name: str, cached: Cached, host: Host, now: datetime, *, refreshing: bool = True) -> str:
@@ -59,4 +59,5 @@ def _report(report: SourceReport, table: TableReport, host: Host) -> Iterator[Ht
         yield load_progress([table.load], 1, report.read_at)
     yield tag("h2", f"The newest {len(report.intervals)} intervals")
     yield table_chart(report.intervals, table.name)
+    yield skips_table(table.skips)
     yield statements_table(table.statements)

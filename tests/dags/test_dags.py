@@ -52,6 +52,7 @@ DAGS = {
             "set_schema",
             "begin",
             "read_tables_again",
+            "find_transaction",
         },
         "release": set(),
         "pause": set(),
@@ -62,6 +63,10 @@ DAGS = {
         "begin": set(),
         "read_tables_again": {"load_tables"},
         "load_tables": set(),
+        "find_transaction": {"approve_skip", "skip"},
+        "approve_skip": {"skip"},
+        "skip": {"stage_rows"},
+        "stage_rows": set(),
     },
     "shop.check": {"check_source": {"verify"}, "verify": set()},
 }

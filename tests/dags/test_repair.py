@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from airflow.sdk.exceptions import AirflowSkipException, TaskAwaitingInput
 from hypothesis import given
 from hypothesis import strategies as st
 
 import loader
-from loader.airflow.actions import pause_tasks, repair_tasks
+from loader.airflow.actions import pause_tasks, repair_tasks, skip_tasks
 from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import USES, check_form, forms_of, repair_params
 from loader.airflow.actions.repair_tasks import choose_repair, release, set_schema
+from loader.airflow.actions.skip_tasks import ApproveSkipOperator, StageRowsOperator, question, skip
 from loader.airflow.reports.errors import TaskFailed
 from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName
-from loader.pipeline import table_schema
+from loader.pipeline import TransactionRows, table_schema
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
 
-_EMPTY = dict.fromkeys(("position", "accept", "definition", "place", "reason")) | {"tables": [], "all_tables": False}
+_EMPTY = dict.fromkeys(("position", "accept", "definition", "place", "transaction", "reason")) | {
+    "tables": [],
+    "all_tables": False,
+}
 _PLACE = "binlog.000054:123"
 _CREATE = (
     "CREATE TABLE `t` (`id` int NOT NULL, `name` varchar(9) DEFAULT NULL, PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4"
@@ -39,6 +44,8 @@ GOOD: list[dict[str, Any]] = [
     {"action": "follow", "accept": "0-1-7"},
     {"action": "set_schema", "tables": ["shop.a"], "position": _PLACE, "definition": _CREATE},
     {"action": "begin", "place": "2026-01-31T12:00:00Z"},
+    {"action": "skip", "transaction": "0-1-7", "reason": "bad"},
+    {"action": "skip", "transaction": _PLACE, "tables": ["shop.a", "shop.b"], "reason": "bad"},
 ]
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "release"}, "either tables or all_tables"),
@@ -55,7 +62,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "set_schema", "tables": ["shop.a"], "position": _PLACE}, "one table, a position and a definition"),
     ({"action": "begin"}, "needs the place"),
     ({"action": "begin", "place": "end", "position": _PLACE}, "does not use position"),
-    (GOOD[-2] | {"tables": ["shop.a", "shop.b"]}, "one table, a position and a definition"),
+    (GOOD[7] | {"tables": ["shop.a", "shop.b"]}, "one table, a position and a definition"),
+    ({"action": "skip", "transaction": "0-1-7"}, "needs a transaction and a reason"),
+    ({"action": "skip", "reason": "bad"}, "needs a transaction and a reason"),
+    ({"action": "release", "tables": ["shop.a"], "reason": "bad"}, "does not use reason"),
 ]
 
 
@@ -90,7 +100,8 @@ def test_the_task_of_the_action_is_chosen(form: Any, running: Task) -> None:
     for action in USES:
         good = next(one for one in GOOD if one["action"] == action)
         form(**good)
-        assert choose_repair.function() == {"load_again": "read_tables_again"}.get(action, action)
+        tasks = {"load_again": "read_tables_again", "skip": "find_transaction"}
+        assert choose_repair.function() == tasks.get(action, action)
     form(action="release")
     with pytest.raises(TaskFailed, match="the form of the action release is wrong") as caught:
         choose_repair.function()
@@ -155,6 +166,64 @@ def test_an_interval_is_restored_by_its_start(
     assert spark_submit_program.spec["start_seqno"] == site.plan.start_seqno
 
 
+# Skipping a transaction.
+
+FOUND = {
+    "start": "binlog.000001:100", "stop": "binlog.000001:900", "gtid": "0-1-7", "staged": False, "start_seqno": 1,
+    "tables": [{"table": "shop.a|b", "events": 3, "inserts": 1, "updates": 2, "deletes": 0}],
+}  # fmt: skip
+YES = {"chosen_options": ["Approve"], "responded_by_user": {"id": "7", "name": "ada"}}
+NO = {"chosen_options": ["Reject"], "responded_by_user": {"id": "7", "name": "ada"}}
+
+
+def test_the_question_shows_what_is_skipped_and_why() -> None:
+    text = question(FOUND, "bad\x1b```\n# Approve")
+    assert text.startswith("The transaction from binlog.000001:100 to binlog.000001:900, GTID 0-1-7.\n")
+    assert "| shop.a\\|b | 3 | 1 | 2 | 0 |" in text
+    assert text.count("```") == 2
+    assert "\x1b" not in text and "\n# Approve" not in text
+
+
+def test_a_person_is_asked_before_anything_is_skipped(running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(
+        "airflow.providers.standard.operators.hitl.upsert_hitl_detail", lambda **given: asked.update(given)
+    )
+    operator = ApproveSkipOperator(task_id="approve_skip", found=cast("Any", FOUND), reason="bad")
+    with pytest.raises(TaskAwaitingInput):
+        operator.execute(running.context | {"task_instance": type("Instance", (), {"id": 1})()})
+    assert (asked["subject"], asked["defaults"]) == ("Skip a transaction at binlog.000001:100?", ["Reject"])
+    assert asked["body"] == question(FOUND, "bad")
+
+
+@pytest.mark.parametrize("answer", [NO, {"chosen_options": ["Reject"], "responded_by_user": None}, None])
+def test_without_a_yes_nothing_is_skipped(answer: Any, form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    form(action="skip", transaction="0-1-7", reason="bad")
+    monkeypatch.setattr("loader.pipeline.skip_transaction", lambda *_, **__: pytest.fail("it was skipped"))
+    with pytest.raises(AirflowSkipException):
+        skip.function("shop", FOUND, answer)
+
+
+def test_a_skip_has_the_name_of_who_approved_it(form: Any, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def record(_: object, transaction: str, tables: tuple[str, ...], **names: str) -> Any:
+        given.update(names, transaction=transaction, tables=tables)
+        found = {name: value for name, value in FOUND.items() if name != "tables"}
+        return TransactionRows(source="shop", seqno=9, tables=(), **found)
+
+    monkeypatch.setattr(skip_tasks, "get_current_context", repair_tasks.get_current_context)
+    monkeypatch.setattr("loader.pipeline.skip_transaction", record)
+    form(action="skip", transaction="0-1-7", tables=["shop.a|b"], reason="bad")
+    recorded = skip.function("shop", FOUND, YES)
+    assert given == {
+        "transaction": "binlog.000001:100", "tables": ("shop.a|b",), "reason": "bad", "by": "ada",
+    }  # fmt: skip
+    assert (recorded["start_seqno"], recorded["through_seqno"]) == (1, 0)
+    with pytest.raises(AirflowSkipException, match="the next delta"):
+        StageRowsOperator(task_id="stage_rows", source="shop", recorded=recorded).execute(cast("Any", {}))
+
+
 # The form that an error names.
 
 
@@ -180,6 +249,14 @@ def test_an_interval_is_restored_by_its_start(
             "loader initial-load --table shop.a --again; then, loader release shop.a (quarantined), loader release shop.a",
             "action = load_again, tables = shop.a; action = release, tables = shop.a",
         ),
+        (
+            f"loader skip {_PLACE} --table shop.a --reason TEXT; then: loader extract --interval 5",
+            f"action = skip, transaction = {_PLACE}, tables = shop.a, reason = TEXT",
+        ),
+        (
+            f"loader skip {_PLACE} --table shop.a --table shop.b --reason TEXT",
+            f"action = skip, transaction = {_PLACE}, tables = shop.a, shop.b, reason = TEXT",
+        ),
         ("loader initial-load --table shop.new", ""),
         ("loader run", ""),
         ("", ""),
@@ -190,7 +267,7 @@ def test_the_forms_of_a_command(hint: str, fields: str) -> None:
 
 
 _REPAIRS = (
-    r"\bloader (?:release|resume|initial-load .*--again|initial-load --again|staged restore|follow --|schema set)"
+    r"\bloader (?:release|resume|initial-load .*--again|initial-load --again|staged restore|follow --|schema set|skip)"
 )
 
 

@@ -22,6 +22,7 @@ USES = {
     "follow": {"position", "accept"},
     "set_schema": {"tables", "position", "definition"},
     "begin": {"place"},
+    "skip": {"transaction", "tables", "reason"},
 }
 """The fields that each action uses."""
 _ACTIONS = {
@@ -33,15 +34,16 @@ _ACTIONS = {
     "follow": "follow: continue on another server",
     "set_schema": "set_schema: give the columns of a table",
     "begin": "begin: begin to read the log before any table is loaded",
+    "skip": "skip: leave a transaction out, or the rows of tables in it, once a person approved it",
 }
 _POSITION = r"^\S+\.\d{6,}:\d+$"
 _WORD = r"""(?:'[^']*'|"'"|,(?=\S)|[^\s;,()'"\\])+"""
 """An argument as `shlex.quote` writes it. Names of tables can hold any character."""
 _COMMAND = re.compile(
-    r"\bloader (?P<command>release|resume|initial-load|staged restore|follow|schema set|begin)\b"
+    r"\bloader (?P<command>release|resume|initial-load|staged restore|follow|schema set|begin|skip)\b"
     rf"(?P<rest>(?: {_WORD})*)"
 )
-_OPTIONS = {"--table": "tables", "--at": "position", "--accept": "accept"}
+_OPTIONS = {"--table": "tables", "--at": "position", "--accept": "accept", "--reason": "reason"}
 
 
 def repair_params() -> dict[str, Param]:
@@ -49,13 +51,15 @@ def repair_params() -> dict[str, Param]:
     return {
         "action": Param(type="string", enum=list(_ACTIONS), values_display=_ACTIONS, title="Action"),
         "tables": tables_param(
-            "For release, load_again, set_schema, pause and resume: as schema.table, one per line. For pause and resume"
-            " also patterns such as shop.order_*."
+            "For release, load_again, set_schema, pause, resume and skip: as schema.table, one per line. For pause and"
+            " resume also patterns such as shop.order_*. For skip, empty means the whole transaction."
         ),
         "all_tables": flag_param(
             "All tables", "For release and load_again: all quarantined tables, or all captured tables."
         ),
-        "reason": text_param("Reason", "For pause: why. Everybody sees it."),
+        "reason": text_param(
+            "Reason", "For pause and skip: why. Everybody sees it. For skip, it is kept with the name of who approves."
+        ),
         "position": text_param(
             "Position",
             "Such as binlog.000054:123. For restore: the start of the interval. For follow: a position on the new"
@@ -73,6 +77,9 @@ def repair_params() -> dict[str, Param]:
         ),
         "place": text_param(
             "Place", "For begin: begin, end, binlog.000054:123, a time such as 2026-01-31T12:00:00Z, or a GTID set."
+        ),
+        "transaction": text_param(
+            "Transaction", "For skip: its GTID, a position in it such as binlog.000054:123, or its seqno."
         ),
     }
 
@@ -98,6 +105,8 @@ def check_form(values: Mapping[str, Any]) -> str:
         raise _wrong(action, "it needs the place where the log is read from")
     if action == "restore" and not given:
         raise _wrong(action, "it needs the position at which the interval starts")
+    if action == "skip" and not {"transaction", "reason"} <= given:
+        raise _wrong(action, "it needs a transaction and a reason")
     if action == "set_schema" and (given != USES[action] or len(tables) != 1):
         raise _wrong(action, "it needs one table, a position and a definition")
     return str(action)
@@ -121,7 +130,10 @@ def forms_of(text: str) -> list[str]:
 
 def _fields(command: str, words: list[str]) -> dict[str, str]:
     """Return the fields for a command; empty for a first initial load, which is no repair."""
-    options = {_OPTIONS[name]: value for name, value in pairwise(words) if name in _OPTIONS}
+    options: dict[str, str] = {}
+    for name, value in pairwise(words):
+        if field := _OPTIONS.get(name):
+            options[field] = f"{options[field]}, {value}" if field in options else value
     places = [word for number, word in enumerate(words) if _is_place(words, number)]
     match command:
         case "release":
@@ -138,6 +150,8 @@ def _fields(command: str, words: list[str]) -> dict[str, str]:
             return {"action": "follow"} | options
         case "begin":
             return {"action": "begin", "place": options.get("position", "PLACE")}
+        case "skip":
+            return {"action": "skip", "transaction": places[0] if places else "TRANSACTION"} | options
         case _:
             return {"action": "set_schema", "tables": places[0] if places else "SCHEMA.TABLE"} | options
 

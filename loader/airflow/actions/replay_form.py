@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from airflow.sdk import Param
@@ -105,13 +105,16 @@ def differing(compared: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def question(compared: Mapping[str, Any]) -> str:
     """Return the differences as Markdown: a table of numbers, and samples of each table."""
     tables = differing(compared)
-    columns = ("table", "inserts", "updates", "deletes", "position")
-    lines = [_row(columns), _row("---" for _ in columns)]
-    lines += [_row(table[column] for column in columns) for table in tables]
+    lines = table_rows(("table", "inserts", "updates", "deletes", "position"), tables)
     for table in tables:
         lines += ["", f"Samples of {_cell(table['table'])}:", "", "```"]
         lines += [_sample(one) for one in table["samples"][:_SAMPLES]] + ["```"]
     return "\n".join(lines)
+
+
+def table_rows(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    return [_row(columns), _row("---" for _ in columns), *(_row(row[column] for column in columns) for row in rows)]
 
 
 def _row(cells: Any) -> str:

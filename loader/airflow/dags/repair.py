@@ -11,10 +11,13 @@
   GTIDs runs of `SOURCE.delta` follow a new server without this.
 - `set_schema`: give the columns of a table from a position on, if neither the log nor its statements tell them.
 - `begin`: begin to read the log at a place, before any table is loaded.
+- `skip`: leave a transaction out, or the rows of tables in it. `find_transaction` finds it. `approve_skip` shows its
+  rows, and waits for a person under "Required Actions". `skip` records it with the reason and the name of the person.
+  If the interval is staged without these rows, `stage_rows` stages the other rows; then release the tables.
 
 Each does what the command does: `loader release`, `loader pause`, `loader resume`, `loader initial-load --again`,
-`loader staged restore`, `loader follow`, `loader schema set`, `loader begin`. To compare tables with the log, and to
-correct them, use `SOURCE.replay`.
+`loader staged restore`, `loader follow`, `loader schema set`, `loader begin`, `loader skip`. To compare tables with the
+log, and to correct them, use `SOURCE.replay`.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. A form that is
 wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task.
@@ -22,13 +25,15 @@ wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, chain
 
 from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import repair_params
 from loader.airflow.actions.repair_tasks import begin, choose_repair, follow, release, set_schema
+from loader.airflow.actions.skip_tasks import ApproveSkipOperator, StageRowsOperator, find_transaction, skip
 from loader.airflow.dags.arguments import dag_arguments, set_params
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
@@ -39,7 +44,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
     """Return the DAG `<source>.repair`."""
     pool = pool_of(source, settings)
     with DAG(
-        description=f"Release, pause, reload or restore tables of {source}, follow another server, set a schema",
+        description=f"Release, pause, reload or restore tables of {source}, follow a server, set a schema, skip rows",
         schedule=None,
         **dag_arguments("repair", source, settings, page=str(__doc__)),
     ) as dag:
@@ -65,12 +70,23 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             pool=pool,
             outlets=[tables_alias(source)],
         )
+        found: Any = find_transaction(source=source)
+        approve: Any = ApproveSkipOperator(
+            task_id="approve_skip",
+            found=found,
+            reason=dag.param("reason"),
+            response_timeout=timedelta(hours=settings.timeout_hours.repair),
+        )
+        recorded: Any = skip(source=source, found=found, answer=approve.output)
+        stage = StageRowsOperator(task_id="stage_rows", source=source, recorded=recorded, pool=pool)
         actions = [
             restore,
             read,
+            found,
             *(action(source=source) for action in (release, pause, resume, follow, set_schema, begin)),
         ]
         choose_repair() >> actions
         read >> load
+        chain(found, approve, recorded, stage)
         set_params(dag, repair_params())
     return dag

@@ -24,6 +24,7 @@ class TableReport:
         quarantine: why it is stopped.
         postponed: why it is left behind on purpose.
         load: its initial load that is not in the warehouse yet.
+        skips: the transactions in which operators skipped its rows.
     """
 
     name: str
@@ -35,6 +36,7 @@ class TableReport:
     quarantine: Quarantine | None = None
     postponed: pipeline.PostponedState | None = None
     load: LoadState | None = None
+    skips: tuple[pipeline.SkipState, ...] = ()
 
 
 @dataclass
@@ -83,6 +85,7 @@ def table_reports(report: SourceReport) -> list[TableReport]:
                 quarantine=quarantine,
                 postponed=later,
                 load=load,
+                skips=tuple(one for one in status.skips if name in one.tables),
             )
         )
     return found

@@ -37,6 +37,7 @@ class TransactionRows(BaseModel):
         gtid: empty if it has none.
         tables: the rows that would be skipped, by captured table.
         interval: the start of its interval; empty if the interval is not planned yet.
+        start_seqno: of the interval; 0 if it is not planned yet.
         staged: the interval is staged, but lacks these rows.
         records: what is recorded of it, with its state; empty before.
     """
@@ -50,6 +51,7 @@ class TransactionRows(BaseModel):
     gtid: str
     tables: tuple[RowCounts, ...]
     interval: str = ""
+    start_seqno: int = 0
     staged: bool = False
     records: tuple[SkipState, ...] = ()
 
@@ -140,6 +142,7 @@ def _find(settings: SourceSettings, chain: PlanChain, text: str, tables: Sequenc
         gtid=str(found.gtid or ""),
         tables=chosen,
         interval=plan.start if plan else "",
+        start_seqno=plan.start_seqno if plan else 0,
         staged=part.staged is not None,
     )
     return _Found(found, part, plan, rows)

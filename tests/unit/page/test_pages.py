@@ -54,6 +54,13 @@ def rows(table: str, inserts: int = 0, updates: int = 0, deletes: int = 0) -> pi
     return pipeline.TableActivity(table=table, inserts=inserts, updates=updates, deletes=deletes)
 
 
+SKIP = pipeline.SkipState(
+    start="binlog.000001:1234", seqno=1, gtid="0-1-7", whole=False, tables=("shop.orders",), rows=1200, reason="a <bad> row",
+    by="ann", since=NOW, state="used", applies_from=1,
+)  # fmt: skip
+LATE_SKIP = SKIP.model_copy(
+    update={"start": "binlog.000001:1500", "gtid": "", "state": "not used", "why": "staged with the rows", "rows": 0}
+)
 ALTERED = pipeline.Statement(
     position="binlog.000001:2500", statement="ALTER TABLE t\nADD n INT", tables=("shop.orders",)
 )
@@ -95,6 +102,7 @@ STATUS = pipeline.SourceStatus(
         LoadState(table="shop.big", chunks=40, staged=10, finished=False, newest_chunk=NOW - timedelta(seconds=20), seconds_left=600.0),
         LoadState(table="shop.done", chunks=2, staged=2, finished=True),
     ),
+    skips=(SKIP, LATE_SKIP),
 )  # fmt: skip
 REPORT = SourceReport("shop", NOW, STATUS, INTERVALS)
 
@@ -216,6 +224,23 @@ def test_the_page_of_a_table() -> None:
     assert table("shop.young").figures()["newest commit"] == "before the newest 2 intervals"
     assert table("shop.big").rows("Initial loads")[0][4] == "about 10 min"
     assert table("no.such").one("main").text == "no.suchThe source has no such table."
+
+
+def test_what_operators_skipped_is_listed_newest_first() -> None:
+    rows = [
+        [
+            "binlog.000001:1500", "shop.orders", "0", "not used: staged with the rows", "ann", "2026-01-31 12:00:00",
+            "a <bad> row",
+        ],
+        ["binlog.000001:1234 0-1-7", "shop.orders", "1,200", "used", "ann", "2026-01-31 12:00:00", "a <bad> row"],
+    ]  # fmt: skip
+    assert source().rows("Skipped transactions") == table("shop.orders").rows("Skipped transactions") == rows
+    assert "Skipped transactions" not in table("shop.items").text
+    lacking = STATUS.tables[1].model_copy(update={"exact": False, "skipped_at": SKIP.start})
+    status = STATUS.model_copy(update={"tables": (lacking,), "skips": (SKIP,) * 201})
+    report = SourceReport("shop", NOW, status, INTERVALS)
+    assert table("shop.orders", report).figures()["state"] == "lacks rows that were skipped at binlog.000001:1234"
+    assert len(source(report).rows("200 newest of 201 skipped transactions")) == 200
 
 
 def test_a_part_of_a_name_limits_the_tables() -> None:

@@ -1,0 +1,111 @@
+"""A transaction that an operator skips: by the printed commands, up to the warehouse, the status and a comparison."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.e2e.loaded import loaded
+
+pytestmark = pytest.mark.e2e
+
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
+BEFORE = """
+CREATE DATABASE shop
+CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(20) CHARACTER SET hebrew)
+CREATE TABLE shop.keyless (a INT)
+INSERT INTO shop.orders VALUES (1,'one'),(2,'two')
+INSERT INTO shop.keyless VALUES (1),(2)
+"""
+TABLES = ("shop.keyless", "shop.orders")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=SWEEP)])
+def test_the_printed_commands_get_past_a_row_and_the_table_is_marked_until_it_is_loaded_again(
+    kind: str, tmp_path: Path, jars: str, spark: SparkSession
+) -> None:
+    with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
+        shop.spark = lambda: spark
+        shop.execute(
+            "BEGIN", "INSERT INTO shop.orders VALUES (3, _hebrew X'61A1')", "INSERT INTO shop.keyless VALUES (3)", "COMMIT",
+            "UPDATE shop.orders SET name = 'zwei' WHERE id = 2",
+        )  # fmt: skip
+        shop.json("run", code=4)
+        (stopped,) = shop.json("status")["quarantined"]
+        skip, extract = re.findall(r"loader ((?:skip|extract) [^;(]+)", stopped["error"]["hint"])
+        (release,) = re.findall(r"loader (release [^;(]+)", stopped["error"]["hint"] + "; loader release shop.orders")
+        shown = shop.loader(*shlex.split(skip.partition(" --reason")[0]))
+        assert shown.returncode == 0, shown.stderr
+        assert "nothing is skipped; to skip these rows, give a reason: --reason TEXT" in shown.stdout
+        assert shop.json("status")["skips"] == []
+        done = shop.loader(*shlex.split(skip))
+        assert done.returncode == 0, done.stderr
+        assert f"next, stage the other rows: loader {extract.split()[0]} --interval " in done.stdout
+        shop.json(*shlex.split(extract))
+        shop.json(*shlex.split(release))
+        shop.json("run")
+        assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 1}
+
+        state = shop.json("status")
+        (one,) = state["skips"]
+        assert (one["state"], one["tables"], one["reason"], one["rows"]) == ("used", ["shop.orders"], "TEXT", 1)
+        assert {table["table"]: (table["exact"], table["skipped_at"]) for table in state["tables"]} == {
+            "shop.keyless": (True, ""), "shop.orders": (False, one["start"]),
+        }  # fmt: skip
+        text = shop.loader("status").stdout
+        assert f"lacks rows that were skipped at {one['start']}" in text
+        assert re.search(rf"^{re.escape(one['start'])} .*shop\.orders +1 +used +\S+ .* TEXT *$", text, re.MULTILINE)
+        verified = {table["table"]: table for table in shop.json("verify", code=4)["tables"]}
+        assert verified["shop.keyless"]["status"] == "equal"
+        assert (verified["shop.orders"]["status"], verified["shop.orders"]["differences"]) == ("different", 1)
+
+        # A later change of the row brings all of it; a replay does not bring back what was skipped.
+        replayed = shop.json("replay", "--from", one["start"])
+        assert {table["status"] for table in replayed["tables"]} == {"same"}
+        shop.execute("UPDATE shop.orders SET name = 'three' WHERE id = 3")
+        shop.json("run")
+        assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 0}
+        assert not shop.json("status")["tables"][1]["exact"]
+        shop.json("initial-load", "--table", "shop.orders", "--again")
+        shop.execute("INSERT INTO shop.orders VALUES (4, 'four')")
+        shop.json("run")
+        state = shop.json("status")
+        assert [(table["exact"], table["skipped_at"]) for table in state["tables"]] == [(True, "")] * 2
+        assert [one["state"] for one in state["skips"]] == ["used"]
+        assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 0}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
+def test_later_changes_that_need_the_skipped_rows_stop_their_table(
+    kind: str, tmp_path: Path, jars: str, spark: SparkSession
+) -> None:
+    """A table without a key, and images without all columns: no row is guessed."""
+    with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
+        shop.spark = lambda: spark
+        shop.execute("BEGIN", "INSERT INTO shop.orders VALUES (3,'c')", "INSERT INTO shop.keyless VALUES (3)", "COMMIT")
+        place = shop.json("status")["staged"]
+        shop.json("skip", place, "--reason", "a test")
+        shop.json("run")
+        assert shop.differences(TABLES) == {"shop.keyless": 1, "shop.orders": 1}
+        shop.execute(
+            "SET SESSION binlog_row_image = MINIMAL", "UPDATE shop.orders SET name = 'd' WHERE id = 3",
+            "SET SESSION binlog_row_image = FULL", "DELETE FROM shop.keyless WHERE a = 3",
+        )  # fmt: skip
+        failed = shop.json("run", code=4)["materialise"]["tables"]
+        assert {table["table"]: table["status"] for table in failed} == dict.fromkeys(TABLES, "quarantined")
+        whats = {table["table"]: table["error"]["what"] for table in failed}
+        assert whats["shop.keyless"] == "a row that was deleted on the server is not in the warehouse"
+        assert whats["shop.orders"] in {
+            "a change leaves columns out, and its row does not exist",
+            "row images leave columns out, and MariaDB also leaves out columns that changed",
+        }
+        shop.json("initial-load", *(word for table in TABLES for word in ("--table", table)), "--again")
+        shop.json("run")
+        assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 0}
