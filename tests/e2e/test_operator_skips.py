@@ -17,9 +17,9 @@ pytestmark = pytest.mark.e2e
 SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute more: make sweep")
 BEFORE = """
 CREATE DATABASE shop
-CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(20) CHARACTER SET hebrew)
+CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(20) CHARACTER SET hebrew, n INT)
 CREATE TABLE shop.keyless (a INT)
-INSERT INTO shop.orders VALUES (1,'one'),(2,'two')
+INSERT INTO shop.orders VALUES (1,'one',1),(2,'two',2)
 INSERT INTO shop.keyless VALUES (1),(2)
 """
 TABLES = ("shop.keyless", "shop.orders")
@@ -33,7 +33,7 @@ def test_the_printed_commands_get_past_a_row_and_the_table_is_marked_until_it_is
     with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
         shop.spark = lambda: spark
         shop.execute(
-            "BEGIN", "INSERT INTO shop.orders VALUES (3, _hebrew X'61A1')", "INSERT INTO shop.keyless VALUES (3)", "COMMIT",
+            "BEGIN", "INSERT INTO shop.orders VALUES (3, _hebrew X'61A1', 3)", "INSERT INTO shop.keyless VALUES (3)", "COMMIT",
             "UPDATE shop.orders SET name = 'zwei' WHERE id = 2",
         )  # fmt: skip
         shop.json("run", code=4)
@@ -73,7 +73,7 @@ def test_the_printed_commands_get_past_a_row_and_the_table_is_marked_until_it_is
         assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 0}
         assert not shop.json("status")["tables"][1]["exact"]
         shop.json("initial-load", "--table", "shop.orders", "--again")
-        shop.execute("INSERT INTO shop.orders VALUES (4, 'four')")
+        shop.execute("INSERT INTO shop.orders VALUES (4, 'four', 4)")
         shop.json("run")
         state = shop.json("status")
         assert [(table["exact"], table["skipped_at"]) for table in state["tables"]] == [(True, "")] * 2
@@ -89,7 +89,7 @@ def test_later_changes_that_need_the_skipped_rows_stop_their_table(
     """A table without a key, and images without all columns: no row is guessed."""
     with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
         shop.spark = lambda: spark
-        shop.execute("BEGIN", "INSERT INTO shop.orders VALUES (3,'c')", "INSERT INTO shop.keyless VALUES (3)", "COMMIT")
+        shop.execute("BEGIN", "INSERT INTO shop.orders VALUES (3,'c',3)", "INSERT INTO shop.keyless VALUES (3)", "COMMIT")
         place = shop.json("status")["staged"]
         shop.json("skip", place, "--reason", "a test")
         shop.json("run")
@@ -100,9 +100,9 @@ def test_later_changes_that_need_the_skipped_rows_stop_their_table(
         )  # fmt: skip
         failed = shop.json("run", code=4)["materialise"]["tables"]
         assert {table["table"]: table["status"] for table in failed} == dict.fromkeys(TABLES, "quarantined")
-        whats = {table["table"]: table["error"]["what"] for table in failed}
-        assert whats["shop.keyless"] == "a row that was deleted on the server is not in the warehouse"
-        assert whats["shop.orders"] in {
+        errors = {table["table"]: table["error"]["what"] for table in failed}
+        assert errors["shop.keyless"] == "a row that was deleted on the server is not in the warehouse"
+        assert errors["shop.orders"] in {
             "a change leaves columns out, and its row does not exist",
             "row images leave columns out, and MariaDB also leaves out columns that changed",
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -56,13 +57,20 @@ def skip(
     session: Session = context.obj
     settings, output = session.settings(source), session.output
     if reason:
-        found = pipeline.skip_transaction(settings, transaction, tuple(table), reason=reason, by=getpass.getuser())
+        found = pipeline.skip_transaction(settings, transaction, tuple(table), reason=reason, by=_user())
     else:
         found = pipeline.find_skippable(settings, transaction, tuple(table))
     if output.as_json:
         output.document(found)
     else:
         _report(output, found)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container whose user has no name
+        return f"user {os.getuid()}"
 
 
 def _report(output: Output, found: pipeline.TransactionRows) -> None:

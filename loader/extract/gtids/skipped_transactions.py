@@ -47,10 +47,14 @@ class SkipRule:
     def __init__(self, plan: Plan) -> None:
         self._skip = plan.skip
         self._before = parse_gtid_set(plan.read_before) if plan.read_before else None
-        self._by_place: dict[str, list[SkippedRows]] = {}
+        self._by_place: dict[tuple[str, int], list[SkippedRows]] = {}
         self._by_gtid: dict[str, list[SkippedRows]] = {}
         for one in plan.skips:
-            (self._by_place if one.place else self._by_gtid).setdefault(one.place or one.gtid, []).append(one)
+            file, _, start = one.place.rpartition(":")
+            if one.place:
+                self._by_place.setdefault((file, int(start)), []).append(one)
+            else:
+                self._by_gtid.setdefault(one.gtid, []).append(one)
 
     def of(self, log: LogBytes, transactions: w.Ints) -> SkippedTransactions:
         """Return what is skipped of transactions (fields walk.T_*).
@@ -64,12 +68,18 @@ class SkipRule:
             found[[gtid_at(log, start) in self._before for start in starts]] = READ_BEFORE
         if not (self._by_place or self._by_gtid):
             return SkippedTransactions(found)
-        return self._by_operators(found, {number: self._records(log, start) for number, start in enumerate(starts)})
+        return self._by_operators(found, self._records(log, transactions[:, w.T_START]))
 
-    def _records(self, log: LogBytes, start: int) -> list[SkippedRows]:
-        """Return the skips of the transaction that begins at an offset."""
-        found = self._by_place.get(f"{log.name}:{start}", [])
-        return found + self._by_gtid.get(str(gtid_at(log, start)), []) if self._by_gtid else found
+    def _records(self, log: LogBytes, starts: w.Ints) -> dict[int, list[SkippedRows]]:
+        """Return the skips of transactions that begin at these offsets, by the number of the transaction."""
+        found: dict[int, list[SkippedRows]] = {}
+        for (file, start), skips in self._by_place.items():
+            for number in np.flatnonzero(starts == start).tolist() if file == log.name else ():
+                found.setdefault(number, []).extend(skips)
+        for number, start in enumerate(starts.tolist()) if self._by_gtid else ():
+            if skips := self._by_gtid.get(str(gtid_at(log, start)), []):
+                found.setdefault(number, []).extend(skips)
+        return found
 
     def _by_operators(self, found: w.Ints, records: Mapping[int, list[SkippedRows]]) -> SkippedTransactions:
         tables: dict[int, frozenset[TableName]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +38,7 @@ WHOLE = SKIPPED[BY_OPERATOR]
 NO_GTIDS = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
 SERVERS: dict[str, tuple[str, Options]] = {
     "mysql": ("mysql", {}), "no-gtids": ("mysql", NO_GTIDS), "mariadb": ("mariadb", {}),
+    "compressed": ("mysql", {"binlog_transaction_compression": "ON"}),
 }  # fmt: skip
 TABLES = (
     "CREATE DATABASE shop",
@@ -112,7 +114,10 @@ class SkippingShop(Shop):
         return caught.value
 
 
-@pytest.fixture(params=list(SERVERS))
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="makes the suite a third longer: make sweep")
+
+
+@pytest.fixture(params=["mysql", "no-gtids", "mariadb", pytest.param("compressed", marks=SWEEP)])
 def shop(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Path) -> SkippingShop:
     kind, options = SERVERS[request.param]
     return begun(fresh_server(kind, options), tmp_path)
@@ -341,6 +346,20 @@ def test_a_record_of_another_log_stops_its_interval(shop: SkippingShop) -> None:
     for _ in range(2):
         with pytest.raises(DataError, match="no transaction at a position where an operator skipped one"):
             shop.extract(chosen)
+
+
+def test_a_gtid_with_a_tag(fresh_server: StartServer, tmp_path: Path) -> None:
+    shop = begun(fresh_server("mysql"), tmp_path)
+    shop.run(
+        "SET gtid_next = 'AUTOMATIC:bulk'", "INSERT INTO shop.orders VALUES (1,'a')", "SET gtid_next = 'AUTOMATIC'"
+    )
+    shop.run("INSERT INTO shop.orders VALUES (2,'b')")
+    name = f"{shop.run('SELECT UPPER(@@server_uuid)')[0][0]}:bulk:1"
+    (record,) = shop.skip(name).records
+    assert record.gtid == name.lower()
+    manifest = shop.extract(shop.planned())
+    assert ids(shop.staged(manifest)["shop.orders"]) == [2]
+    assert "staged already" in shop.refused(UsageError, name).what
 
 
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
