@@ -89,7 +89,9 @@ def test_later_changes_that_need_the_skipped_rows_stop_their_table(
     """A table without a key, and images without all columns: no row is guessed."""
     with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
         shop.spark = lambda: spark
-        shop.execute("BEGIN", "INSERT INTO shop.orders VALUES (3,'c',3)", "INSERT INTO shop.keyless VALUES (3)", "COMMIT")
+        shop.execute(
+            "BEGIN", "INSERT INTO shop.orders VALUES (3,'c',3)", "INSERT INTO shop.keyless VALUES (3)", "COMMIT"
+        )
         place = shop.json("status")["staged"]
         shop.json("skip", place, "--reason", "a test")
         shop.json("run")

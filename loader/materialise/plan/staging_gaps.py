@@ -43,5 +43,5 @@ def _skip(manifest: Manifest, left_out: IncompleteTable) -> str:
         return ""
     return (
         f"; or let the table lack its rows of this transaction: {left_out.skip_command};"
-        f" then stage the other rows: loader extract --interval {manifest.start_seqno}"
+        f" then stage the other rows: loader extract --interval {manifest.start}"
     )

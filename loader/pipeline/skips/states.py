@@ -109,5 +109,5 @@ class SkipStates:
         if any(name in filled and key in filled[name].skips for name in tables):
             return "used", "", seqno
         if all(name in missing and name not in filled for name in tables):
-            return "waiting", f"stage the other rows: loader extract --interval {extracted.start_seqno}", 0
+            return "waiting", f"stage the other rows: loader extract --interval {extracted.start}", 0
         return "not used", f"the interval from {extracted.start} was staged with the rows", 0

@@ -12,6 +12,7 @@ import pytest
 
 from infra.servers import Options, Server
 from loader import pipeline
+from loader.binlog import index
 from loader.errors import BinlogFormatError, DataError, LoaderError, UnsupportedError, UsageError
 from loader.extract.accounting.accounts import SKIPPED_BYTES, SKIPPED_TABLES, UNREADABLE
 from loader.extract.extraction import extract, reextract, restore
@@ -244,7 +245,7 @@ def test_a_row_that_cannot_be_staged_is_skipped_in_an_interval_that_left_its_tab
     found = shop.skip(left_out.position, "shop.orders")  # as the hint of the error says
     assert (found.staged, found.interval) == (True, manifest.start)
     assert [one.state for one in found.records] == ["waiting"]
-    assert found.records[0].why == f"stage the other rows: loader extract --interval {manifest.start_seqno}"
+    assert found.records[0].why == f"stage the other rows: loader extract --interval {manifest.start}"
     for _ in range(2):
         with pytest.raises(UnsupportedError, match="do not cover all rows of the table") as caught:
             shop.stage_again(manifest)
@@ -428,18 +429,26 @@ def test_a_command_that_is_killed_between_two_records_is_repeated(
     assert {one.state for one in shop.states()} == {"used"}
 
 
-def test_a_long_transaction_over_many_parts(shop: SkippingShop) -> None:
+@pytest.mark.parametrize("tables", [(), ("shop.orders",)], ids=["whole", "table"])
+def test_a_long_transaction_over_many_parts(
+    shop: SkippingShop, tables: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "LONG", 100)
     start, stop = shop.transaction(
         *(f"INSERT INTO shop.orders VALUES ({n},'{'x' * 20}')" for n in range(400)), "INSERT INTO shop.items VALUES (1)"
     )
+    name = shop.gtid(stop)
     shop.run("INSERT INTO shop.orders VALUES (1000,'a')")
-    shop.skip(str(start), "shop.orders")
+    found = shop.skip(name, *tables)
+    assert [(one.events, one.inserts) for one in found.tables] == [(1, 1), (400, 400)][len(tables) :]
     manifest = shop.extract(shop.planned())
-    assert stop.logpos - start.logpos > 4 * shop.settings.part_bytes
     assert {table: ids(lines) for table, lines in shop.staged(manifest).items()} == {
-        "shop.orders": [1000], "shop.items": [1],
+        "shop.orders": [1000], **({"shop.items": [1]} if tables else {}),
     }  # fmt: skip
-    assert skipped(manifest)[SKIPPED_TABLES] == 400
+    if tables:
+        assert skipped(manifest) == {UNCAPTURED: 0, SKIPPED_TABLES: 400}
+    else:
+        assert skipped(manifest) == {UNCAPTURED: 0, WHOLE: 401, SKIPPED_BYTES: stop.logpos - start.logpos}
     assert [shop.again(manifest, threads) for threads in (1, 4)] == [(), ()]
 
 

@@ -28,6 +28,7 @@ from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
 from loader.staging.schemas import SchemaStore
+from loader.staging.skips import find_skips
 from loader.store.registry import open_store
 from tests.unit.extract.intervals import IDENTITY
 from tests.unit.pipeline.forged import EPOCH, STEP, TABLE, ForgedStore, forged_manifest, position
@@ -103,6 +104,7 @@ def extract(settings: SourceSettings, store: ForgedStore) -> None:
     job = pipeline.extract_job(settings, start.seqno())
     assert done_before(job) is None
     SchemaStore(store, "shop").given_keys("0001", start.seqno(), start.seqno() + STEP)
+    assert find_skips(chain, newest_plan(store)) == ()
     assert chain.checkpoint(generation, start).position == start
 
 
