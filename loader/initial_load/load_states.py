@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, ConfigDict
 
 from loader.initial_load.documents import LoadPlan
-from loader.staging.documents import Loaded, Manifest
+from loader.staging.documents import Manifest
 from loader.staging.layout import chain_folder, loaded_key
+from loader.staging.notes import Loaded
 from loader.store.base import Store
 
 _PACE_CHUNKS = 20

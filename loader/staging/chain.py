@@ -22,7 +22,6 @@ from loader.staging.documents import (
     Mark,
     Plan,
     Published,
-    Purged,
     StagedFile,
 )
 from loader.staging.hints import Hints, Kind
@@ -36,6 +35,7 @@ from loader.staging.layout import (
     published_key,
     purged_key,
 )
+from loader.staging.notes import Purged
 from loader.store.base import Store
 
 _Document = TypeVar("_Document", bound=Document)

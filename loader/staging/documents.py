@@ -415,19 +415,6 @@ class Manifest(Document):
         return tuple(file for file in self.files if file.name == name)
 
 
-class Loaded(Document):
-    """A note that an initial load is in a warehouse: the loader saw it there, or committed it.
-
-    Attributes:
-        warehouse: see `CatalogSettings.place`.
-    """
-
-    source: str
-    table: str
-    position: str
-    warehouse: str
-
-
 class PublishedTable(BaseModel):
     """The state of a table when an interval was published: its Iceberg snapshot and its applied seqno."""
 
@@ -456,19 +443,6 @@ class PostponedTable(BaseModel):
     position: str = ""
     waits_for: str = ""
     due: datetime | None = None
-
-
-class Purged(Document):
-    """A note that the files of an interval were removed, or are being removed.
-
-    Attributes:
-        archive: the prefix that the files were copied to; empty without an archive.
-    """
-
-    source: str
-    generation: str
-    start_seqno: int
-    archive: str = ""
 
 
 class Published(Document):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from loader.materialise.spec import LoadSpec, MaterialiseResult, TableResult
 from loader.model.table import TableName
-from loader.staging.documents import Loaded
 from loader.staging.layout import loaded_key
+from loader.staging.notes import Loaded
 from loader.staging.quarantine import Quarantines
 from loader.store.base import Store
 from loader.store.registry import open_store

@@ -21,10 +21,11 @@ from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.upkeep.kept_files import newest_of
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Published, Purged
+from loader.staging.documents import Generation, Manifest, Published
 from loader.staging.file_verification import find_faults
 from loader.staging.hints import Hints, Kind
 from loader.staging.inventory import StoredInterval, attempt_name, list_interval
+from loader.staging.notes import Purged
 from loader.store.base import ObjectInfo, Store
 from loader.store.registry import open_store
 

@@ -15,8 +15,8 @@ from loader.initial_load.loads import Loads, manifest_key, plan_key
 from loader.initial_load.run import _manifest as manifest_of
 from loader.model.position import Position
 from loader.source.schemas import read_key
-from loader.staging.documents import Loaded
 from loader.staging.layout import loaded_key
+from loader.staging.notes import Loaded
 from loader.store.registry import open_store
 from tests.conftest import StartServer
 from tests.integration.initial_load.loading import spec_of
