@@ -62,7 +62,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "set_schema", "tables": ["shop.a"], "position": _PLACE}, "one table, a position and a definition"),
     ({"action": "begin"}, "needs the place"),
     ({"action": "begin", "place": "end", "position": _PLACE}, "does not use position"),
-    (GOOD[7] | {"tables": ["shop.a", "shop.b"]}, "one table, a position and a definition"),
+    (
+        {"action": "set_schema", "tables": ["shop.a", "shop.b"], "position": _PLACE, "definition": _CREATE},
+        "one table, a position and a definition",
+    ),
     ({"action": "skip", "transaction": "0-1-7"}, "needs a transaction and a reason"),
     ({"action": "skip", "reason": "bad"}, "needs a transaction and a reason"),
     ({"action": "release", "tables": ["shop.a"], "reason": "bad"}, "does not use reason"),
