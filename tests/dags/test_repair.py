@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskAwaitingInput
@@ -12,15 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loader
-from loader.airflow.actions import pause_tasks, repair_tasks, skip_tasks
+from loader.airflow.actions import pause_tasks, repair_tasks
 from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import USES, check_form, forms_of, repair_params
 from loader.airflow.actions.repair_tasks import choose_repair, release, set_schema
-from loader.airflow.actions.skip_tasks import ApproveSkipOperator, StageRowsOperator, question, skip
+from loader.airflow.actions.skip_tasks import ApproveSkipOperator, SkipOperator, question
 from loader.airflow.reports.errors import TaskFailed
 from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName
 from loader.pipeline import TransactionRows, table_schema
+from loader.staging.skips import RowCounts
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
 
@@ -103,7 +104,7 @@ def test_the_task_of_the_action_is_chosen(form: Any, running: Task) -> None:
     for action in USES:
         good = next(one for one in GOOD if one["action"] == action)
         form(**good)
-        tasks = {"load_again": "read_tables_again", "skip": "find_transaction"}
+        tasks = {"load_again": "read_tables_again", "skip": "approve_skip"}
         assert choose_repair.function() == tasks.get(action, action)
     form(action="release")
     with pytest.raises(TaskFailed, match="the form of the action release is wrong") as caught:
@@ -171,61 +172,77 @@ def test_an_interval_is_restored_by_its_start(
 
 # Skipping a transaction.
 
-FOUND = {
-    "start": "binlog.000001:100", "stop": "binlog.000001:900", "gtid": "0-1-7", "staged": False, "start_seqno": 1,
-    "tables": [{"table": "shop.a|b", "events": 3, "inserts": 1, "updates": 2, "deletes": 0}],
-}  # fmt: skip
+SKIPPED = TransactionRows(
+    source="shop", start="binlog.000001:100", stop="binlog.000001:900", seqno=9, gtid="0-1-7", start_seqno=1,
+    tables=(RowCounts(table="shop.a|b", events=3, inserts=1, updates=2),),
+)  # fmt: skip
+SKIP_FORM = {"transaction": "0-1-7", "tables": ["shop.a|b"], "reason": "bad"}
 YES = {"chosen_options": ["Approve"], "responded_by_user": {"id": "7", "name": "ada"}}
 NO = {"chosen_options": ["Reject"], "responded_by_user": {"id": "7", "name": "ada"}}
 
 
 def test_the_question_shows_what_is_skipped_and_why() -> None:
-    text = question(FOUND, "bad\x1b```\n# Approve")
+    text = question(SKIPPED.model_dump(mode="json"), "bad\x1b```\n# Approve")
     assert text.startswith("The transaction from binlog.000001:100 to binlog.000001:900, GTID 0-1-7.\n")
     assert "| shop.a\\|b | 3 | 1 | 2 | 0 |" in text
     assert text.count("```") == 2
     assert "\x1b" not in text and "\n# Approve" not in text
 
 
-def test_a_person_is_asked_before_anything_is_skipped(running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_is_asked_before_anything_is_skipped(
+    running: Task, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: dict[str, Any] = {}
     monkeypatch.setattr(
         "airflow.providers.standard.operators.hitl.upsert_hitl_detail", lambda **given: asked.update(given)
     )
-    operator = ApproveSkipOperator(task_id="approve_skip", found=cast("Any", FOUND), reason="bad")
+    monkeypatch.setattr("loader.pipeline.find_skippable", lambda _, *named: asked.update(named=named) or SKIPPED)
+    operator = ApproveSkipOperator(task_id="approve_skip", source="shop", form=SKIP_FORM)
     with pytest.raises(TaskAwaitingInput):
         operator.execute(running.context | {"task_instance": type("Instance", (), {"id": 1})()})
+    assert asked["named"] == ("0-1-7", ("shop.a|b",))
     assert (asked["subject"], asked["defaults"]) == ("Skip a transaction at binlog.000001:100?", ["Reject"])
-    assert asked["body"] == question(FOUND, "bad")
+    assert asked["body"] == question(SKIPPED.model_dump(mode="json"), "bad")
+
+
+def test_a_transaction_that_cannot_be_skipped_asks_nobody(running: Task, site: Site) -> None:
+    operator = ApproveSkipOperator(task_id="approve_skip", source="shop", form=SKIP_FORM | {"transaction": "1:2:3"})
+    with pytest.raises(TaskFailed, match="not a GTID set"):
+        operator.execute(running.context)
+
+
+def _skip(answer: Any) -> SkipOperator:
+    operator = SkipOperator(task_id="skip", source="shop", form=SKIP_FORM, answer=answer)
+    operator.answer = answer
+    return operator
 
 
 @pytest.mark.parametrize("answer", [NO, {"chosen_options": ["Reject"], "responded_by_user": None}, None])
-def test_without_a_yes_nothing_is_skipped(answer: Any, form: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    form(action="skip", transaction="0-1-7", reason="bad")
-    monkeypatch.setattr(skip_tasks, "get_current_context", repair_tasks.get_current_context)
+def test_without_a_yes_nothing_is_skipped(
+    answer: Any, running: Task, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("loader.pipeline.skip_transaction", lambda *_, **__: pytest.fail("it was skipped"))
     with pytest.raises(AirflowSkipException):
-        skip.function("shop", FOUND, answer)
+        _skip(answer).execute(running.context)
 
 
-def test_a_skip_has_the_name_of_who_approved_it(form: Any, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("staged", [True, False])
+def test_a_skip_has_the_name_of_who_approved_it(
+    staged: bool, running: Task, site: Site, spark_submit_program: SparkSubmit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: dict[str, Any] = {}
 
-    def record(_: object, transaction: str, tables: tuple[str, ...], **names: str) -> Any:
-        given.update(names, transaction=transaction, tables=tables)
-        found = {name: value for name, value in FOUND.items() if name != "tables"}
-        return TransactionRows(source="shop", seqno=9, tables=(), **found)
+    def record(_: object, transaction: str, tables: tuple[str, ...], **named: str) -> TransactionRows:
+        given.update(named, transaction=transaction, tables=tables)
+        return SKIPPED.model_copy(update={"staged": staged, "start_seqno": site.plan.start_seqno})
 
-    monkeypatch.setattr(skip_tasks, "get_current_context", repair_tasks.get_current_context)
     monkeypatch.setattr("loader.pipeline.skip_transaction", record)
-    form(action="skip", transaction="0-1-7", tables=["shop.a|b"], reason="bad")
-    recorded = skip.function("shop", FOUND, YES)
-    assert given == {
-        "transaction": "binlog.000001:100", "tables": ("shop.a|b",), "reason": "bad", "by": "ada",
-    }  # fmt: skip
-    assert (recorded["start_seqno"], recorded["through_seqno"]) == (1, 0)
-    with pytest.raises(AirflowSkipException, match="the next delta"):
-        StageRowsOperator(task_id="stage_rows", source="shop", recorded=recorded).execute(cast("Any", {}))
+    connect(monkeypatch, conn_type="spark", host="yarn")
+    assert _skip(YES).execute(running.context)["gtid"] == "0-1-7"
+    assert given == {"transaction": "0-1-7", "tables": ("shop.a|b",), "reason": "bad", "by": "ada"}
+    assert (spark_submit_program.argv is not None) is staged
+    if staged:
+        assert spark_submit_program.spec["start_seqno"] == site.plan.start_seqno
 
 
 # The form that an error names.

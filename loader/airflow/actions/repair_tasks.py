@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from loader.staging.documents import Generation
 
 _LOG = logging.getLogger(__name__)
-_TASKS = {"load_again": "read_tables_again", "skip": "find_transaction"}
+_TASKS = {"load_again": "read_tables_again", "skip": "approve_skip"}
 """Ids of the tasks of actions, where they differ."""
 
 

@@ -11,9 +11,9 @@
   GTIDs runs of `SOURCE.delta` follow a new server without this.
 - `set_schema`: give the columns of a table from a position on, if neither the log nor its statements tell them.
 - `begin`: begin to read the log at a place, before any table is loaded.
-- `skip`: leave a transaction out, or the rows of tables in it. `find_transaction` finds it. `approve_skip` shows its
-  rows, and waits for a person under "Required Actions". `skip` records it with the reason and the name of the person.
-  If the interval is staged without these rows, `stage_rows` stages the other rows; then release the tables.
+- `skip`: leave a transaction out, or the rows of tables in it. `approve_skip` finds it, shows its rows, and waits for a
+  person under "Required Actions". `skip` records it with the reason and the name of the person. If the interval is
+  staged without these rows, it also stages the other rows. Then release the tables.
 
 Each does what the command does: `loader release`, `loader pause`, `loader resume`, `loader initial-load --again`,
 `loader staged restore`, `loader follow`, `loader schema set`, `loader begin`, `loader skip`. To compare tables with the
@@ -28,12 +28,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import DAG, chain
+from airflow.sdk import DAG
 
 from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import repair_params
 from loader.airflow.actions.repair_tasks import begin, choose_repair, follow, release, set_schema
-from loader.airflow.actions.skip_tasks import ApproveSkipOperator, StageRowsOperator, find_transaction, skip
+from loader.airflow.actions.skip_tasks import FIELDS, ApproveSkipOperator, SkipOperator
 from loader.airflow.dags.arguments import dag_arguments, set_params
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
@@ -70,23 +70,22 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             pool=pool,
             outlets=[tables_alias(source)],
         )
-        found: Any = find_transaction(source=source)
-        approve: Any = ApproveSkipOperator(
+        form = {name: dag.param(name) for name in FIELDS}
+        approve = ApproveSkipOperator(
             task_id="approve_skip",
-            found=found,
-            reason=dag.param("reason"),
+            source=source,
+            form=form,
             response_timeout=timedelta(hours=settings.timeout_hours.repair),
         )
-        recorded: Any = skip(source=source, found=found, answer=approve.output)
-        stage = StageRowsOperator(task_id="stage_rows", source=source, recorded=recorded, pool=pool)
+        skip = SkipOperator(task_id="skip", source=source, form=form, answer=approve.output, pool=pool)
         actions = [
             restore,
             read,
-            found,
+            approve,
             *(action(source=source) for action in (release, pause, resume, follow, set_schema, begin)),
         ]
         choose_repair() >> actions
         read >> load
-        chain(found, approve, recorded, stage)
+        approve >> skip
         set_params(dag, repair_params())
     return dag
