@@ -34,7 +34,7 @@ from loader.materialise.rules import TableRule
 from loader.materialise.spec import CatalogSettings
 from loader.resources import CONFIG_VARIABLE, config_file
 from loader.secret import holds_secret, names_secret
-from loader.settings import IntervalLimits, Maintain, Retention, SourceSettings, parse_keep
+from loader.settings import AUTO_LOAD_BYTES, IntervalLimits, Maintain, Retention, SourceSettings, parse_keep
 from loader.spark.submit import SparkSettings
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
@@ -223,6 +223,7 @@ class Source(_Section):
         read_timeout_seconds: seconds without an answer of the server after which a statement fails with a retryable
             error.
         run_minutes: minutes that a delta extracts planned intervals before it applies them. The next delta continues.
+        auto_load, auto_load_bytes: see SourceSettings.
         min_runway_hours: the DAG fails if the server will purge unstaged log within these hours; 0 turns that off.
     """
 
@@ -251,6 +252,8 @@ class Source(_Section):
     initial_load: ReadLimits = ReadLimits()
     interval: IntervalLimits = IntervalLimits()
     run_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
+    auto_load: bool = False
+    auto_load_bytes: Annotated[int, Field(ge=0)] = AUTO_LOAD_BYTES
     maintain: Maintain = Maintain()
     airflow: DagSettings = DagSettings()
     min_runway_hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 6
@@ -375,6 +378,8 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         run_minutes=source.run_minutes,
         min_runway_hours=source.min_runway_hours,
         maintain=source.maintain,
+        auto_load=source.auto_load,
+        auto_load_bytes=source.auto_load_bytes,
         staging_root=signed_address(config.staging.address, config.staging.signing_key),
         retention=Retention(keep=config.staging.keep, archive=config.staging.archive),
         catalog=CatalogSettings(

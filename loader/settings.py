@@ -33,6 +33,8 @@ class IntervalLimits(BaseModel):
     seconds: Annotated[int, Field(ge=0)] = 0
 
 
+AUTO_LOAD_BYTES = 1024**3
+"""Tables of this size are read within about a minute, which delays a delta little."""
 _DURATION = re.compile(r"(\d+)([dh])")
 _HOURS = {"d": 24, "h": 1}
 
@@ -85,6 +87,8 @@ class SourceSettings(Shaping):
     Attributes:
         min_runway_hours: see loader.source.retention.
         run_minutes: after this time a delta starts no further interval.
+        auto_load: deltas load captured tables that are not loaded.
+        auto_load_bytes: the largest tables that they load, all tables of a delta together, as the server estimates it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -101,5 +105,7 @@ class SourceSettings(Shaping):
     staging_root: str
     retention: Retention
     maintain: Maintain = Maintain()
+    auto_load: bool = False
+    auto_load_bytes: int = AUTO_LOAD_BYTES
     catalog: CatalogSettings
     spark: SparkSettings

@@ -41,6 +41,7 @@ UseCase = Literal[
     "maintain",
     "restore",
     "verify",
+    "load_new_tables",
 ]
 
 
@@ -168,6 +169,8 @@ class LoaderSparkOperator(SparkSubmitOperator):
                 return pipeline.maintain_job(settings)
             case "verify":
                 raise AssertionError("VerifyOperator opens a verification instead")
+            case "load_new_tables":
+                return pipeline.full_load_job(settings, self._tables())
             case "restore":
                 return pipeline.restore_job(settings, pipeline.find_interval(settings, self.arguments["position"]))
 

@@ -21,7 +21,8 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
     """Choose the intervals of the log for this run, and store them under the name of the run.
 
     A cleared run gets the same intervals again. Unfinished intervals come before new ones. The result has `runway`: how
-    long the server keeps the log that was not staged before. It is also logged.
+    long the server keeps the log that was not staged before. It is also logged. The result has `listed`: the captured
+    tables that are not in the warehouse.
 
     Args:
         source: its name.
@@ -29,7 +30,7 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
     """
     from loader.airflow.connections import secret
     from loader.airflow.sources import settings_of
-    from loader.pipeline import find_log_position, source_runway
+    from loader.pipeline import find_log_position, list_tables, source_runway
     from loader.pipeline import plan_interval as choose
 
     context = get_current_context()
@@ -38,6 +39,7 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
         refuse_unknown_conf(context)
         settings = settings_of(source)
         with secret(settings.server.password):
+            listed = list_tables(settings)
             stop = find_log_position(settings, until) if until else None
             chosen = choose(settings, run=f"{run.dag_id}/{run.run_id}", until=stop)
             runway = source_runway(settings)
@@ -45,7 +47,8 @@ def plan_interval(source: str, until: str | None = None) -> dict[str, Any]:
         raise AirflowSkipException("the log has nothing after the initial load")
     _LOG.info("%s interval %s to %s", "new" if chosen.new else "earlier", chosen.start, chosen.stop)
     _LOG.info("%s", runway)
-    return {**chosen.model_dump(mode="json"), "runway": runway.model_dump(mode="json")}
+    tables = listed.model_dump(mode="json") if listed else None
+    return {**chosen.model_dump(mode="json"), "runway": runway.model_dump(mode="json"), "listed": tables}
 
 
 @task

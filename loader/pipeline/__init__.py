@@ -54,6 +54,7 @@ from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
 from loader.pipeline.upkeep.schema_descriptions import ShownTable, set_table_schema, table_schema
 from loader.pipeline.upkeep.signatures import sign_staged
 from loader.pipeline.upkeep.staging_purge import Removal, purge
+from loader.pipeline.upkeep.unloaded_tables import ListedTables, UnloadedTable, find_unloaded, list_tables
 from loader.pipeline.verification import Verified, verification
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "IntervalState",
     "Job",
     "KeptFiles",
+    "ListedTables",
     "LoadForecast",
     "PostponedState",
     "Removal",
@@ -80,6 +82,7 @@ __all__ = [
     "TableState",
     "TableView",
     "TransactionRows",
+    "UnloadedTable",
     "Verified",
     "View",
     "activity",
@@ -95,6 +98,7 @@ __all__ = [
     "find_replay_start",
     "find_skippable",
     "find_stop",
+    "find_unloaded",
     "follow_accepting",
     "follow_to",
     "forecast_load",
@@ -106,6 +110,7 @@ __all__ = [
     "intervals",
     "intervals_since",
     "kept_files",
+    "list_tables",
     "load_tables_job",
     "maintain_job",
     "materialise_job",

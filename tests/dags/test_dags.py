@@ -29,7 +29,7 @@ DAGS = {
         "check_tables": set(),
     },
     "shop.delta": {
-        "plan_interval": {"extract", "check_runway"},
+        "plan_interval": {"extract", "materialise", "check_runway"},
         "extract": {"materialise", "check_tables"},
         "materialise": {"check_tables"},
         "check_tables": set(),

@@ -18,7 +18,7 @@ from loader.airflow.reports import errors
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.tasks import check_runway, check_tables, plan_interval, purge
 from loader.errors import DataError, GapError, LoaderError, SourceUnavailable
-from loader.pipeline import IntervalChosen, Removal
+from loader.pipeline import IntervalChosen, ListedTables, Removal
 from loader.secret import secret_variable
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
@@ -34,6 +34,7 @@ _CHOSEN = IntervalChosen(
     through_seqno=1_000_000_000_100,
     new=True,
 )
+_LISTED = ListedTables(generation="0001", position="binlog.000001:90", tables=("shop.new",))
 _RUNWAY = Runway(file="binlog.000001", hours=5.5, rule="age")
 
 
@@ -51,6 +52,7 @@ def choose(
             return outcome
 
         monkeypatch.setattr("loader.pipeline.plan_interval", chosen)
+        monkeypatch.setattr("loader.pipeline.list_tables", lambda _: _LISTED)
         monkeypatch.setattr("loader.pipeline.find_log_position", lambda _, text: f"position of {text}")
         monkeypatch.setattr("loader.pipeline.source_runway", lambda _: _RUNWAY)
         monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
@@ -60,7 +62,9 @@ def choose(
 
 
 def test_a_run_gets_its_own_interval(choose: Callable[..., dict[str, Any]], running: Task) -> None:
-    assert choose(_CHOSEN) == _CHOSEN.model_dump() | {"runway": _RUNWAY.model_dump()}
+    assert choose(_CHOSEN) == _CHOSEN.model_dump() | {
+        "runway": _RUNWAY.model_dump(), "listed": {**_LISTED.model_dump(), "tables": ["shop.new"]},
+    }  # fmt: skip
     assert running.xcoms["asked"] == ("shop", "shop.delta/manual__1", None)
 
 

@@ -4,7 +4,8 @@
 the last interval. `extract` stages their changes, one interval after the other, for up to `run_minutes` of the source;
 the next run continues. `materialise` applies staged changes to the warehouse. If no table changed, no Spark starts. The
 dates of a run have no meaning: each run starts where the intervals before it stop. So this DAG cannot be backfilled by
-date. To go over a part of the log again, use `SOURCE.replay`.
+date. To go over a part of the log again, use `SOURCE.replay`. `materialise` also names captured tables that are not
+loaded. With `auto_load` of the source it loads the small ones.
 
 **How to run it.** It is scheduled. A run that you trigger with `until` stops there. The next run goes on to the end of
 the log, so pause the DAG first if the tables must stay there. With `now`, tables with a rule such as `every = "1h"` are
@@ -31,6 +32,7 @@ from airflow.sdk import DAG
 
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule, set_params
 from loader.airflow.form_params import flag_param, text_param
+from loader.airflow.new_tables import MaterialiseOperator
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
@@ -57,11 +59,11 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
         extract = LoaderSparkOperator(
             task_id="extract", use_case="extract", source=source, arguments=interval, pool=pool
         )
-        materialise = LoaderSparkOperator(
+        materialise = MaterialiseOperator(
             task_id="materialise",
-            use_case="materialise",
             source=source,
-            arguments=extract.output,
+            staged=extract.output,
+            interval=interval,
             fail_on_tables=False,
             now=dag.param("now"),
             pool=pool,

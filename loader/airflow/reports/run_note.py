@@ -13,7 +13,7 @@ _TABLES_NAMED = 5
 
 
 def run_note(results: Sequence[dict[str, Any]], lag: SourceLag | None) -> str:
-    """Return interval, rows by operation, lag, tables behind, and postponed tables.
+    """Return interval, rows by operation, lag, tables behind, postponed tables, and tables that are not loaded.
 
     Args:
         results: of the run's tasks, in order; of each table the last result counts.
@@ -24,7 +24,9 @@ def run_note(results: Sequence[dict[str, Any]], lag: SourceLag | None) -> str:
     interval = [f"{one['start']} to {one['stop']}" for one in results if one.get("start")][:1]
     sums = [sum(table.get(name, 0) for table in applied) for name in ("inserts", "updates", "deletes")]
     rows = "{:,} inserted, {:,} updated, {:,} deleted in {} tables".format(*sums, len(applied))
-    return "; ".join([*interval, rows, *_lag_notes(lag)])
+    missing = [name for result in results for name in result.get("unloaded", ())]
+    unloaded = [f"{len(missing)} tables not loaded: {_named(missing)}"] if missing else []
+    return "; ".join([*interval, rows, *_lag_notes(lag), *unloaded])
 
 
 def _lag_notes(lag: SourceLag | None) -> list[str]:

@@ -16,11 +16,12 @@ from loader.errors import UsageError
 
 if TYPE_CHECKING:
     from loader import pipeline
-    from loader.cli import jobs
+    from loader.cli import jobs, new_tables
     from loader.model.position import Position
     from loader.settings import SourceSettings
 else:
     pipeline, jobs = lazily("loader.pipeline"), lazily("loader.cli.jobs")
+    new_tables = lazily("loader.cli.new_tables")
 
 RunOption = Annotated[
     str,
@@ -123,6 +124,7 @@ def run(context: typer.Context, source: SourceOption = "", until: UntilOption = 
     """Run one delta: plan, extract the planned intervals for up to run_minutes, materialise."""
     session: Session = context.obj
     output, settings = session.output, session.settings(source)
+    listed = pipeline.list_tables(settings)
     chosen = pipeline.plan_interval(settings, until=_position(settings, until))
     if chosen is None:
         _report_nothing(output)
@@ -132,15 +134,22 @@ def run(context: typer.Context, source: SourceOption = "", until: UntilOption = 
     job = pipeline.delta_job(settings, chosen.start_seqno, chosen.through_seqno, now=now)
     result = jobs.submit(job, settings, output)
     failed = jobs.error_of(result["failed"])
+    found: tuple[pipeline.UnloadedTable, ...] = ()
+    if not failed:
+        merged, found = new_tables.load_new_tables(settings, listed, result["materialise"], output)
+        result["materialise"] = merged
     if not output.as_json:
         for extracted in result["extracts"]:
             _report_extract(output, extracted)
         if (left := len(todo) - len(result["extracts"])) > 0 and not failed:
             output.line(f"{left:,} planned intervals are left for the next run: run_minutes is over")
+        new_tables.report_new_tables(output, found)
         report_tables(output, result["materialise"])
     elif not failed:
         intervals = [interval.model_dump() for interval in todo]
-        output.document({"intervals": intervals, "extracts": result["extracts"], "materialise": result["materialise"]})
+        unloaded = [one.model_dump(mode="json") for one in found]
+        document = {"intervals": intervals, **{name: result[name] for name in ("extracts", "materialise")}}
+        output.document({**document, "unloaded": unloaded})
         jobs.fail_on_tables(result["materialise"])
     if failed:
         raise failed

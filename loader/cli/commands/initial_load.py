@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from loader import pipeline
     from loader.cli import jobs
     from loader.cli.output import Output
-    from loader.materialise import spec
+    from loader.full_load import table_results
     from loader.pipeline import LoadForecast
 else:
     pipeline, jobs = lazily("loader.pipeline"), lazily("loader.cli.jobs")
-    spec = lazily("loader.materialise.spec")
+    table_results = lazily("loader.full_load.table_results")
 
 
 def initial_load(
@@ -41,14 +41,7 @@ def initial_load(
         _report_forecast(session.output, pipeline.forecast_load(settings, tuple(table), again=again))
         return
     result = jobs.submit(pipeline.full_load_job(settings, tuple(table), again=again), settings, session.output)
-    loaded, failed = result["load"], [table for table in result["read"]["tables"] if table["error"]]
-    loaded["tables"] = sorted(loaded["tables"] + [_unread(table) for table in failed], key=lambda t: str(t["table"]))
-    report_tables(session.output, loaded)
-
-
-def _unread(table: dict[str, Any]) -> dict[str, Any]:
-    """Return a table that could not be read in the form of the load's result."""
-    return spec.TableResult(table=table["table"], status="failed", error=table["error"]).model_dump(mode="json")
+    report_tables(session.output, table_results.load_results(result))
 
 
 def _report_forecast(output: Output, forecast: LoadForecast) -> None:
