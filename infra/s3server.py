@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,11 +35,10 @@ class S3Server:
     port: int
     access_key: str
     secret_key: str
-    tls: bool = False
 
     @property
     def endpoint(self) -> str:
-        return f"{'https' if self.tls else 'http'}://{HOST}:{self.port}"
+        return f"http://{HOST}:{self.port}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -70,16 +68,10 @@ def add_user(server: S3Server, name: str) -> dict[str, str]:
 
 
 class S3Process:
-    """The process of a server, which can be stopped and started again on its port with its buckets.
+    """The process of a server, which can be stopped and started again on its port with its buckets."""
 
-    Args:
-        folder: of the buckets.
-        certificate: a PEM file with the key and the certificate of the server; None for HTTP.
-    """
-
-    def __init__(self, folder: Path, certificate: Path | None = None) -> None:
-        self.server = S3Server(free_port(), "loader", secrets.token_hex(16), tls=certificate is not None)
-        self._certificate = certificate
+    def __init__(self, folder: Path) -> None:
+        self.server = S3Server(free_port(), "loader", secrets.token_hex(16))
         self._folder, self._users = folder, folder.with_name(f"{folder.name}.users")
         self._users.mkdir()
         self._child: subprocess.Popen[bytes] | None = None
@@ -94,7 +86,6 @@ class S3Process:
         server = self.server
         environment = {**os.environ, "ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
         options = ["--port", f"{HOST}:{server.port}", "--iam-dir", str(self._users), "--quiet"]
-        options += ["--cert", str(self._certificate), "--key", str(self._certificate)] if self._certificate else []
         command = [str(fetch_s3()), *options, "posix", str(self._folder)]
         log = self._folder.with_name(f"{self._folder.name}.log")
         with log.open("ab") as output:
@@ -111,13 +102,13 @@ class S3Process:
 
 
 @contextmanager
-def run_s3(folder: Path, certificate: Path | None = None) -> Iterator[S3Process]:
-    """A server whose buckets are folders in an empty folder, until the end of the block; see S3Process.
+def run_s3(folder: Path) -> Iterator[S3Process]:
+    """A server whose buckets are folders in an empty folder, until the end of the block.
 
     Raises:
         ServerError: it could not be built, or did not come up.
     """
-    process = S3Process(folder, certificate)
+    process = S3Process(folder)
     try:
         process.start()
         yield process
@@ -171,8 +162,7 @@ def _go(work: Path) -> str:
 def _answers(server: S3Server) -> bool:
     with suppress(OSError):
         try:
-            anyone = ssl._create_unverified_context() if server.tls else None  # noqa: S323 - on loopback
-            urlopen(server.endpoint, timeout=1, context=anyone).close()  # noqa: S310 - on loopback
+            urlopen(server.endpoint, timeout=1).close()  # noqa: S310 - on loopback
         except HTTPError:
             return True  # it requires a signature, so it is running
     return False

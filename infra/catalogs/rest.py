@@ -7,10 +7,9 @@ with run_rest(folder) as catalog:
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 from infra.catalogs.process import PortProcess
 from infra.servers.process import HOST, free_port
@@ -28,14 +27,7 @@ class RestCatalog(PortProcess):
         uri: its address for clients.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        warehouse: str,
-        credential: str = "",
-        certificate: Path | None = None,
-        hadoop: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, folder: Path, warehouse: str, credential: str = "", certificate: Path | None = None) -> None:
         self.port = free_port()
         self.uri = f"{'https' if certificate else 'http'}://{HOST}:{self.port}"
         argv = [sys.executable, "-m", "infra.catalogs.rest_server", "--port", str(self.port)]
@@ -43,7 +35,6 @@ class RestCatalog(PortProcess):
         argv += ["--jars", f"{spark_jars()}/*:{jars_folder(_DRIVERS)}/*"]
         argv += ["--credential", credential] if credential else []
         argv += ["--certificate", str(certificate)] if certificate else []
-        argv += [f"--hadoop={name}={value}" for name, value in hadoop.items()]
         super().__init__("the REST catalog", argv, self.port, folder / "log", {"PYTHONPATH": str(_INFRA.parent)})
 
 
@@ -53,7 +44,6 @@ def run_rest(
     warehouse: str = "",
     credential: str = "",
     certificate: Path | None = None,
-    hadoop: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[RestCatalog]:
     """A catalog until the end of the block.
 
@@ -62,12 +52,11 @@ def run_rest(
         warehouse: the location of the tables.
         credential: `client:secret` of the only client, who gets a token for it; empty if everybody may do everything.
         certificate: a PEM file with the key and the certificate of the server; None for HTTP.
-        hadoop: settings of Hadoop, with which the server writes the metadata of tables.
 
     Raises:
         ServerError: it did not come up.
     """
-    catalog = RestCatalog(folder, warehouse or f"file://{folder}/warehouse", credential, certificate, hadoop)
+    catalog = RestCatalog(folder, warehouse or f"file://{folder}/warehouse", credential, certificate)
     try:
         catalog.start()
         yield catalog

@@ -13,7 +13,7 @@ import json
 import secrets
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -49,10 +49,9 @@ class Backend:
         jars: the class path besides that of Spark.
         database: the file of the catalogs.
         warehouse: the location of the tables of clients that name no warehouse.
-        hadoop: settings of Hadoop, with which metadata is written.
     """
 
-    def __init__(self, jars: str, database: str, warehouse: str, hadoop: Mapping[str, str]) -> None:
+    def __init__(self, jars: str, database: str, warehouse: str) -> None:
         import pyspark
 
         spark = Path(pyspark.__file__).parent / "jars"
@@ -70,8 +69,6 @@ class Backend:
         self._mapper = self._new_mapper()
         self._uri = f"jdbc:sqlite:{database}?busy_timeout=60000&journal_mode=WAL"
         self._conf = self.java("org.apache.hadoop.conf.Configuration")()
-        for name, value in hadoop.items():
-            self._conf.set(name, value)
         self._catalogs: dict[str, Any] = {}
         self._opening = threading.Lock()
         self.warehouse = warehouse
@@ -272,10 +269,8 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     for name in ("credential", "certificate"):
         parser.add_argument(f"--{name}", default="")
-    parser.add_argument("--hadoop", action="append", default=[])
     options = parser.parse_args()
-    hadoop = dict(setting.split("=", 1) for setting in options.hadoop)
-    backend = Backend(options.jars, options.database, options.warehouse, hadoop)
+    backend = Backend(options.jars, options.database, options.warehouse)
 
     def work(method: str, address: str, body: str) -> Reply:
         return answer(backend, method, address, body)
