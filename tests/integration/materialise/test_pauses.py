@@ -120,6 +120,8 @@ def test_it_catches_up_from_where_a_record_had_it(both: Lake) -> None:
     noted = record(both, both.merged())
     assert noted.behind == {"shop.orders": number(1, 3000)}
     assert noted.postponed["shop.orders"].applied == number(1, 2000)
+    staged(both, 4000, ITEMS)
+    assert record(both, both.merged()).behind == {"shop.orders": number(1, 3000)}
     resume(settings(both), ["shop.orders"])
     assert both.merged().exit_code == 0
     assert keys(both, ORDERS) == {1, 1100, 3100}
@@ -156,6 +158,23 @@ def test_a_table_that_takes_the_rows_of_a_paused_one_waits_for_it(both: Lake) ->
     assert (result.exit_code, record(both, result).behind) == (0, {})
     assert keys(both, MOVED) == {1, 1100, 2100, 2600}
     assert keys(both, ITEMS) == {1, 1100, 2700}
+
+
+def test_a_chain_of_tables_waits_for_a_paused_one(both: Lake) -> None:
+    """The one in the middle is gone at the end of the interval, and yet its rows are not skipped."""
+    both.merged()
+    last = table("last", COLUMNS, ["id"])
+    both.staging.interval(
+        position(1, 2000),
+        position(1, 3000),
+        [(ORDERS, [insert(2100)]), (MOVED, [insert(2400)]), (last, [insert(2600)])],
+        [rename(2300, "orders TO moved", "orders", "moved"), rename(2500, "moved TO last", "moved", "last")],
+    )
+    result = both.merged()
+    assert statuses(result) == {"items": "unchanged", "last": "waiting", "moved": "waiting", "orders": "paused"}
+    resume(settings(both), ["*"])
+    assert both.merged().exit_code == 0
+    assert keys(both, last) == {1, 1100, 2100, 2400, 2600}
 
 
 def test_a_paused_table_swaps_with_another_one(both: Lake) -> None:
