@@ -83,11 +83,11 @@ class Skips:
         self._store = store
         self._root = f"{skips_folder(source)}/"
 
-    def keep(self, record: SkipRecord) -> SkipRecord:
-        """Create a record if it is absent, and return the stored one: the transaction may be skipped already."""
+    def keep(self, record: SkipRecord) -> tuple[str, SkipRecord]:
+        """Create a record if it is absent. Return its key, and the stored record: another process may be faster."""
         key = self.key(record)
         self._store.create(key, record.canonical())
-        return self.get(key)
+        return key, self.get(key)
 
     def key(self, record: SkipRecord) -> str:
         """Return the key of a record."""
@@ -96,6 +96,12 @@ class Skips:
             return f"{folder}/{_WHOLE}"
         name = TableName.parse(record.table)
         return f"{folder}/{encode(name.schema)}/{encode(name.table)}.json"
+
+    def find(self, record: SkipRecord) -> tuple[str, SkipRecord] | None:
+        """Return what skips the rows of a record already, with its key: the same record, or one of the transaction."""
+        keys = [self.key(one) for one in (record.model_copy(update={"table": ""}), record)]
+        stored = ((key, SkipRecord.find(self._store, key)) for key in keys)
+        return next(((key, one) for key, one in stored if one), None)
 
     def get(self, key: str) -> SkipRecord:
         """Return the record under a key."""

@@ -84,8 +84,12 @@ def _report(output: Output, found: pipeline.TransactionRows) -> None:
         output.line("nothing is skipped; to skip these rows, give a reason: --reason TEXT")
         return
     print_skips(output, found.records)
+    if any(one.state == "not used" for one in found.records):
+        return
     output.line("the tables lack these rows until they are loaded again: loader status marks them")
-    if found.staged:
+    if all(one.state == "used" for one in found.records):
+        output.line("the interval is staged without these rows already")
+    elif found.staged:
         output.line(f"next, stage the other rows: loader extract --interval {found.interval}")
         tables = " and ".join(f"loader release {TableName.parse(one.table).argument}" for one in found.tables)
         output.line(f"then let the tables continue: {tables}")

@@ -58,12 +58,20 @@ class TransactionRows(BaseModel):
 
 @dataclass(frozen=True)
 class _Found:
-    """A transaction of the log, checked, and where it was found."""
+    """A transaction of the log that changes only rows, and where it was found."""
 
     transaction: FoundTransaction
     part: Part
-    plan: Plan | None
     rows: TransactionRows
+
+    def check_not_staged(self) -> None:
+        """Check that its rows are not staged.
+
+        Raises:
+            UsageError: the rows of a table are staged.
+        """
+        tables = [one.table for one in self.rows.tables]
+        check_not_staged(self.transaction, self.rows.seqno, self.part.staged, tables)
 
 
 def find_skippable(settings: SourceSettings, transaction: str, tables: Sequence[str] = ()) -> TransactionRows:
@@ -79,7 +87,14 @@ def find_skippable(settings: SourceSettings, transaction: str, tables: Sequence[
         UnsupportedError: it changes more than rows, or belongs to an XA transaction.
         LoaderError: the log cannot be read up to it.
     """
-    return _find(settings, chain_of(settings), transaction, tables).rows
+    chain = chain_of(settings)
+    found = _find(settings, chain, transaction, tables)
+    records = _records(found, tables, "", "")
+    known = [one for record in records if (one := Skips(chain.store, chain.source).find(record))]
+    if len(known) < len(records):
+        found.check_not_staged()
+        return found.rows
+    return found.rows.model_copy(update={"records": tuple(dict.fromkeys(SkipStates(chain).of(*one) for one in known))})
 
 
 def skip_transaction(
@@ -105,8 +120,11 @@ def skip_transaction(
     chain = chain_of(settings)
     found = _find(settings, chain, transaction, tables)
     skips, states = Skips(chain.store, chain.source), SkipStates(chain)
-    kept = [skips.keep(record) for record in _records(found, sorted({*tables}) or [""], reason.strip(), by)]
-    told = tuple(states.of(skips.key(record), record) for record in kept)
+    records = _records(found, tables, reason.strip(), by)
+    if not all(map(skips.find, records)):
+        found.check_not_staged()
+    kept = [skips.find(record) or skips.keep(record) for record in records]
+    told = tuple(dict.fromkeys(states.of(*one) for one in kept))
     if late := [one for one in told if one.state == "not used"]:
         raise DataError(
             "the interval was staged with the rows, while they were to be skipped",
@@ -133,7 +151,6 @@ def _find(settings: SourceSettings, chain: PlanChain, text: str, tables: Sequenc
     counts = [one for one in count_tables(found, transport) if captures(TableName.parse(one.table))]
     check_tables(found, [one.table for one in counts], tables)
     chosen = tuple(one for one in counts if not tables or one.table in tables)
-    check_not_staged(found, seqno, part.staged, [one.table for one in chosen])
     rows = TransactionRows(
         source=settings.name,
         start=str(found.begin),
@@ -145,7 +162,7 @@ def _find(settings: SourceSettings, chain: PlanChain, text: str, tables: Sequenc
         start_seqno=plan.start_seqno if plan else 0,
         staged=part.staged is not None,
     )
-    return _Found(found, part, plan, rows)
+    return _Found(found, part, rows)
 
 
 def _plan_of(chain: PlanChain, part: Part, seqno: int) -> Plan | None:
@@ -175,6 +192,7 @@ def _check_not_read_before(found: FoundTransaction, part: Part) -> None:
 
 
 def _records(found: _Found, tables: Sequence[str], reason: str, by: str) -> list[SkipRecord]:
+    """Return the records of the whole transaction, or of these tables."""
     rows = found.rows
     return [
         SkipRecord(
@@ -189,5 +207,5 @@ def _records(found: _Found, tables: Sequence[str], reason: str, by: str) -> list
             by=by,
             since=datetime.now(UTC).replace(microsecond=0),
         )
-        for table in tables
+        for table in sorted({*tables}) or [""]
     ]
