@@ -22,6 +22,7 @@ from loader.pipeline import IntervalChosen, ListedTables, Removal
 from loader.secret import secret_variable
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
+from loader.transport.server.connection import AccessDenied
 from tests.dags.conftest import Site, Task
 
 _CHOSEN = IntervalChosen(
@@ -179,6 +180,12 @@ def test_the_runbook_has_the_sections_that_logs_name() -> None:
     text = Path(__file__).resolve().parents[2].joinpath(errors.RUNBOOK).read_text(encoding="utf-8")
     for section in (errors.OUTAGE, errors.FAILED, errors.RUNWAY, errors.QUARANTINED):
         assert f"\n## {section}\n" in text
+
+
+def test_a_refused_user_is_explained_with_outages(running: Task, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(TaskFailed), errors.reported(running.context):
+        raise AccessDenied("the server refused the user", hint="check the password")
+    assert caplog.messages[-1] == f"  read on: docs/runbook.md, section {errors.OUTAGE}"
 
 
 def test_a_purge_keeps_what_the_configuration_says(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
     except Exception as error:
         known = error if isinstance(error, LoaderError) else _judged(error, context)
         context["ti"].xcom_push(key=ERROR, value=known.as_dict())
-        _tell(known, details_file(context), section or (OUTAGE if known.retryable else FAILED), context["ti"].dag_id)
+        _tell(known, details_file(context), section or _section(known), context["ti"].dag_id)
         raise TaskFailed(known, retry=retry_helps(known, context)) from None
 
 
@@ -129,6 +129,13 @@ def _judged(error: Exception, context: Context) -> LoaderError:
     hint = "read the traceback in the file of details, and report it: this is a bug of the loader"
     known = carried_error(error) or outage(error)
     return known or UnexpectedError("the task failed unexpectedly", why=text, hint=hint)
+
+
+def _section(error: LoaderError) -> str:
+    """Return the section of the runbook about errors of a class."""
+    from loader.transport.server.connection import AccessDenied
+
+    return OUTAGE if error.retryable or isinstance(error, AccessDenied) else FAILED
 
 
 def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:
