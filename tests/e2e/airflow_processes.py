@@ -58,11 +58,16 @@ class Arguments:
                     self.seen.add(command(int(process.name)))
 
 
+def drivers(airflow: Airflow) -> list[int]:
+    """Return the ids of the JVMs that have started the program of a merge."""
+    programs = [process for process in merges(airflow) if not command(process).partition(" ")[0].endswith("java")]
+    return [_parent(process) for process in programs if command(_parent(process)).partition(" ")[0].endswith("java")]
+
+
 def kill_driver(airflow: Airflow) -> None:
     """Kill the JVM of the merge."""
-    for process in merges(airflow):
-        if Path(f"/proc/{process}/exe").resolve().name == "java":
-            os.kill(process, signal.SIGKILL)
+    for process in drivers(airflow):
+        os.kill(process, signal.SIGKILL)
 
 
 def kill_worker(airflow: Airflow, scheduler: int) -> None:

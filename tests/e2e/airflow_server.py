@@ -73,10 +73,15 @@ class Airflow:
         }
 
     def lose_tasks_soon(self) -> None:
-        """Let the scheduler soon give up tasks that send no sign of life, and take over tasks of another one."""
-        scheduler = {"SCHEDULER_HEALTH_CHECK_THRESHOLD": 10, "ORPHANED_TASKS_CHECK_INTERVAL": 5}
-        scheduler |= {"TASK_INSTANCE_HEARTBEAT_TIMEOUT": 20, "TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": 5}
-        self.env |= {f"AIRFLOW__SCHEDULER__{name}": str(value) for name, value in scheduler.items()}
+        """Let the scheduler soon give up tasks that send no sign of life."""
+        self._set_scheduler(TASK_INSTANCE_HEARTBEAT_TIMEOUT=60, TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL=5)
+
+    def replace_scheduler_soon(self) -> None:
+        """Let a scheduler soon take over the tasks of another one that sends no sign of life."""
+        self._set_scheduler(SCHEDULER_HEALTH_CHECK_THRESHOLD=10, ORPHANED_TASKS_CHECK_INTERVAL=5)
+
+    def _set_scheduler(self, **seconds: int) -> None:
+        self.env |= {f"AIRFLOW__SCHEDULER__{name}": str(value) for name, value in seconds.items()}
 
     def add_dag_file(self, text: str) -> None:
         """Let Airflow also read a DAG file with this text. Call it before the DAG processor is started."""

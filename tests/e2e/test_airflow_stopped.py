@@ -24,6 +24,7 @@ def airflow(empty: Loaded) -> Iterator[Airflow]:
     """An Airflow without its scheduler, after the initial load. It soon gives up a task that sends no sign of life."""
     found = Airflow(empty.home / "airflow", empty.config)
     found.lose_tasks_soon()
+    found.replace_scheduler_soon()
     found.prepare()
     with running(found, "api-server", "dag-processor"):
         found.unpause(LOAD)
