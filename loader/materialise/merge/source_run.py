@@ -274,8 +274,7 @@ class SourceRun:
         )
         second = {result.table: result for result in again}
         merged = [second.get(result.table, result) for result in results]
-        failed = {result.table for result in merged if result.error or result.postponed}
-        stalled = {str(table) for table in _waiting_tables(merged) if awaited_table(second[str(table)]) not in failed}
+        stalled = {str(table) for table in _waiting_tables(merged) if _is_stalled(str(table), merged)}
         return [self._explained(result, stalled=result.table in stalled) for result in merged]
 
     def _explained(self, result: TableResult, *, stalled: bool) -> TableResult:
@@ -283,7 +282,7 @@ class SourceRun:
 
         Args:
             result: of any table.
-            stalled: it waits again for a table that did not fail. Another run would not help.
+            stalled: it waits again, and another run would not help.
         """
         table, other = TableName.parse(result.table), awaited_table(result)
         cause = next((error for skipped, error in self._skipped.items() if str(skipped) == other), None)
@@ -299,6 +298,21 @@ class SourceRun:
 
 def _waiting_tables(results: Sequence[TableResult]) -> list[TableName]:
     return [TableName.parse(result.table) for result in results if is_waiting(result)]
+
+
+def _is_stalled(table: str, merged: Sequence[TableResult]) -> bool:
+    """Return whether a waiting table waits for a table that did not fail, or in a circle for itself.
+
+    Tables wait in a circle if they exchange their names, and none can be merged up to the exchange.
+    """
+    results = {result.table: result for result in merged}
+    awaited = results.get(awaited_table(results[table]))
+    seen: set[str] = set()
+    at: TableResult | None = awaited
+    while at and is_waiting(at) and at.table not in seen:
+        seen.add(at.table)
+        at = results.get(awaited_table(at))
+    return table in seen or not (awaited and (awaited.error or awaited.postponed))
 
 
 def _may_help_later(table: str, results: Mapping[str, TableResult]) -> bool:

@@ -1,0 +1,73 @@
+"""Tables of real servers that stop before they exchange their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from loader.model.table import TableName
+from loader.pipeline import quarantines_of
+from tests.integration.materialise.live_source import LiveSource, live_source
+
+pytestmark = pytest.mark.integration
+
+INSERT_WITHOUT_DEFAULT = ("SET SESSION binlog_row_image = MINIMAL", "INSERT INTO {0} (id) VALUES (3)")
+"""The log does not have the value of `name`, so the table stops there."""
+SWAP = "RENAME TABLE a TO x, b TO a, x TO b"
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def source(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
+    with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:
+        for number, name in enumerate("abc"):
+            found.run(
+                f"CREATE TABLE {name} (id INT PRIMARY KEY, name VARCHAR(20) DEFAULT 'new')",
+                f"INSERT INTO {name} VALUES (1,'one'),({number + 10},'{name}')",
+            )
+        found.load()
+        yield found
+
+
+def stop(source: LiveSource, *tables: str) -> None:
+    for table in tables:
+        source.run(*(statement.format(table) for statement in INSERT_WITHOUT_DEFAULT))
+
+
+def cure(source: LiveSource) -> None:
+    """Do what the errors of the quarantined tables say."""
+    for table, quarantine in quarantines_of(source.settings).all().items():
+        assert TableName.parse(str(table)).load_again in quarantine.error["hint"]
+        source.load_again(table.table)
+
+
+def test_both_tables_of_a_swap_stopped_before_it(source: LiveSource) -> None:
+    stop(source, "a", "b")
+    source.run(SWAP, "INSERT INTO a VALUES (4,'four')", "DELETE FROM b WHERE id = 1")
+    found = source.statuses(source.delta())
+    assert found == {"a": "quarantined", "b": "quarantined", "c": "unchanged"}
+    cure(source)
+    source.run("INSERT INTO b VALUES (5,'five')")
+    assert source.delta().exit_code == 0
+    assert source.differences() == []
+
+
+def test_three_tables_that_change_places_stopped_before_it(source: LiveSource) -> None:
+    stop(source, "a", "b", "c")
+    source.run("RENAME TABLE a TO x, b TO a, c TO b, x TO c", "INSERT INTO a VALUES (4,'four')")
+    assert source.statuses(source.delta()) == dict.fromkeys("abc", "quarantined")
+    cure(source)
+    assert source.merge().exit_code == 0
+    assert source.differences() == []
+
+
+def test_one_table_of_a_swap_stopped_before_it(source: LiveSource) -> None:
+    stop(source, "a")
+    source.run(SWAP, "INSERT INTO a VALUES (4,'four')")
+    found = source.statuses(source.delta())
+    assert found == {"a": "applied", "b": "quarantined", "c": "unchanged"}
+    cure(source)
+    assert source.merge().exit_code == 0
+    assert source.differences() == []
