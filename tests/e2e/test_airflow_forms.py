@@ -93,7 +93,7 @@ def _configure(airflow: Airflow, *sources: str) -> None:
 
 @pytest.mark.parametrize("source", ["shop", "crm"])
 def test_every_dag_of_a_source_runs_by_its_defaults(source: str, form: Callable[[str], Form]) -> None:
-    assert form(f"{source}.delta").trigger() == {"until": None}
+    assert form(f"{source}.delta").trigger() == {"until": None, "now": False}
     assert form(f"{source}.maintain").trigger() == {}
     assert form(f"{source}.check").trigger() == {"verify": False, "tables": []}
     assert form(f"{source}.initial_load").trigger() == {"tables": []}
@@ -117,7 +117,8 @@ def test_a_field_that_is_typed_in_and_cleared_is_empty(form: Callable[[str], For
     assert (found["logpos"], found["tables"] or []) == (None, [])
 
 
-_REPAIR = dict.fromkeys(("position", "accept", "definition", "place")) | {"tables": [], "all_tables": False}
+_TEXTS = ("position", "accept", "definition", "place", "reason", "transaction")
+_REPAIR = dict.fromkeys(_TEXTS) | {"tables": [], "all_tables": False}
 
 
 def test_a_repair_is_chosen_from_a_list(form: Callable[[str], Form]) -> None:
