@@ -90,7 +90,8 @@ def _attempt(
     metadata = _create_table(warehouse, manifest, work)
     applied = check_owner(metadata, work.name, manifest.source, generations)
     check_rule(metadata.properties, work.rule, work.name)
-    if applied is not None and applied.seqno >= work.target:
+    # A merge may have brought the table to the position of the load: then its rows are replaced nevertheless.
+    if applied is not None and (applied.seqno, applied.loaded) >= (work.target, True):
         return idle_result(work.name, applied, "already", applied.seqno)
     before = warehouse.layout(metadata, work.name)
     work = replace(work, aliases=assign_reload_aliases(before.schema, work.schema, work.rule))

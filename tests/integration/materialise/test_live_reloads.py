@@ -1,0 +1,57 @@
+"""Tables that are loaded again while the server logs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from loader.materialise.iceberg.warehouse import Warehouse
+from loader.model.table import TableName
+from tests.integration.materialise.live_source import LiveSource, live_source
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def source(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
+    with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:
+        found.run(
+            "CREATE TABLE a (id INT PRIMARY KEY, name VARCHAR(20))",
+            "CREATE TABLE b (name VARCHAR(20))",
+            "INSERT INTO a VALUES (1,'one'),(2,'two')",
+            "INSERT INTO b VALUES ('x'),('x')",
+        )
+        found.load()
+        found.run("INSERT INTO a VALUES (3,'three')", "INSERT INTO b VALUES ('y')")
+        found.delta()
+        yield found
+
+
+def damage(source: LiveSource) -> None:
+    """Change rows in the warehouse, as another tool does."""
+    warehouse = Warehouse(source.spark, source.settings.catalog)
+    names = [warehouse.name(TableName(source.database, table)) for table in "ab"]
+    warehouse.session.sql(f"DELETE FROM {names[0]} WHERE id = 1")
+    warehouse.session.sql(f"INSERT INTO {names[1]} SELECT * FROM {names[1]}")
+
+
+def test_rows_that_a_merge_brought_to_the_end_of_the_log_are_replaced(source: LiveSource) -> None:
+    damage(source)
+    assert source.differences() == ["a", "b"]
+    assert source.statuses(source.load_again("a", "b")) == {"a": "applied", "b": "applied"}
+    assert source.differences() == []
+    assert source.statuses(source.load_again("a", "b")) == {"a": "already", "b": "already"}
+    source.run("UPDATE a SET name = 'drei' WHERE id = 3", "DELETE FROM b WHERE name = 'y'")
+    assert source.statuses(source.delta()) == {"a": "applied", "b": "applied"}
+    assert source.differences() == []
+
+
+def test_rows_are_replaced_after_the_server_begins_a_new_file(source: LiveSource) -> None:
+    source.load_again("a", "b")
+    damage(source)
+    source.run("FLUSH BINARY LOGS")
+    assert source.statuses(source.load_again("a", "b")) == {"a": "applied", "b": "applied"}
+    assert source.differences() == []
