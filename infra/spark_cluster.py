@@ -38,15 +38,29 @@ class SparkCluster:
         self.environment = {"SPARK_CONF_DIR": str(self._configure())}
         self._master = self._start("master.Master", "--port", str(port), "--webui-port", str(self._page))
         self.workers: list[subprocess.Popen[bytes]] = []
+        self._started = 0
 
     def add_worker(self) -> None:
         """Start a worker with one core, and wait until the master knows it."""
         number = len(self.workers)
-        work = self.folder / f"worker{number}"
+        self._started += 1
+        work = self.folder / f"worker{self._started}"
         arguments = ("--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(work), self.master)
         self.workers.append(self._start("worker.Worker", *arguments))
         if not wait_until(lambda: self._alive() > number, 60):
             raise TimeoutError(f"the workers of Spark did not come up: see {self.folder}")
+
+    def executors(self) -> list[int]:
+        """Return the process ids of the executors. They are in the process groups of their workers."""
+        groups = ",".join(str(worker.pid) for worker in self.workers)
+        argv = ["pgrep", "-g", groups, "-f", "CoarseGrainedExecutorBackend"]
+        return [int(line) for line in subprocess.run(argv, check=False, capture_output=True).stdout.split()]
+
+    def kill_worker(self) -> None:
+        """Kill a worker and its executors."""
+        worker = self.workers.pop()
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
 
     def stop(self) -> None:
         """Stop all daemons and their executors."""
