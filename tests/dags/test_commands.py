@@ -96,9 +96,7 @@ def test_a_secret_that_airflow_hides_is_hidden_in_sparks_output(
     site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.configure(password="airflow:shop-db")
-    monkeypatch.setenv(
-        "AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "herring-of-the-shop"})
-    )
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "herring-of-the-shop"}))
     spark_submit_program.output = ["jdbc:mysql://loader:herring-of-the-shop@db"]
     operator_of("materialise", site).execute(running.context)
     assert "jdbc:mysql://loader:***@db" in (log_folder(running) / "attempt=1.details.log").read_text()
