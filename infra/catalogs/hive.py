@@ -87,7 +87,7 @@ def run_hive(
         folder: an empty folder.
         postgres: the JDBC address of a server of `infra.postgres`.
         name: of its database, which is created.
-        settings: other settings than the defaults and those that the loader needs.
+        settings: settings of the metastore. They override the defaults and the settings that the loader needs.
 
     Raises:
         ServerError: it did not come up.

@@ -49,12 +49,12 @@ from loader.pipeline.reports.views import TableView, View, view
 from loader.pipeline.skips.records import TransactionRows, find_skippable, skip_transaction
 from loader.pipeline.skips.states import SkipState
 from loader.pipeline.upkeep.kept_files import KeptFiles, kept_files
-from loader.pipeline.upkeep.pausing import pause, pauses_of, resume
+from loader.pipeline.upkeep.new_tables import ListedTables, UnloadedTable, find_unloaded, list_tables
 from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
 from loader.pipeline.upkeep.schema_descriptions import ShownTable, set_table_schema, table_schema
 from loader.pipeline.upkeep.signatures import sign_staged
 from loader.pipeline.upkeep.staging_purge import Removal, purge
-from loader.pipeline.upkeep.unloaded_tables import ListedTables, UnloadedTable, find_unloaded, list_tables
+from loader.pipeline.upkeep.table_pauses import pause, pauses_of, resume
 from loader.pipeline.verification import Verified, verification
 
 __all__ = [

@@ -18,7 +18,7 @@ from loader.pipeline.chain.chain_begin import begin, begin_again, chain_of, chec
 from loader.pipeline.chain.failover import generation_transport
 from loader.pipeline.job_kinds import Job
 from loader.pipeline.reports.views import View
-from loader.pipeline.upkeep.pausing import refuse_paused
+from loader.pipeline.upkeep.table_pauses import refuse_paused
 from loader.settings import SourceSettings
 from loader.staging.documents import Generation
 from loader.verify.spec import TableSums, VerifySpec

@@ -140,7 +140,7 @@ class Tasks:
 
 
 class LimitedTasks:
-    """Spark tasks of which at most `count` run concurrently: each is a Spark job, started by one of `count` threads."""
+    """Runs at most `count` Spark tasks concurrently. Each of `count` threads starts one Spark job per task."""
 
     def __init__(self, tasks: Tasks, count: int) -> None:
         self.count = count

@@ -1,4 +1,4 @@
-"""The task of merges also loads new tables, and names those that it does not load."""
+"""The task `materialise` also loads new tables. It names the tables that a person must load."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 from loader.verify.compare import compare
 from loader.verify.spec import CompareResult, CompareSpec
+from tests.e2e.changes import changes
 
 _ROOT = Path(__file__).resolve().parents[2]
 _QUICK = "-XX:TieredStopAtLevel=1"  # no job here is so long that the optimising compiler pays off
@@ -139,6 +140,17 @@ chunk_rows = 500
 
 
 NOTHING_DIFFERS = dict.fromkeys(TABLES, 0)
+
+
+def assert_loaded_and_followed(shop: Loaded, tables: tuple[str, ...]) -> None:
+    """Load these tables, apply changes once, and compare all rows by the command."""
+    assert {table["status"] for table in shop.json("initial-load")["tables"]} == {"applied"}
+    shop.execute(*changes(3))
+    for status in ("applied", "already"):
+        assert {table["status"] for table in shop.json("run")["materialise"]["tables"]} == {status}
+    verified = shop.json("verify")["tables"]
+    assert {table["status"] for table in verified} == {"equal"}
+    assert len(verified) == len(tables)
 
 
 @contextmanager

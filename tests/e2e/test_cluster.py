@@ -10,9 +10,8 @@ import pytest
 
 from infra.servers import start_server
 from infra.spark_cluster import SparkCluster, spark_cluster
-from loader.cli.demo.shop import create_shop
-from tests.e2e.changes import changes
-from tests.e2e.loaded import Loaded
+from loader.cli.demo.shop import TABLES, create_shop
+from tests.e2e.loaded import Loaded, assert_loaded_and_followed
 
 pytestmark = [
     pytest.mark.e2e,
@@ -55,13 +54,7 @@ def test_executors_run_a_package(shop: Loaded, cluster: SparkCluster, tmp_path: 
 
 
 def test_tables_are_loaded_and_followed(shop: Loaded, cluster: SparkCluster) -> None:
-    assert {table["status"] for table in shop.json("initial-load")["tables"]} == {"applied"}
-    shop.execute(*changes(3))
-    for status in ("applied", "already"):
-        assert {table["status"] for table in shop.json("run")["materialise"]["tables"]} == {status}
-    verified = shop.json("verify")["tables"]
-    assert {table["status"] for table in verified} == {"equal"}
-    assert len(verified) == 6
+    assert_loaded_and_followed(shop, TABLES)
     logs = [path for path in cluster.folder.rglob("*") if path.is_file()]
     assert logs
     assert [path for path in logs if PASSWORD.encode() in path.read_bytes()] == []

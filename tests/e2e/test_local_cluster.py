@@ -11,8 +11,7 @@ import pytest
 
 from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
-from tests.e2e.changes import changes
-from tests.e2e.loaded import Loaded
+from tests.e2e.loaded import Loaded, assert_loaded_and_followed
 
 pytestmark = pytest.mark.e2e
 
@@ -63,10 +62,4 @@ def test_executors_that_cannot_run_the_loader_are_named(shop: Loaded, python: st
 
 def test_tables_are_loaded_followed_and_equal(shop: Loaded) -> None:
     on_cluster(shop)
-    assert {table["status"] for table in shop.json("initial-load")["tables"]} == {"applied"}
-    shop.execute(*changes(3))
-    for status in ("applied", "already"):
-        assert {table["status"] for table in shop.json("run")["materialise"]["tables"]} == {status}
-    verified = shop.json("verify")["tables"]
-    assert {table["status"] for table in verified} == {"equal"}
-    assert len(verified) == len(TABLES)
+    assert_loaded_and_followed(shop, TABLES)

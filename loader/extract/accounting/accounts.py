@@ -34,7 +34,7 @@ def count_events(
     Args:
         result: of the range.
         window: of the range.
-        skipped: what is skipped of its transactions.
+        skipped: the transactions and tables to skip.
         registry: of the tables.
         byte_range: first and end byte.
     """

@@ -1,4 +1,4 @@
-"""What is skipped of transactions: by server id, by a marker table, by an operator, or as read before."""
+"""Finds transactions to skip: of a server id, with a marker table, recorded by an operator, or read before."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SKIPPED = {
 
 @dataclass(frozen=True)
 class SkippedTransactions:
-    """What is skipped of the transactions of an index.
+    """The transactions of an index to skip, as a whole or for some tables.
 
     Attributes:
         why: for each transaction its skip reason, or KEPT.
@@ -57,7 +57,7 @@ class SkipRule:
                 self._by_gtid.setdefault(one.gtid, []).append(one)
 
     def of(self, log: LogBytes, transactions: w.Ints) -> SkippedTransactions:
-        """Return what is skipped of transactions (fields walk.T_*).
+        """Return which of these transactions (fields walk.T_*) to skip.
 
         Raises:
             BinlogFormatError: a damaged GTID event.

@@ -16,8 +16,8 @@ from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of, check_server
 from loader.pipeline.reports.retention import source_runway
-from loader.pipeline.upkeep.pausing import pauses_of
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
+from loader.pipeline.upkeep.table_pauses import pauses_of
 from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from loader.staging.chain import PlanChain

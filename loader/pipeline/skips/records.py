@@ -39,7 +39,7 @@ class TransactionRows(BaseModel):
         interval: the start of its interval; empty if the interval is not planned yet.
         start_seqno: of the interval; 0 if it is not planned yet.
         staged: the interval is staged, but lacks these rows.
-        records: what is recorded of it, with its state; empty before.
+        records: the recorded skips of this transaction, each with its state; empty if there are none.
     """
 
     model_config = ConfigDict(frozen=True)

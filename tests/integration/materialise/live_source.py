@@ -85,7 +85,7 @@ class LiveSource:
         return {one.table.partition(".")[2]: one.status for one in result.tables}
 
     def warehouse_rows(self, table: str) -> Counter[tuple[Any, ...]] | None:
-        """The rows of a table in the warehouse, in the order of its columns; None without such a table."""
+        """Return the rows of a warehouse table, with its columns sorted by name; None if the table does not exist."""
         folder = Path(self.settings.catalog.warehouse, self.database, table, "metadata")
         files = folder.glob("v*.metadata.json")
         newest = max(files, key=lambda path: int(path.name[1:].partition(".")[0]), default=None)

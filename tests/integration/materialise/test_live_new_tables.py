@@ -1,4 +1,4 @@
-"""Tables that are new to a source on real servers: those that the log brings, and those that must be loaded."""
+"""New tables of a source on real servers. The log creates some of them; the others must be loaded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def source(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) 
 
 
 def run(source: LiveSource, *statements: str) -> tuple[MaterialiseResult, dict[str, str]]:
-    """Run statements and a delta that loads new tables. Return its merges, and what is said of each new table."""
+    """Run statements and a delta that loads new tables. Return the result of the merges, and the action for each table."""
     source.run(*statements)
     listed = list_tables(source.settings)
     result = source.delta()

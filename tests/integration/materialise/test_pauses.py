@@ -38,7 +38,7 @@ BY = "ada"
 
 @pytest.fixture
 def both(lake: Lake) -> Lake:
-    """Two loaded tables with one row each, of which `orders` is paused, and an interval with a record for both."""
+    """Two loaded tables with one row each, and an interval with a record for both. `orders` is paused."""
     lake.staging.interval(position(1, 4), P0)
     keys = [lake.staging.load(schema, [(1, "one")], P0) for schema in (ORDERS, ITEMS)]
     assert lake.loaded(*keys).exit_code == 0

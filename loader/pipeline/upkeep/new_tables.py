@@ -1,8 +1,8 @@
 """Captured tables of the server that the warehouse lacks, although the log up to some position is applied.
 
-The log does not have the rows of such a table: its name is new in the configuration, or it was renamed to a captured
-name. A table that the log creates needs no load. So tables are listed first, and judged once everything that was logged
-before is applied. Then a published record tells which tables the log created.
+The log lacks the rows of these tables: they are new in the configuration, or were renamed to captured names. A table
+that the log creates needs no load. So tables are listed first, and judged once everything that was logged before is
+applied. Then a published record tells which tables the log created.
 """
 
 from __future__ import annotations
