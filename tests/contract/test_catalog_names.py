@@ -10,9 +10,8 @@ import pytest
 
 from loader.materialise.quoting import catalog_name
 from loader.model.table import Column, TableName, TableSchema
-from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
-from tests.integration.materialise.staged_writer import Change, number, position, table
+from tests.integration.materialise.staged_writer import Change, barrier, number, position, table
 from tests.support.catalogs import CATALOGS, SERVERS, CatalogServer, table_from_outside
 from tests.support.spark import NewLake
 
@@ -56,19 +55,6 @@ def test_odd_names_are_tables_like_all_others(kind: str, new_lake: NewLake, requ
         assert lake.rows(schema) == {(row[0],): row for row in wanted}
         if kind != "hdfs":  # for which PyIceberg would need libhdfs
             assert outside(lake, server, schema.name, "id", *ODD_COLUMNS) == wanted
-
-
-def barrier(offset: int, statement: str, *tables: str) -> Barrier:
-    names = tuple(f"shop.{name}" for name in tables)
-    return Barrier(
-        seqno=number(1, offset),
-        position=position(1, offset - 5),
-        statement=statement,
-        database="shop",
-        sql_mode=1 << 21,
-        mariadb=False,
-        tables=names,
-    )
 
 
 def change(op: str, offset: int, *row: Any) -> Change:

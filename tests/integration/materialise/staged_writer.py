@@ -232,5 +232,18 @@ def position(file: int, offset: int) -> str:
     return f"binlog.{file:06d}:{offset}"
 
 
+def barrier(offset: int, statement: str, *tables: str) -> Barrier:
+    """A statement about tables of `shop` that ends at an offset of the first log file."""
+    return Barrier(
+        seqno=number(1, offset),
+        position=position(1, offset - 5),
+        statement=statement,
+        database="shop",
+        sql_mode=1 << 21,
+        mariadb=False,
+        tables=tuple(f"shop.{name}" for name in tables),
+    )
+
+
 def number(file: int, offset: int) -> int:
     return file * SEQNO_UNIT + offset

@@ -9,9 +9,8 @@ import pytest
 
 from loader.materialise.iceberg.branch import Branch
 from loader.model.table import Column, TableSchema
-from loader.staging.documents import Barrier
 from tests.integration.materialise.lake import Lake
-from tests.integration.materialise.staged_writer import Change, number, position, table
+from tests.integration.materialise.staged_writer import Change, barrier, number, position, table
 
 pytestmark = pytest.mark.integration
 
@@ -21,18 +20,6 @@ ID, NAME, SIZE = Column("id", "int"), Column("name", "varchar", charset="utf8mb4
 
 def schema(name: str, *columns: Column) -> TableSchema:
     return table(name, columns, ("id",))
-
-
-def barrier(offset: int, statement: str, *tables: str) -> Barrier:
-    return Barrier(
-        seqno=number(1, offset),
-        position=position(1, offset - 5),
-        statement=statement,
-        database="shop",
-        sql_mode=1 << 21,
-        mariadb=False,
-        tables=tuple(f"shop.{name}" for name in tables),
-    )
 
 
 def change(op: str, offset: int, *row: Any) -> Change:
