@@ -30,3 +30,8 @@ def _runnable(line: str) -> bool:
 def asks_to_run_again(error: dict[str, Any]) -> bool:
     """Whether the cure is another run of the same command."""
     return bool(error.get("retryable")) or "run again" in str(error["hint"])
+
+
+def is_gone(printed: str) -> bool:
+    """Whether a load found that the server no longer has the table, and says to read the log further."""
+    return "the source has no such captured table" in printed and "dropped or renamed on the server: loader run" in printed

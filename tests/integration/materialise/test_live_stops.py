@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from loader.errors import UsageError
 from loader.model.table import TableName
 from loader.pipeline import quarantines_of
 from tests.integration.materialise.live_source import LiveSource, live_source
@@ -70,4 +71,20 @@ def test_one_table_of_a_swap_stopped_before_it(source: LiveSource) -> None:
     assert found == {"a": "applied", "b": "quarantined", "c": "unchanged"}
     cure(source)
     assert source.merge().exit_code == 0
+    assert source.differences() == []
+
+
+@pytest.mark.parametrize("after", ["DROP TABLE a", "RENAME TABLE a TO d"])
+def test_a_stopped_table_that_the_server_no_longer_has(source: LiveSource, after: str) -> None:
+    """The statement is not staged yet: the load says to stage it, and that helps."""
+    stop(source, "a")
+    assert source.statuses(source.delta())["a"] == "quarantined"
+    source.run(after)
+    with pytest.raises(UsageError, match="no such captured table") as refused:
+        source.load_again("a")
+    assert "dropped or renamed on the server: loader run" in refused.value.hint
+    source.delta()
+    cure(source)
+    assert source.merge().exit_code == 0
+    assert quarantines_of(source.settings).all() == {}
     assert source.differences() == []
