@@ -15,6 +15,7 @@ from tests.e2e.airflow_processes import Arguments
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running, until
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.e2e.statsd_receiver import StatsdReceiver, receiving
 from tests.unit.pipeline.test_gauges import samples
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
@@ -22,6 +23,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 _RUNBOOK = "  read on: docs/runbook.md, section"
 _CANARY = "c4n4ry-of-the-shop"
 _LINEAGE, _SENT = "lineage.jsonl", "notifications.txt"
+_GAUGES = "airflow.binlog_loader.shop."
+_NOTHING_IS_BEHIND = {
+    "up": 1, "server_up": 1, "lag_seconds": 0, "lag_bytes": 0, "staged_intervals": 0, "quarantined_tables": 0,
+    "tables_behind": 0, "paused_tables": 0,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +37,16 @@ def arguments() -> Iterator[Arguments]:
 
 
 @pytest.fixture(scope="module")
-def airflow(empty: Loaded, arguments: Arguments) -> Iterator[Airflow]:
-    """Airflow alone has the password of the shop, and sends lineage and notifications to files."""
+def metrics() -> Iterator[StatsdReceiver]:
+    with receiving() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def airflow(empty: Loaded, arguments: Arguments, metrics: StatsdReceiver) -> Iterator[Airflow]:
+    """Airflow alone has the password of the shop, sends lineage and notifications to files, and metrics to StatsD."""
     found = Airflow(empty.home / "airflow", empty.config)
+    found.env |= metrics.settings
     transport = {"type": "file", "log_file_path": str(empty.home / _LINEAGE), "append": True}
     found.env["AIRFLOW__OPENLINEAGE__TRANSPORT"] = json.dumps(transport)
     empty.configure(password="airflow:shop_db")
@@ -97,6 +110,14 @@ def test_a_run_tells_what_it_did(airflow: Airflow, followed: str, empty: Loaded)
     number, offset = planned["stop"].removeprefix("binlog.").split(":")
     assert found['binlog_loader_log_number{source="shop",stage="applied"}'] == str(int(number))
     assert int(found['binlog_loader_log_position{source="shop",stage="applied"}']) >= int(offset)
+
+
+def test_gauges_of_a_run(airflow: Airflow, followed: str, metrics: StatsdReceiver) -> None:
+    """They are all gauges that StatsD gets, and arrive before the run ends, because its last task sends them."""
+    sent = metrics.gauges(_GAUGES)
+    kept = 30 * 86400  # seconds, by default
+    assert kept - 3600 < sent.pop("runway_seconds") <= kept
+    assert sent == _NOTHING_IS_BEHIND
 
 
 def test_lineage_leads_from_the_server_to_the_warehouse(airflow: Airflow, followed: str, empty: Loaded) -> None:
@@ -175,7 +196,9 @@ def test_a_changed_password_and_a_wrong_form(airflow: Airflow, followed: str, em
     airflow.error(DELTA, wrong, "plan_interval", "the run's conf has unknown keys: lognmu")
 
 
-def test_a_table_that_cannot_go_on_stops_no_other_one(airflow: Airflow, followed: str, empty: Loaded) -> None:
+def test_a_table_that_cannot_go_on_stops_no_other_one(
+    airflow: Airflow, followed: str, empty: Loaded, metrics: StatsdReceiver
+) -> None:
     empty.execute(
         "CREATE TABLE shop.dates (id INT PRIMARY KEY, day DATE)",
         "INSERT INTO shop.dates VALUES (1, '2026-01-01')",
@@ -196,11 +219,14 @@ def test_a_table_that_cannot_go_on_stops_no_other_one(airflow: Airflow, followed
         assert told[-3].endswith("action = release, tables = shop.dates")
         assert told[-2:] == [f"{_RUNBOOK} A table is quarantined, and others go on", "Task exited"]
         assert not airflow.get(DELTA)["is_paused"]
+        stopped = _NOTHING_IS_BEHIND | {"quarantined_tables": 1, "tables_behind": 1}
+        assert metrics.gauges(_GAUGES).items() >= stopped.items()
         empty.execute(*changes(number))
 
     empty.execute("UPDATE shop.dates SET day = NULL", "DROP TABLE shop.dates")
     run = airflow.trigger(DELTA)
     airflow.wait_for(DELTA, run, "success")
+    assert metrics.gauges(_GAUGES).items() >= _NOTHING_IS_BEHIND.items()
     assert empty.differences() == NOTHING_DIFFERS
 
 
@@ -236,8 +262,11 @@ def test_a_cleared_extract_changes_nothing(airflow: Airflow, followed: str, empt
     assert (_published(empty), empty.snapshots()) == before[1:]
 
 
-def test_the_password_is_nowhere(airflow: Airflow, followed: str, empty: Loaded, arguments: Arguments) -> None:
+def test_the_password_is_nowhere(
+    airflow: Airflow, followed: str, empty: Loaded, arguments: Arguments, metrics: StatsdReceiver
+) -> None:
     """It is in no log, XCom, rendered field, lineage event or notification: they are files below the shop's home."""
+    assert not [line for line in metrics.lines if _CANARY in line]
     fields = airflow.get(f"{DELTA}/dagRuns/{followed}/taskInstances/extract")["rendered_fields"]
     assert fields["source"] == "shop"
     assert _CANARY not in json.dumps(fields)
