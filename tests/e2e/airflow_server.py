@@ -72,6 +72,12 @@ class Airflow:
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in roles.items()),
         }
 
+    def serve_below(self, path: str) -> None:
+        """Let all addresses of this Airflow begin with a path such as `/airflow`, as behind a proxy."""
+        self.url += path
+        self.env["AIRFLOW__API__BASE_URL"] = self.url
+        self.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] = f"{self.url}/execution/"
+
     def lose_tasks_soon(self) -> None:
         """Let the scheduler soon give up tasks that send no sign of life."""
         self._set_scheduler(TASK_INSTANCE_HEARTBEAT_TIMEOUT=60, TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL=5)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
+expect.set_options(timeout=30_000)  # milliseconds; pages of Airflow take longer than five seconds on a busy machine
 _PROGRAM = Path(__file__).resolve().parents[2] / "infra" / "chromium.sh"
 
 

@@ -193,10 +193,11 @@ def log_end(loaded: Loaded) -> Position:
         return Position.at(file, position)
 
 
-@pytest.fixture(scope="module")
-def airflow(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+@pytest.fixture(scope="module", params=["", "/airflow"], ids=["at the root", "below a path"])
+def airflow(site: Site, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Airflow]:
     folder: Path = tmp_path_factory.mktemp("airflow")
     found = Airflow(folder / "airflow", site.folder / "loader.toml")
+    found.serve_below(request.param)
     found.require_login(ann="admin", vera="viewer", nobody="")
     found.prepare()
     subprocess.run(found.command("dags", "reserialize"), env=found.env, check=True, capture_output=True)
@@ -204,8 +205,8 @@ def airflow(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ai
         yield found
 
 
-def log_in(page: Page, name: str) -> None:
-    page.goto("/")
+def log_in(page: Page, airflow: Airflow, name: str) -> None:
+    page.goto(f"{airflow.url}/")
     page.locator("[name=username]").fill(name)
     page.locator("[name=password]").fill(name)
     page.get_by_role("button", name="Sign in").click()
@@ -217,14 +218,16 @@ def test_without_a_login_airflow_shows_nothing(airflow: Airflow) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(f"{airflow.url}/binlog-loader/source?name=shop")  # noqa: S310 - ours
     assert caught.value.code == 401
-    assert b"binlog.000001" not in caught.value.read()
+    answer = caught.value.read().decode()
+    assert "binlog.000001" not in answer
+    assert '<a href="../">' in answer
 
 
 @SWEEP
 @pytest.mark.parametrize("name", ["ann", "vera"])
 def test_a_person_goes_from_the_navigation_to_the_pages_and_to_a_dag(name: str, airflow: Airflow) -> None:
     with browsing(airflow.url) as page:
-        log_in(page, name)
+        log_in(page, airflow, name)
         page.get_by_role("button", name="Browse").click()
         with page.expect_popup() as opened:
             page.get_by_role("menuitem", name="Binlog loader").click()
@@ -235,6 +238,9 @@ def test_a_person_goes_from_the_navigation_to_the_pages_and_to_a_dag(name: str, 
             expect(pages.get_by_role("heading", level=1)).to_have_text("shop")
             form = pages.get_by_role("link", name="trigger shop.repair with action = release, tables = shop.items")
             expect(form).to_be_visible()
+            for word, dag in {"Run": "delta", "Replay": "replay", "Repair": "repair", "Check": "check"}.items():
+                link = pages.get_by_role("link", name=f"{word}: shop.{dag}")
+                assert link.evaluate("link => link.href") == f"{airflow.url}/dags/shop.{dag}"
         form.click()
         expect(pages).to_have_url(f"{airflow.url}/dags/shop.repair")
         expect(pages.get_by_role("heading", name="shop.repair")).to_be_visible()
@@ -243,13 +249,13 @@ def test_a_person_goes_from_the_navigation_to_the_pages_and_to_a_dag(name: str, 
 @SWEEP
 def test_a_user_without_rights_is_refused(airflow: Airflow) -> None:
     with browsing(airflow.url) as page:
-        page.goto("/")
+        page.goto(f"{airflow.url}/")
         page.locator("[name=username]").fill("nobody")
         page.locator("[name=password]").fill("nobody")
         with page.expect_response(lambda answer: answer.url.endswith("/auth/token")) as answered:
             page.get_by_role("button", name="Sign in").click()
         assert answered.value.status == 201
-        found = page.goto("/binlog-loader/source?name=shop")
+        found = page.goto(f"{airflow.url}/binlog-loader/source?name=shop")
         assert found is not None
         assert found.status == 403
         expect(page.get_by_role("heading", level=1)).to_have_text("Forbidden")
