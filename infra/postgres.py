@@ -117,6 +117,11 @@ def execute(uri: str, statement: str) -> list[list[str]]:
     return list(csv.reader(done.stdout.splitlines()))
 
 
+def sqlalchemy_uri(uri: str) -> str:
+    """Return the address of SQLAlchemy for a JDBC address."""
+    return uri.replace("jdbc:postgresql://", f"postgresql+psycopg2://postgres:{PASSWORD}@")
+
+
 def _is_ready(server: subprocess.Popen[bytes], ready: list[str]) -> bool:
     return server.poll() is not None or subprocess.run(ready, check=False).returncode == 0
 

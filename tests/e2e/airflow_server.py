@@ -19,6 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from infra.postgres import sqlalchemy_uri
+
 _ROOT = Path(__file__).resolve().parents[2]
 DELTA = "shop.delta"
 LOAD = "shop.initial_load"
@@ -27,7 +29,7 @@ Found = TypeVar("Found")
 
 
 class Airflow:
-    """An Airflow of its own, on SQLite and without a password."""
+    """An Airflow of its own, without a password. Its database is SQLite and its executor is the LocalExecutor."""
 
     def __init__(self, home: Path, config: Path) -> None:
         with socket.socket() as probe:
@@ -77,6 +79,10 @@ class Airflow:
         self.url += path
         self.env["AIRFLOW__API__BASE_URL"] = self.url
         self.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] = f"{self.url}/execution/"
+
+    def keep_metadata_in(self, database: str) -> None:
+        """Let Airflow use this database, by its JDBC address. Call it before `prepare`."""
+        self.env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = sqlalchemy_uri(database)
 
     def lose_tasks_soon(self) -> None:
         """Let the scheduler soon give up tasks that send no sign of life."""

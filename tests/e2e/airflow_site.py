@@ -1,4 +1,7 @@
-"""An Airflow with two sources, each on a server of its own, and one catalog on PostgreSQL: what faults may happen to."""
+"""An Airflow with two sources, each on a server of its own, and one catalog: what faults may happen to.
+
+The metadata of Airflow and the catalog are in PostgreSQL, each on a server of its own.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,11 @@ def states(failed: str) -> dict[str, str]:
 @contextmanager
 def two_sources(shop: Loaded) -> Iterator[Site]:
     """Configure the source `crm` next to a shop, start Airflow, and load both."""
-    with run_postgres() as catalog, start_server("mysql", shop.home.parent / "crm") as server:
+    with (
+        run_postgres() as database,
+        run_postgres() as catalog,
+        start_server("mysql", shop.home.parent / "crm") as server,
+    ):
         crm = Loaded(server, shop.home, shop.jars)
         crm.execute(*_CRM.split(";"), "CREATE USER 'loader'@'%'", "GRANT ALL ON *.* TO 'loader'@'%'")
         _configure(shop, crm, catalog)
@@ -99,6 +106,7 @@ def two_sources(shop: Loaded) -> Iterator[Site]:
         jars = f"{jars_folder(_TESTS / 'jars.lock')}/*"  # with the driver of PostgreSQL
         airflow.env |= {"JAVA_HOME": str(java), "SPARK_DIST_CLASSPATH": jars}
         shop.env |= {"SPARK_DIST_CLASSPATH": jars}
+        airflow.keep_metadata_in(database.uri)
         airflow.lose_tasks_soon()
         airflow.prepare("shop", "crm")
         with running(airflow, "api-server", "dag-processor"), part_of(airflow, "scheduler") as scheduler:

@@ -148,7 +148,9 @@ def test_an_old_run_that_is_cleared_changes_nothing(site: Site) -> None:
     site.airflow.clear(run, "plan_interval")
     site.airflow.wait_for(DELTA, run, "success", tries=tries + 1)
     again = site.airflow.result(run, "plan_interval")
-    assert {**again, "new": None, "runway": None} == {**before[0], "new": None, "runway": None}
+    assert again["listed"]["tables"] == []
+    of_the_moment = {"new": None, "runway": None, "listed": None}
+    assert {**again, **of_the_moment} == {**before[0], **of_the_moment}
     assert (site.shop.staged(), site.shop.snapshots()) == before[1:]
     site.runs()
 
