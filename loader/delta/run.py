@@ -44,4 +44,4 @@ def _ready(starting: Future[SparkSession], spec: DeltaSpec) -> SparkSession:
 def _workers(starting: Future[SparkSession], spec: DeltaSpec) -> Workers:
     from loader.spark.workers import Tasks, Threads
 
-    return Threads(spec.threads) if spec.threads else Tasks(starting.result(), spec)
+    return Threads(spec.threads) if spec.threads else Tasks(starting.result(), spec.model_dump())

@@ -51,4 +51,4 @@ def _started_run(starting: Future[SparkSession], spec: FullLoadSpec) -> LoadRun:
 def _workers(starting: Future[SparkSession], spec: FullLoadSpec) -> Workers:
     from loader.spark.workers import Tasks, Threads
 
-    return Threads(spec.threads) if spec.threads else Tasks(starting.result(), spec)
+    return Threads(spec.threads) if spec.threads else Tasks(starting.result(), spec.model_dump())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -104,15 +105,13 @@ class Tasks:
 
     Args:
         spark: of a cluster.
-        spec: of the job, in which the references to secrets are; None for work that needs none.
+        spec: what the work needs. References to secrets are in it.
     """
 
-    def __init__(self, spark: SparkSession, spec: BaseModel | None = None) -> None:
+    def __init__(self, spark: SparkSession, spec: Mapping[str, Any] = MappingProxyType({})) -> None:
         self._context = spark.sparkContext
         self.count = self._context.defaultParallelism
-        conf = self._context.getConf()
-        private = all(conf.get(name, "false") == "true" for name in PRIVATE)
-        self._secrets = find_secrets(spec.model_dump(), without=_OF_THE_DRIVER) if spec and private else {}
+        self._secrets = private_secrets(spark, spec)
 
     def counter(self, start: int) -> Counter:
         """Return an accumulator. It counts a repeated task again, so it is only for reports of progress."""
@@ -126,7 +125,7 @@ class Tasks:
         """
         if not pieces:
             return []
-        run = checked(partial(_work_with, self._secrets, work))
+        run = checked(partial(work_with, self._secrets, work))
         try:
             return list(self._context.parallelize(pieces, len(pieces)).mapPartitions(run).collect())
         except Exception as error:
@@ -160,11 +159,21 @@ class LimitedTasks:
         return self._tasks.limited(count)
 
 
-def _work_with(secrets: dict[str, str], work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:
+def private_secrets(spark: SparkSession, document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the secrets of the driver that a document refers to; none if others can read Spark's traffic."""
+    conf = spark.sparkContext.getConf()
+    private = all(conf.get(name, "false") == "true" for name in PRIVATE)
+    return find_secrets(document, without=_OF_THE_DRIVER) if private else {}
+
+
+def work_with(secrets: dict[str, str], work: Callable[[_Piece], _Result], piece: _Piece) -> _Result:
+    """Return the result of the work on a piece, in a task that gets the secrets of the driver."""
     keep_secrets(secrets)
     return work(piece)
 
 
 def workers_of(spark: SparkSession, spec: BaseModel | None = None) -> Workers:
     """Return threads if the driver is also the executor: starting processes takes longer than most intervals."""
-    return Threads(spark.sparkContext.defaultParallelism) if on_one_machine(spark) else Tasks(spark, spec)
+    if on_one_machine(spark):
+        return Threads(spark.sparkContext.defaultParallelism)
+    return Tasks(spark, spec.model_dump() if spec else {})

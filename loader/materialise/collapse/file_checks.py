@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from pyspark.sql import SparkSession
 
 from loader.spark.job import carried, on_one_machine
+from loader.spark.workers import Tasks
 from loader.staging.documents import StagedFile
 from loader.staging.file_verification import find_fault, find_faults
 from loader.store.base import Store
@@ -22,13 +24,13 @@ def verify_files(session: SparkSession, store: Store, files: Sequence[StagedFile
 
     Raises:
         StagedDataError: a file is missing or changed.
+        UsageError: an executor has another Python or loader than the driver.
     """
     if not _should_distribute(session, files):
         for found in find_faults(store, files):
             raise found
         return
-    root = store.root
-    session.sparkContext.parallelize(files, len(files)).foreach(lambda file: _verify(root, file))
+    Tasks(session, {"root": store.root}).each(partial(_verify, store.root), files)
 
 
 def _should_distribute(session: SparkSession, files: Sequence[StagedFile]) -> bool:

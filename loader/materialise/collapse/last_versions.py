@@ -6,6 +6,7 @@ they are all records.
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from typing import Any
 
@@ -28,6 +29,7 @@ from loader.materialise.collapse.csv_reader import format_error
 from loader.materialise.collapse.key_range import key_between, key_type
 from loader.materialise.collapse.multiset import net_changes
 from loader.materialise.collapse.native import collapse_natively
+from loader.materialise.collapse.native_records import is_of_own_columns, last_records_in_tasks, left_to_spark
 from loader.materialise.collapse.partial_images import MergeBase, complete_records, incomplete_error
 from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.collapse.table_changes import Changes
@@ -35,8 +37,11 @@ from loader.materialise.plan.frame_columns import key_places, places
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifier
 from loader.model.table import TableSchema
+from loader.native_collapse.last_records import NotSupportedNatively
+from loader.spark.job import on_one_machine
 from loader.store.base import Store
 
+_LOG = logging.getLogger(__name__)
 _COUNTS = ("all", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
 
 
@@ -49,7 +54,11 @@ def collapse(session: SparkSession, store: Store, work: Work) -> Changes:
         StagedDataError: a line is not in the staging format, or the manifest counts other records.
         DataError: a value does not fit its type.
     """
-    return collapse_natively(session, store, work) or _collapsed(read_records(session, store, work), work, None)
+    return (
+        collapse_natively(session, store, work)
+        or _collapsed_in_tasks(session, store, work)
+        or _collapsed(read_records(session, store, work), work, None)
+    )
 
 
 def complete_changes(session: SparkSession, store: Store, work: Work, changes: Changes, base: MergeBase) -> Changes:
@@ -67,6 +76,25 @@ def complete_changes(session: SparkSession, store: Store, work: Work, changes: C
     return _collapsed(complete_records(session, records, work, base, changes.within), work, changes)
 
 
+def _collapsed_in_tasks(session: SparkSession, store: Store, work: Work) -> Changes | None:
+    """Return the changes that kernels find in Spark tasks; None if Spark SQL must collapse the records."""
+    if on_one_machine(session) or not work.schema.key or work.rule.mode == "history" or not is_of_own_columns(work):
+        return None
+    frame = last_records_in_tasks(session, store, work).persist()
+    try:
+        with left_to_spark():
+            found = _counted(frame, work)
+        _check_counts(found, work)
+    except NotSupportedNatively as unusual:
+        frame.unpersist()
+        _LOG.info("%s: collapsed by Spark SQL: %s", work.name, unusual)
+        return None
+    except BaseException:
+        frame.unpersist()
+        raise
+    return _changes(frame, found, work, None)
+
+
 def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
     """Return the changes of collapsed records. `read` holds the changes before they were completed, if they were."""
     last = group_by_key(records, work)
@@ -82,9 +110,16 @@ def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
     except BaseException:
         frame.unpersist()
         raise
+    changes = _changes(frame, found, work, read)
+    plain = work.schema.key or work.rule.mode == "history" or changes.partial
+    return changes if plain else net_changes(changes, work)
+
+
+def _changes(frame: DataFrame, found: dict[str, Any], work: Work, read: Changes | None) -> Changes:
+    """Return the changes of a persisted frame of typed rows and its sums. For `read` see `_collapsed`."""
     kept = read.kept if read else ExitStack()
     kept.callback(frame.unpersist)
-    changes = Changes(
+    return Changes(
         frame=frame.where("_new"),
         keys=found["keys"],
         rows_to_insert=found["survivors"],
@@ -97,8 +132,6 @@ def _collapsed(records: DataFrame, work: Work, read: Changes | None) -> Changes:
         partial=bool(found["partial"]),
         kept=kept,
     )
-    plain = work.schema.key or work.rule.mode == "history" or changes.partial
-    return changes if plain else net_changes(changes, work)
 
 
 def group_by_key(records: DataFrame, work: Work) -> DataFrame:

@@ -17,15 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.materialise.collapse.key_range import key_between
+from loader.materialise.collapse.native_records import add_text_columns, is_of_own_columns, record_ddl
 from loader.materialise.collapse.table_changes import Changes
-from loader.materialise.plan.frame_columns import key_places, places
+from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import LastRecords, NotSupportedNatively
 from loader.native_collapse.parquet_files import write_parquet
-from loader.schema.evolution import ColumnOrigin
 from loader.spark.job import on_one_machine
 from loader.store.base import Store
-from loader.types.warehouse import spark_type
 
 _LOG = logging.getLogger(__name__)
 _MOST_ROWS = 20_000_000
@@ -54,15 +53,10 @@ def collapse_natively(session: SparkSession, store: Store, work: Work) -> Change
 
 def _is_supported(session: SparkSession, work: Work) -> bool:
     """Return whether all records have the table's own columns, and the files are small enough."""
-    known = work.schema.key and work.rule.mode != "history" and len(work.file_groups) == 1
+    known = work.schema.key and work.rule.mode != "history" and is_of_own_columns(work)
     if not known or not on_one_machine(session):
         return False
-    group = work.file_groups[0]
-    own = {column.name: ColumnOrigin(column.name) for column in work.schema.columns}
-    whole = [dict(counted.origins) == own and counted.last_seqno >= work.target for counted in group.ranges]
-    if whole != [True] or (group.schema.columns, group.schema.key) != (work.schema.columns, work.schema.key):
-        return False
-    return work.rows <= _MOST_ROWS and max(file.bytes for file in group.files) <= _MOST_BYTES
+    return work.rows <= _MOST_ROWS and max(file.bytes for file in work.files) <= _MOST_BYTES
 
 
 def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept: ExitStack) -> Changes:
@@ -92,10 +86,5 @@ def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept
 
 
 def _frame(session: SparkSession, folder: Path, work: Work) -> DataFrame:
-    named = zip(places(work.schema), work.schema.columns, strict=True)
-    columns = ", ".join(f"{place} {spark_type(column, work.name)}" for place, column in named)
-    layout = f"_op string, _seqno bigint, _row_offset bigint, _committed_at timestamp, {columns}"
-    reader = session.read.schema(layout).option("datetimeRebaseMode", "CORRECTED")
-    rows = reader.parquet(folder.as_uri())
-    texts = {f"text_{place}": sf.lit(None).cast("string") for place in work.layout.text_columns}
-    return rows.withColumns({"_new": sf.lit(True), **texts})
+    reader = session.read.schema(record_ddl(work)).option("datetimeRebaseMode", "CORRECTED")
+    return add_text_columns(reader.parquet(folder.as_uri()).withColumn("_new", sf.lit(True)), work)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from loader.materialise.collapse.native_records import group_files
 from loader.materialise.iceberg.data_files import DataFiles, arrow_fields
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.plan.frame_columns import key_places
@@ -33,7 +34,7 @@ from loader.store.base import Store
 from loader.types.warehouse import widened_type
 
 _LOG = logging.getLogger(__name__)
-_FILE_BYTES = 256 * 1024 * 1024
+FILE_BYTES = 256 * 1024 * 1024
 """Size of the staged files that become one data file. Compressed Parquet takes an eighth to a third of it."""
 _SMALL_BYTES = 32 * 1024 * 1024
 """Smaller tables are not split into a data file per thread."""
@@ -69,7 +70,8 @@ def _write_files(
 ) -> None:
     """Write all rows into data files."""
     threads = session.sparkContext.defaultParallelism
-    groups = list(enumerate(_file_groups(work.files, threads)))
+    # The staged files are in key order, so each data file has a range of keys.
+    groups = list(enumerate(group_files(work.files, threads, _SMALL_BYTES, FILE_BYTES)))
     # Spark would keep the rows in the same place.
     scratch = session.conf.get("spark.local.dir", tempfile.gettempdir()) or tempfile.gettempdir()
     folder = Path(tempfile.mkdtemp(prefix="loader-load-", dir=scratch.split(",")[0]))
@@ -78,21 +80,6 @@ def _write_files(
         write = partial(_write_file, store, work, fields, files, folder)
         for _ in pool.map(lambda numbered: write(*numbered), groups):
             pass
-
-
-def _file_groups(files: Sequence[StagedFile], threads: int) -> Iterator[list[StagedFile]]:
-    """Yield the staged files of each data file. They are in key order, so each data file has a range of keys."""
-    total = sum(file.bytes for file in files)
-    most = max(_SMALL_BYTES, min(_FILE_BYTES, -(-total // threads)))
-    group, size = list[StagedFile](), 0
-    for file in files:
-        if group and size + file.bytes > most:
-            yield group
-            group, size = [], 0
-        group.append(file)
-        size += file.bytes
-    if group:
-        yield group
 
 
 def _write_file(

@@ -8,22 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from py4j.java_gateway import JavaObject
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from loader.errors import LoaderError, RetryableError, StagedDataError
 from loader.failpoints import failpoint
-from loader.materialise.collapse.casts import (
-    add_typed_columns,
-    has_misfit,
-    lost_values,
-    misfit_error,
-    row_columns,
-    select_ungrouped,
-)
-from loader.materialise.collapse.csv_reader import format_error
-from loader.materialise.collapse.file_checks import verify_files
-from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.iceberg.branch import Branch, drop_superseded
 from loader.materialise.iceberg.commit_lock import table_lock
 from loader.materialise.iceberg.data_files import DataFiles
@@ -40,6 +27,7 @@ from loader.materialise.iceberg.table_metadata import (
 )
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner
 from loader.materialise.load.native_load import write_natively
+from loader.materialise.load.row_insert import insert_rows
 from loader.materialise.load.staged_load import StagedLoad
 from loader.materialise.merge.schema_change import prepare_columns
 from loader.materialise.merge.table_results import idle_result
@@ -47,12 +35,10 @@ from loader.materialise.plan.column_aliases import assign_reload_aliases
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.rules import check_rule
 from loader.materialise.spec import TableResult
-from loader.resources import sql
 from loader.staging.documents import Manifest
 from loader.store.base import Store
 
 _ATTEMPTS = 5
-_MISFIT = "loader-misfit"
 
 
 def load_table(warehouse: Warehouse, store: Store, load: StagedLoad, generations: Sequence[str]) -> TableResult:
@@ -181,7 +167,7 @@ def _load_with_spark(
 ) -> tuple[Snapshot, dict[str, int]]:
     """Insert the rows on a branch, publish it, and return its commit and the number of misfits by column."""
     with Branch(warehouse, work.name, base) as branch:
-        misfits = _insert_rows(warehouse, store, branch, work, None if finish else signed)
+        misfits = insert_rows(warehouse, store, branch, work, None if finish else signed)
         _check_rows(work, branch.commits()[0].count("added-records"))
         return branch.publish(1, finish, signed if finish else None)[0], misfits
 
@@ -194,44 +180,6 @@ def _check_rows(work: Work, added: int) -> None:
             hint=work.name.load_again,
             table=work.name,
         )
-
-
-def _insert_rows(
-    warehouse: Warehouse, store: Store, branch: Branch, work: Work, signed: dict[str, str] | None
-) -> dict[str, int]:
-    """Insert the rows on the branch. Return the number of misfits by column."""
-    verify_files(warehouse.session, store, work.files)
-    records = select_ungrouped(read_records(warehouse.session, store, work), work)
-    _checked_rows(records, work).createOrReplaceTempView("loader_rows")
-    insert = sql("materialise/load_rows").format(
-        insert="INSERT INTO" if work.rule.mode == "history" else "INSERT OVERWRITE",
-        branch=branch.target,
-        columns=work.layout.column_list,
-        values=work.layout.value_list,
-    )
-    with branch.signed(signed):
-        try:
-            misfits = _count_misfits(records, work)
-            warehouse.session.sql(insert)
-        except Exception as error:
-            if _MISFIT in str(error):
-                raise misfit_error(records, work) from error
-            raise format_error(error, work.name) or error from error
-    failpoint("insert.after")
-    return misfits
-
-
-def _checked_rows(records: DataFrame, work: Work) -> DataFrame:
-    """Return the rows. A misfit that the rule refuses stops the insert, so no other pass over the files is needed."""
-    fits = sf.when(has_misfit(work), sf.raise_error(sf.lit(_MISFIT)).cast("boolean")).otherwise(sf.lit(True))
-    return add_typed_columns(records, work).where(fits).select(*row_columns(work))
-
-
-def _count_misfits(records: DataFrame, work: Work) -> dict[str, int]:
-    """Count the misfits by column, in a pass over the files. Counters in the insert count repeated tasks twice."""
-    counts = [sf.count_if(value).alias(name) for name, value in lost_values(work).items()]
-    found = add_typed_columns(records, work).agg(*counts).first() if counts else None
-    return {name: count for name, count in found.asDict().items() if count} if found else {}
 
 
 def _signature(manifest: Manifest, work: Work) -> dict[str, str]:

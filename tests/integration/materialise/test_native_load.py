@@ -87,7 +87,7 @@ def test_rows_and_column_bounds_are_those_of_spark(
 def test_a_large_table_becomes_files_with_ranges_of_keys(
     lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, size in (("_FILE_BYTES", 10_000), ("_SMALL_BYTES", 10_000), ("_GROUP_BYTES", 4_000)):
+    for name, size in (("FILE_BYTES", 10_000), ("_SMALL_BYTES", 10_000), ("_GROUP_BYTES", 4_000)):
         monkeypatch.setattr(native_load, name, size)
     rows = [(key, f"the name of order {key}") for key in range(1000)]
     load(lake, ORDERS, rows, parts=40)

@@ -1,0 +1,120 @@
+"""Staged records that kernels read in Spark tasks, as frames with the columns of `casts.row_columns`.
+
+Kernels read records of one schema, with all columns, whose values fit their columns. Spark SQL reads all others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from loader.materialise.plan.frame_columns import key_places, places
+from loader.materialise.plan.merge_plan import Work
+from loader.native_collapse.last_records import NotSupportedNatively
+from loader.native_collapse.task_records import COUNTS, read_last_records, read_records, why_not_native
+from loader.schema.evolution import ColumnOrigin
+from loader.spark.task_frames import python_of_executors, task_frame
+from loader.staging.documents import StagedFile
+from loader.store.base import Store
+from loader.types.warehouse import spark_type
+
+_LOG = logging.getLogger(__name__)
+_MOST_BYTES = 64 * 1024 * 1024
+"""Staged bytes that a task holds to find the last records, unless a file is larger. It takes four times this memory."""
+_FEWEST_BYTES = 4 * 1024 * 1024
+"""Fewer bytes are not worth a task."""
+
+
+def is_of_own_columns(work: Work) -> bool:
+    """Return whether the records are of one schema, which is the table's, and all of them up to the target count."""
+    if len(work.file_groups) != 1:
+        return False
+    group = work.file_groups[0]
+    own = {column.name: ColumnOrigin(column.name) for column in work.schema.columns}
+    whole = [dict(counted.origins) == own and counted.last_seqno >= work.target for counted in group.ranges]
+    return whole == [True] and (group.schema.columns, group.schema.key) == (work.schema.columns, work.schema.key)
+
+
+def record_ddl(work: Work) -> str:
+    """Return the columns and types of `native_collapse.arrow_columns.read_columns` for Spark."""
+    named = zip(places(work.schema), work.schema.columns, strict=True)
+    columns = ", ".join(f"{place} {spark_type(column, work.name)}" for place, column in named)
+    return f"_op string, _seqno bigint, _row_offset bigint, _committed_at timestamp, {columns}"
+
+
+def add_text_columns(records: DataFrame, work: Work) -> DataFrame:
+    """Return the frame with the columns for the texts of misfits. All are NULL, since kernels read no misfits."""
+    return records.withColumns({f"text_{place}": sf.lit(None).cast("string") for place in work.layout.text_columns})
+
+
+def records_in_tasks(session: SparkSession, store: Store, work: Work, groups: Sequence[list[StagedFile]]) -> DataFrame:
+    """Return all records, in one partition for each group of files. Each action reads them again.
+
+    An action fails if a file differs from its manifest, or inside `left_to_spark` if kernels cannot read it.
+    """
+    read = partial(read_records, store.root, work.file_groups[0].schema)
+    records = task_frame(session, store.root, read, groups, record_ddl(work))
+    return add_text_columns(records.withColumn("_new", sf.lit(True)), work)
+
+
+def last_records_in_tasks(session: SparkSession, store: Store, work: Work) -> DataFrame:
+    """Return the last record of each key, and one row that is not new with the numbers of all staged records.
+
+    Columns: those of `casts.row_columns`, the numbers of COUNTS, and `stray`, `partial` and `bad`. Each task finds the
+    last records of its files. Only these are shuffled.
+    """
+    (group,) = work.file_groups
+    (counted,) = group.ranges
+    slots = session.sparkContext.defaultParallelism
+    read = partial(read_last_records, store.root, group.schema, counted.after_seqno, counted.last_seqno)
+    pieces = list(group_files(group.files, slots, _FEWEST_BYTES, _MOST_BYTES))
+    records = task_frame(session, store.root, read, pieces, f"{record_ddl(work)}, _counts array<bigint>")
+    # Two records at one offset would be a fault of the log reader. The op still makes reruns deterministic.
+    order = sf.struct("_seqno", "_row_offset", "_op")
+    kept = sf.struct("_op", "_seqno", "_row_offset", "_committed_at", *places(work.schema))
+    sums = [sf.coalesce(sf.sum(sf.col("_counts")[place]), sf.lit(0)).alias(name) for place, name in enumerate(COUNTS)]
+    # The key of the rows of counts is NULL, so they are one group.
+    last = records.groupBy(*key_places(work.schema)).agg(sf.max_by(kept, order).alias("last"), *sums)
+    rows = last.select("last.*", sf.col("last._op").isNotNull().alias("_new"), *COUNTS)
+    everything = sum((sf.col(name) for name in COUNTS if name.startswith("all")), sf.lit(0))
+    never = {
+        name: sf.lit(False) for name in ("bad", "partial", *(f"lost {n}" for n in work.layout.lenient_columns.values()))
+    }
+    return add_text_columns(rows, work).withColumns({"all": everything, "stray": sf.lit(0), **never})
+
+
+def group_files(files: Sequence[StagedFile], slots: int, fewest: int, most: int) -> Iterator[list[StagedFile]]:
+    """Yield consecutive files of about equal total size: a group for each slot, if it has `fewest` to `most` bytes."""
+    total = sum(file.bytes for file in files)
+    limit = max(fewest, min(most, -(-total // slots)))
+    group, size = list[StagedFile](), 0
+    for file in files:
+        if group and size + file.bytes > limit:
+            yield group
+            group, size = [], 0
+        group.append(file)
+        size += file.bytes
+    if group:
+        yield group
+
+
+@contextmanager
+def left_to_spark() -> Iterator[None]:
+    """Find out whether tasks left their records to Spark SQL.
+
+    Raises:
+        NotSupportedNatively: a task did.
+        UsageError: an executor has another Python or loader than the driver.
+    """
+    with python_of_executors():
+        try:
+            yield
+        except Exception as error:
+            if why := why_not_native(error):
+                raise NotSupportedNatively(why) from error
+            raise

@@ -1,0 +1,63 @@
+"""Data frames whose rows Spark tasks read with Python, as Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from loader.spark.executor_python import checked, python_error
+from loader.spark.workers import private_secrets, work_with
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_Piece = TypeVar("_Piece")
+
+
+def task_frame(
+    session: SparkSession,
+    root: str,
+    read: Callable[[_Piece], Iterable[pa.RecordBatch]],
+    pieces: Sequence[_Piece],
+    layout: str,
+) -> DataFrame:
+    """Return what tasks read, one task for each piece. Each action on the frame reads again.
+
+    Args:
+        session: of the frame.
+        root: address of the store that the tasks read. If nobody else can read Spark's traffic, they get its secrets.
+        read: gets a piece, in a task.
+        pieces: what to read.
+        layout: columns and types of the batches, as DDL.
+    """
+    secrets = private_secrets(session, {"root": root})
+    run = checked(partial(work_with, secrets, partial(_read_piece, read, tuple(pieces))))
+
+    def batches(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for found in run(batch.column(0).to_pylist()):
+                yield from found
+
+    return session.range(0, len(pieces), 1, max(1, len(pieces))).mapInArrow(batches, layout)
+
+
+def _read_piece(read: Callable[[Any], Any], pieces: Sequence[Any], number: int) -> Any:
+    return read(pieces[number])
+
+
+@contextmanager
+def python_of_executors() -> Iterator[None]:
+    """Report tasks that could not run because of the Python of their executor.
+
+    Raises:
+        UsageError: an executor has another Python or loader than the driver.
+    """
+    try:
+        yield
+    except Exception as error:
+        if known := python_error(error):
+            raise known from error
+        raise

@@ -1,0 +1,132 @@
+"""What kernels in Spark tasks make of staged records is what Spark SQL makes of them."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from loader.errors import StagedDataError
+from loader.materialise.collapse import last_versions, native_records
+from loader.materialise.collapse.table_changes import Changes
+from loader.materialise.load import native_load, row_insert
+from loader.materialise.plan.merge_plan import Work
+from loader.materialise.rules import TableRule
+from loader.model.table import TableName, TableSchema
+from tests.integration.materialise.lake import Lake
+from tests.integration.materialise.staged_writer import Change, Staging, number, position
+from tests.integration.materialise.test_native import EVERY, PLAIN, ROWS, content, mixed, work_of
+from tests.integration.materialise.test_native_load import by_pyiceberg
+
+pytestmark = pytest.mark.integration
+
+P0, P1, NEW = position(1, 1000), position(1, 2000), number(1, 1100)
+LEFT = "by Spark SQL"
+UNUSUAL = {
+    "no date": [Change("I", NEW, 0, (1, "0000-00-00", 1))],
+    "left out": [Change("U", NEW, 0, (1, None, None), absent="02")],
+    "no key": [Change("I", NEW, 0, (None, None, 1))],
+    "too large": [Change("I", NEW, 0, (1, None, 2**31))],
+}
+
+
+@pytest.fixture(autouse=True)
+def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks work like on a cluster, and each file has its own task."""
+    for module in (last_versions, native_load, row_insert):
+        monkeypatch.setattr(module, "on_one_machine", lambda _: False)
+    monkeypatch.setattr(native_records, "_FEWEST_BYTES", 1)
+    monkeypatch.setattr(native_records, "_MOST_BYTES", 1)
+
+
+def by_tasks(spark: SparkSession, staging: Staging, work: Work) -> Changes | None:
+    return last_versions._collapsed_in_tasks(spark, staging.store, work)
+
+
+def by_sql(spark: SparkSession, staging: Staging, work: Work) -> Changes:
+    return last_versions._collapsed(last_versions.read_records(spark, staging.store, work), work, None)
+
+
+@pytest.mark.parametrize("rule", [{}, {"mode": "soft_delete"}, {"on_misfit": "text"}, {"on_misfit": "null"}])
+@pytest.mark.parametrize("last", [number(1, 3000), number(1, 1000)], ids=["some new", "none new"])
+def test_both_ways_collapse_to_the_same(spark: SparkSession, tmp_path: Path, rule: dict[str, Any], last: int) -> None:
+    staging = Staging(tmp_path)
+    work = work_of(staging, EVERY, [change for change in mixed() if change.seqno < last], **rule)
+    ours, theirs = by_tasks(spark, staging, work), by_sql(spark, staging, work)
+    assert ours is not None
+    assert content(ours, work) == content(theirs, work)
+    assert ours.keys == (4 if last > number(1, 1000) else 0)
+    ours.release()
+    theirs.release()
+
+
+@pytest.mark.parametrize("changes", UNUSUAL.values(), ids=UNUSUAL)
+def test_what_is_unusual_is_for_spark_sql(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, changes: list[Change]
+) -> None:
+    staging = Staging(tmp_path)
+    with caplog.at_level(logging.INFO):
+        assert by_tasks(spark, staging, work_of(staging, PLAIN, changes)) is None
+    assert LEFT in caplog.text
+
+
+def test_records_that_the_manifest_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    staging = Staging(tmp_path)
+    work = work_of(staging, PLAIN, [Change("I", NEW, 0, (1, None, 1)), Change("I", NEW, 1, (2, None, 1))], parts=1)
+    (file,) = Path(tmp_path).rglob("*.csv")
+    file.write_bytes(file.read_bytes().replace(b"I,", b"D,", 1))
+    with pytest.raises(StagedDataError, match="do not hold the records that their manifest counts"):
+        by_tasks(spark, staging, work)
+
+
+@pytest.mark.parametrize("rule", [{}, {"mode": "soft_delete"}, {"mode": "history"}, {"on_misfit": "text"}])
+def test_both_ways_load_the_same(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, rule: dict[str, Any]
+) -> None:
+    lake.rules = (TableRule(tables=("*",), **rule),)
+    monkeypatch.setattr(row_insert, "_TASK_BYTES", 1)
+    copy = TableSchema(TableName("shop", "by_sql"), EVERY.columns, EVERY.key)
+    with caplog.at_level(logging.INFO):
+        assert lake.one(lake.loaded(lake.staging.load(EVERY, ROWS, P0, 2))).rows_inserted == len(ROWS)
+        assert LEFT not in caplog.text
+        monkeypatch.setattr(row_insert, "on_one_machine", lambda _: True)
+        lake.one(lake.loaded(lake.staging.load(copy, ROWS, P0, 2)))
+    assert lake.bag(EVERY.name) == lake.bag(copy.name)
+    independent = [sorted(map(repr, by_pyiceberg(lake, schema.name))) for schema in (EVERY, copy)]
+    assert independent[0] == independent[1]
+
+
+def test_a_load_that_is_unusual_is_for_spark_sql(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    lake.rules = (TableRule(tables=("*",), on_misfit="text"),)
+    rows = [(1, "2026-01-01", 1), (2, "0000-00-00", 2)]
+    with caplog.at_level(logging.INFO):
+        result = lake.one(lake.loaded(lake.staging.load(PLAIN, rows, P0, 2)))
+    assert LEFT in caplog.text
+    assert (result.rows_inserted, result.misfits) == (2, {"d": 1})
+    found = by_pyiceberg(lake, PLAIN.name)
+    assert sorted((row["k"], row["d__text"]) for row in found) == [(1, None), (2, "0000-00-00")]
+
+
+def test_a_changed_file_of_a_load_is_refused(lake: Lake) -> None:
+    manifest = lake.staging.load(PLAIN, [(1, None, 1), (2, None, 2)], P0, 1)
+    (file,) = lake.folder.rglob("*.csv")
+    file.write_bytes(file.read_bytes().replace(b",2\n", b",3\n"))
+    (result,) = lake.loaded(manifest).tables
+    assert result.error is not None
+    assert result.error["what"] == "a staged file has changed"
+
+
+def test_a_merge(lake: Lake) -> None:
+    """Changed, deleted and new rows, merged twice."""
+    lake.one(lake.loaded(lake.staging.load(PLAIN, [(key, None, key) for key in range(6)], P0, 3)))
+    changes = [Change("D", NEW, 0, (1, None, 1)), Change("U", NEW, 1, (2, "2026-01-01", 3))]
+    changes += [Change("I", NEW + place, place, (key, None, 9)) for place, key in enumerate((7, 8, 1), 2)]
+    lake.staging.interval(P0, P1, [(PLAIN, changes)], parts=3)
+    result = lake.one(lake.merged())
+    assert (result.inserts, result.updates, result.deletes) == (3, 1, 1)
+    values = {row["k"]: row["v"] for row in by_pyiceberg(lake, PLAIN.name)}
+    assert values == {0: 0, 1: 9, 2: 3, 3: 3, 4: 4, 5: 5, 7: 9, 8: 9}
+    assert lake.one(lake.merged()).status == "already"
