@@ -88,6 +88,10 @@ bench-e2e: setup ## measure whole deltas beside mysqlbinlog -v of the same log; 
 bench-airflow: setup ## measure runs of the delta DAG in a real Airflow beside loader run; QUICK=1 with one pair
 	@.venv/bin/python -m tests.bench.airflow $(if $(QUICK),--quick)
 
+.PHONY: bench-cluster
+bench-cluster: setup ## measure a load and a delta on a cluster of two workers beside local[2]; QUICK=1 with a tenth of the rows
+	@.venv/bin/python -m tests.bench.cluster $(if $(QUICK),--quick)
+
 .PHONY: bench-initial
 bench-initial: setup ## measure initial loads beside spark.read.jdbc and mysqldump; QUICK=1 with a tenth of the rows
 	@.venv/bin/python -m tests.bench.initial $(if $(QUICK),--quick)

@@ -21,7 +21,7 @@ from tests.chaos.faults import FAULTS
 from tests.chaos.quiet import Failure
 from tests.chaos.reduce import reduce
 from tests.chaos.run import Run
-from tests.chaos.scenario import FEATURES, Scenario, scenario
+from tests.chaos.scenario import FEATURES, LOCAL, Scenario, scenario
 
 
 def main() -> int:
@@ -30,7 +30,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
     deadline, seed = time.monotonic() + asked.minutes * 60, asked.seed or random.randrange(10**6)
     while True:
-        chosen = scenario(seed, asked.server, asked.writers, frozenset(asked.without), tuple(asked.faults))
+        chosen = scenario(
+            seed, asked.server, asked.writers, frozenset(asked.without), tuple(asked.faults), asked.master
+        )
         if not attempt(chosen, deadline, asked.rounds, asked.keep, asked.script, asked.reduce):
             return 1
         if time.monotonic() > deadline or asked.script:
@@ -114,6 +116,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--writers", type=int, default=0)
     parser.add_argument("--without", nargs="*", choices=FEATURES, default=[])
     parser.add_argument("--faults", nargs="*", choices=[one.__name__ for one in FAULTS], default=[], help="only these")
+    parser.add_argument("--master", default=LOCAL, help="of Spark, such as local-cluster[2,1,1024]")
     parser.add_argument("--script", type=Path, help="a reduced script to run instead, with the options of the seed")
     parser.add_argument("--keep", type=Path, help="a folder for what a failure leaves; the temporary folder by default")
     return parser.parse_args()

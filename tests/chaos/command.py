@@ -86,6 +86,7 @@ class Command:
     server: Server
     catalog: str
     transport: str = "network"
+    master: str = "local[2]"
     s3: S3Server | None = None
     """Where files are staged, if not in a folder; its bucket is called like the database."""
     extra: list[str] = field(default_factory=list)
@@ -119,7 +120,7 @@ class Command:
 [warehouse]
 {self._warehouse()}
 [spark]
-master = "local[2]"
+master = "{self.master}"
 jars = "{jars()}"
 {self._spark()}
 [sources.chaos]

@@ -131,15 +131,15 @@ class _Prober:
 
     def _failing(self, scripts: Sequence[Script]) -> list[Script]:
         self._probes += 1
-        home = self._folder / f"probe{self._probes}"
-        with start_server(self._scenario.kind, home / "server", self._scenario.options) as server:
-            command = Command(home, server, self._scenario.catalog, self._scenario.transport, pattern="p*.*")
+        home, chosen = self._folder / f"probe{self._probes}", self._scenario
+        with start_server(chosen.kind, home / "server", chosen.options) as server:
+            command = Command(home, server, chosen.catalog, chosen.transport, chosen.master, pattern="p*.*")
             command.configure()
             databases = [f"p{place}" for place in range(len(scripts))]
             root = Session(server, History(), "root", database="mysql")
-            for one in (*grants(self._scenario.kind), *(f"CREATE DATABASE {name}" for name in databases)):
+            for one in (*grants(chosen.kind), *(f"CREATE DATABASE {name}" for name in databases)):
                 root.execute(one)
-            sessions = [Session(server, History(), name, self._scenario.image, name) for name in databases]
+            sessions = [Session(server, History(), name, chosen.image, name) for name in databases]
             for session, script in zip(sessions, scripts, strict=True):
                 for sql in script.before:
                     session.execute(sql)

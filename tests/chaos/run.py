@@ -34,7 +34,7 @@ class Run:
     ) -> None:
         self.scenario, self.server, self.home, self.say = scenario, server, home, say
         self.history = History()
-        self.command = Command(home / "loader", server, scenario.catalog, scenario.transport, s3)
+        self.command = Command(home / "loader", server, scenario.catalog, scenario.transport, scenario.master, s3)
         self.reader = Session(server, History(), "reader")
         self.replica: Server | None = None
         self.before: dict[str, list[str]] = {}

@@ -12,6 +12,7 @@ FEATURES = (
     "statements", "faults", "partial", "file", "s3", "modes",
 )  # fmt: skip
 """What `--without` can name."""
+LOCAL = "local[2]"
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,16 @@ class Scenario:
     without: frozenset[str]
     faults: tuple[str, ...] = ()
     """Names of the only ones that happen; all by default."""
+    master: str = LOCAL
+    """Where Spark's jobs run."""
 
     @property
     def arguments(self) -> str:
         """The arguments of the command that run it again."""
         without = f" --without {' '.join(sorted(self.without))}" if self.without else ""
         faults = f" --faults {' '.join(self.faults)}" if self.faults else ""
-        return f"--seed {self.seed} --server {self.kind} --writers {self.writers}{without}{faults}"
+        master = f" --master '{self.master}'" if self.master != LOCAL else ""
+        return f"--seed {self.seed} --server {self.kind} --writers {self.writers}{without}{faults}{master}"
 
     def __str__(self) -> str:
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
@@ -55,6 +59,7 @@ def scenario(
     writers: int = 0,
     without: frozenset[str] = frozenset(),
     faults: tuple[str, ...] = (),
+    master: str = LOCAL,
 ) -> Scenario:
     """Return the scenario of a seed; a kind and a number of writers overrule it."""
     if "faults" not in without:
@@ -84,4 +89,5 @@ def scenario(
         tables=rng.randint(5, 10),
         without=without,
         faults=faults,
+        master=master,
     )

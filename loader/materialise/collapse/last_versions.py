@@ -29,7 +29,7 @@ from loader.materialise.collapse.csv_reader import format_error
 from loader.materialise.collapse.key_range import key_between, key_type
 from loader.materialise.collapse.multiset import net_changes
 from loader.materialise.collapse.native import collapse_natively
-from loader.materialise.collapse.native_records import is_of_own_columns, last_records_in_tasks, left_to_spark
+from loader.materialise.collapse.native_records import has_last_records, last_records_in_tasks, left_to_spark
 from loader.materialise.collapse.partial_images import MergeBase, complete_records, incomplete_error
 from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.collapse.table_changes import Changes
@@ -78,7 +78,7 @@ def complete_changes(session: SparkSession, store: Store, work: Work, changes: C
 
 def _collapsed_in_tasks(session: SparkSession, store: Store, work: Work) -> Changes | None:
     """Return the changes that kernels find in Spark tasks; None if Spark SQL must collapse the records."""
-    if on_one_machine(session) or not work.schema.key or work.rule.mode == "history" or not is_of_own_columns(work):
+    if on_one_machine(session) or not has_last_records(work):
         return None
     frame = last_records_in_tasks(session, store, work).persist()
     try:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from loader.materialise.collapse.key_range import key_between
-from loader.materialise.collapse.native_records import add_text_columns, is_of_own_columns, record_ddl
+from loader.materialise.collapse.native_records import MOST_FILE_BYTES, add_text_columns, has_last_records, record_ddl
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
@@ -29,9 +29,7 @@ from loader.store.base import Store
 _LOG = logging.getLogger(__name__)
 _MOST_ROWS = 20_000_000
 """Records. Each takes some 60 bytes of memory. The last record of each key also takes the memory of its values."""
-_MOST_BYTES = 256 * 1024 * 1024
-"""Size of a file. A file is read whole and takes some four times its size in memory."""
-_READ_BYTES = 3 * _MOST_BYTES
+_READ_BYTES = 3 * MOST_FILE_BYTES
 """Size of all files that are read at the same time."""
 
 
@@ -52,11 +50,10 @@ def collapse_natively(session: SparkSession, store: Store, work: Work) -> Change
 
 
 def _is_supported(session: SparkSession, work: Work) -> bool:
-    """Return whether all records have the table's own columns, and the files are small enough."""
-    known = work.schema.key and work.rule.mode != "history" and is_of_own_columns(work)
-    if not known or not on_one_machine(session):
+    """Return whether threads of the driver can find the last records."""
+    if not has_last_records(work) or not on_one_machine(session):
         return False
-    return work.rows <= _MOST_ROWS and max(file.bytes for file in work.files) <= _MOST_BYTES
+    return work.rows <= _MOST_ROWS
 
 
 def _changes(session: SparkSession, store: Store, work: Work, folder: Path, kept: ExitStack) -> Changes:

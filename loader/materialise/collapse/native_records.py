@@ -24,8 +24,10 @@ from loader.store.base import Store
 from loader.types.warehouse import spark_type
 
 _LOG = logging.getLogger(__name__)
+MOST_FILE_BYTES = 256 * 1024 * 1024
+"""Size of a file whose last records kernels find. It is read whole and takes some four times its size in memory."""
 _MOST_BYTES = 64 * 1024 * 1024
-"""Staged bytes that a task holds to find the last records, unless a file is larger. It takes four times this memory."""
+"""Size of the files of one task, unless a single file is larger."""
 _FEWEST_BYTES = 4 * 1024 * 1024
 """Fewer bytes are not worth a task."""
 
@@ -38,6 +40,13 @@ def is_of_own_columns(work: Work) -> bool:
     own = {column.name: ColumnOrigin(column.name) for column in work.schema.columns}
     whole = [dict(counted.origins) == own and counted.last_seqno >= work.target for counted in group.ranges]
     return whole == [True] and (group.schema.columns, group.schema.key) == (work.schema.columns, work.schema.key)
+
+
+def has_last_records(work: Work) -> bool:
+    """Return whether kernels can find the last record of each key, as far as the plan tells."""
+    if not work.schema.key or work.rule.mode == "history" or not is_of_own_columns(work):
+        return False
+    return max(file.bytes for file in work.files) <= MOST_FILE_BYTES
 
 
 def record_ddl(work: Work) -> str:
