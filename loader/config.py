@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from loader import config_values
 from loader.dag_settings import DagSettings
 from loader.errors import UsageError
 from loader.extract.spec import TransportSettings
@@ -38,7 +39,7 @@ from loader.settings import AUTO_LOAD_BYTES, IntervalLimits, Maintain, Retention
 from loader.spark.submit import SparkSettings
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
-from loader.store.address import ROOTS, HdfsOptions, LocalOptions, S3Options, signed_address
+from loader.store.address import HdfsOptions, LocalOptions, S3Options, signed_address
 from loader.store.spark_settings import hadoop_user, spark_conf
 from loader.transport.keys import KeyFiles
 from loader.transport.server.address import ServerAddress, check_tls
@@ -50,49 +51,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-def _root(value: str) -> str:
-    scheme, _, place = value.partition("://")
-    if scheme not in ROOTS or not place.strip("/") or (scheme == "file" and place[0] != "/"):
-        raise ValueError(f"write an address: one of {', '.join(ROOTS.values())}")
-    if "@" in value.partition("://")[2].partition("/")[0]:
-        raise ValueError("the address of a store must not have a user: credentials come from the environment")
-    if "?" in value:
-        raise ValueError("write options of the store as keys of staging.s3 or staging.hdfs")
-    return value.rstrip("/")
-
-
-def _host(value: str) -> str:
-    if not value or re.search(r"[@/?#\s]", value):
-        raise ValueError("write the name or address of a host; user and password have their own keys")
-    return value
-
-
-def _prefix(value: str) -> str:
-    if not re.fullmatch(r"(?!\.)[\w.-]*", value, re.ASCII):
-        raise ValueError("write a name with letters, digits, dots, - and _ only")
-    return value
-
-
-def _pattern(value: str) -> str:
-    if value.count(".") != 1:
-        raise ValueError("write a pattern over schema.table, such as shop.* or shop.order_*")
-    return value
-
-
-def _reference(value: str) -> str:
-    kind, _, name = value.partition(":")
-    if value and (kind not in {"env", "file", "airflow"} or not name.strip()):
-        raise ValueError("write a reference: env:NAME, file:/path or airflow:connection")
-    return value
-
-
-def _node_reference(value: str) -> str:
-    if value and not value.startswith(("env:", "file:")):
-        raise ValueError("write a reference that works on every node: env:NAME or file:/path")
-    return _reference(value)
-
-
-_Pattern = Annotated[str, AfterValidator(_pattern)]
+_Pattern = Annotated[str, AfterValidator(config_values.check_table_pattern)]
 
 
 _KEEP_SCHEMA = {"type": "string", "pattern": r"^(forever|\d+[dh])$"}
@@ -108,10 +67,10 @@ class Staging(_Section):
             runs a part of the loader needs the key.
     """
 
-    root: Annotated[str, AfterValidator(_root)]
+    root: Annotated[str, AfterValidator(config_values.check_store_root)]
     keep: Annotated[timedelta | None, BeforeValidator(parse_keep), WithJsonSchema(_KEEP_SCHEMA)] = None
-    archive: Annotated[str, AfterValidator(_prefix)] = ""
-    signing_key: Annotated[str, AfterValidator(_node_reference)] = ""
+    archive: Annotated[str, AfterValidator(config_values.check_prefix)] = ""
+    signing_key: Annotated[str, AfterValidator(config_values.check_node_reference)] = ""
     local: LocalOptions = LocalOptions()
     s3: S3Options = S3Options()
     hdfs: HdfsOptions = HdfsOptions()
@@ -144,7 +103,7 @@ class Warehouse(_Section):
     path: str
     uri: str = ""
     properties: dict[str, str] = {}
-    secrets: dict[str, Annotated[str, AfterValidator(_reference)]] = {}
+    secrets: dict[str, Annotated[str, AfterValidator(config_values.check_reference)]] = {}
 
     @model_validator(mode="after")
     def _secrets_by_reference(self) -> Warehouse:
@@ -219,6 +178,8 @@ class Source(_Section):
         keys: path of the key file, if MariaDB encrypts the log files.
         log_archive: a folder that every executor can read, or `s3://bucket/folder`, with copies of log files that the
             server has purged.
+        read_from: a replica that initial loads read, as `host` or `host:port`, with the user, password and TLS of the
+            source.
         rules: the first rule that matches a table applies. A table without a rule is a plain mirror.
         read_timeout_seconds: seconds without an answer of the server after which a statement fails with a retryable
             error.
@@ -227,10 +188,10 @@ class Source(_Section):
         min_runway_hours: the DAG fails if the server will purge unstaged log within these hours; 0 turns that off.
     """
 
-    host: Annotated[str, AfterValidator(_host)]
+    host: Annotated[str, AfterValidator(config_values.check_host)]
     port: int = 3306
     user: str
-    password: Annotated[str, AfterValidator(_reference)] = ""
+    password: Annotated[str, AfterValidator(config_values.check_reference)] = ""
     tls: Literal["", "required", "off"] = ""
     tls_ca: str = ""
     tls_cert: str = ""
@@ -249,6 +210,7 @@ class Source(_Section):
     read_timeout_seconds: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 600
     part_bytes: Annotated[int, Field(ge=4096)] = 64 * 1024 * 1024
     chunk_rows: Annotated[int, Field(ge=0)] = 0
+    read_from: Annotated[str, AfterValidator(config_values.check_host_and_port)] = ""
     initial_load: ReadLimits = ReadLimits()
     interval: IntervalLimits = IntervalLimits()
     run_minutes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30
@@ -272,19 +234,13 @@ class Source(_Section):
         return self
 
 
-def _site(url: str) -> str:
-    if url and not re.match(r"(https?|file)://[^\s]+$", url):
-        raise ValueError("must be an address that begins with https://, http:// or file://")
-    return url
-
-
 class Config(_Section):
     """The whole configuration file."""
 
     staging: Staging
     warehouse: Warehouse
     spark: Spark
-    docs_url: Annotated[str, AfterValidator(_site)] = ""
+    docs_url: Annotated[str, AfterValidator(config_values.check_site)] = ""
     sources: Annotated[dict[str, Source], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -347,6 +303,14 @@ def _server(source: Source) -> ServerAddress:
     )
 
 
+def _replica(source: Source) -> ServerAddress | None:
+    """Return the address of the server that initial loads read, if it is not the source."""
+    if not source.read_from:
+        return None
+    host, port = config_values.split_port(source.read_from)
+    return _server(source).model_copy(update={"host": host, "port": port or source.port})
+
+
 def _captured(source: Source) -> TableFilter:
     """Return the filter of captured tables without marker tables, whose transactions are skipped."""
     markers = map(glob.escape, source.skip.marker_tables)
@@ -373,6 +337,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
         undecodable=source.undecodable,
         part_bytes=source.part_bytes,
         chunk_rows=source.chunk_rows,
+        read_from=_replica(source),
         initial_load=source.initial_load,
         interval=source.interval,
         run_minutes=source.run_minutes,

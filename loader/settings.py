@@ -86,6 +86,7 @@ class SourceSettings(Shaping):
 
     Attributes:
         min_runway_hours: see loader.source.retention.
+        read_from: a replica that initial loads read; None to read the server itself.
         run_minutes: after this time a delta starts no further interval.
         auto_load: deltas load captured tables that are not loaded.
         auto_load_bytes: the largest tables that they load, all tables of a delta together, as the server estimates it.
@@ -98,6 +99,7 @@ class SourceSettings(Shaping):
     transport: TransportSettings
     rules: tuple[TableRule, ...] = ()
     chunk_rows: int
+    read_from: ServerAddress | None = None
     initial_load: ReadLimits = ReadLimits()
     interval: IntervalLimits
     run_minutes: float

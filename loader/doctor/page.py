@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from loader.doctor import files, lake, this_machine
-from loader.doctor.finding import Finding, examine, ok, warning
+from loader.doctor.finding import Check, Finding, examine, ok, warning
+from loader.doctor.replica import is_readable
 from loader.doctor.server import server_findings
 from loader.model.identity import Identity
 from loader.pipeline import chain_of
@@ -38,6 +39,7 @@ def of_source(settings: SourceSettings) -> list[Finding]:
         [
             *(files.checks(transport.files, transport.path) if transport.kind == "file" else []),
             *this_machine.checks(),
+            *_checks_of_replica(settings),
             ("quarantine", lambda: quarantined(settings)),
             ("store", lambda: lake.store_works(open_store(settings.staging_root))),
             ("spark_network", lambda: lake.between_executors(settings.spark, secrets=_has_secrets(settings))),
@@ -45,6 +47,11 @@ def of_source(settings: SourceSettings) -> list[Finding]:
             ("spark", lambda: lake.by_spark(open_store(settings.staging_root), settings.catalog, settings.spark, run)),
         ]
     )
+
+
+def _checks_of_replica(settings: SourceSettings) -> list[Check]:
+    replica = settings.read_from
+    return [("read_from", lambda: is_readable(settings.server, replica))] if replica else []
 
 
 def _has_secrets(settings: SourceSettings) -> bool:

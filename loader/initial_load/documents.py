@@ -44,6 +44,7 @@ class LoadPlan(Document):
             chunk.
         bounds: the last key of each chunk except the last chunk, which has no end; see initial_load.keys.
         digest: of the table's definition, see loader.source.digest; empty in plans of versions that did not store it.
+        gtids: if a replica may be read, the GTIDs of all transactions up to P0. A read of a replica waits for them.
         unlogged: see read_unlogged of loader.source.schemas.
         select: the expressions to read, in the order of the table's columns.
         undecodable: see Shaping.
@@ -61,6 +62,7 @@ class LoadPlan(Document):
     bounds: tuple[Bound, ...]
     select: tuple[str, ...]
     digest: str = ""
+    gtids: str = ""
     undecodable: Literal["error", "hex"] = "error"
     unlogged: tuple[str, ...] | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from typing import Any
 
 from pymysql.connections import Connection
@@ -15,6 +16,7 @@ from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
 from loader.initial_load.keys import refuse_inexact
 from loader.initial_load.server.commit_visibility import wait_until_visible
 from loader.initial_load.server.read_limits import ReadLimits
+from loader.initial_load.server.replica import check_reader, check_same_definition, gtids_to_wait_for
 from loader.initial_load.server.throttle import wait_for_server
 from loader.initial_load.spec import InitialLoadSpec
 from loader.model.position import Position
@@ -25,6 +27,7 @@ from loader.source.foreign_keys import check_cascades
 from loader.source.schemas import TableKey, read_key, read_schemas, read_unlogged
 from loader.source.server_facts import log_end, query
 from loader.source.table_sizes import read_size
+from loader.transport.server.connection import connected
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,7 +36,7 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     """Return the plan of a load that begins now, with chunks by this key.
 
     The position is taken before the first read of the table. That read sees everything that the log has up to the
-    position.
+    position. A replica is read only after it has everything up to the position.
 
     Raises:
         UnsupportedError: the table is not supported.
@@ -47,14 +50,19 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     check_cascades(connection, table)
     position = log_end(connection)
     wait_until_visible(connection, position)
+    gtids = gtids_to_wait_for(connection) if spec.read_from else ""
     parts = tuple(KeyColumn(name=part.name, descending=part.descending) for part in key.parts)
     plan = plan_single_chunk(connection, spec, schema, position, digest).model_copy(
-        update={"index": key.index, "key": parts}
+        update={"index": key.index, "key": parts, "gtids": gtids}
     )
     # A prefix index does not order whole values, so the table becomes one chunk.
     ordered = not any(part.prefix for part in key.parts)
     rows = spec.chunk_rows or suggest_rows(read_size(connection, table))
-    bounds = _bounds(connection, plan, rows, spec.limits) if ordered else ()
+    with connected(spec.read_from) if spec.read_from else nullcontext(connection) as reading:
+        if spec.read_from:
+            check_reader(reading, plan)
+            check_same_definition(connection, reading, plan)
+        bounds = _bounds(reading, plan, rows, spec.limits) if ordered else ()
     check_unaltered(connection, plan)
     _LOG.info("table %s: %d chunks, from position %s on", table, len(bounds) + 1, position)
     return plan.model_copy(update={"bounds": bounds})

@@ -206,7 +206,8 @@ def _read(
     """Read chunks, each on its own connection, and log the progress regularly."""
     if not numbers:
         return []
-    server, root, key, limits = spec.server, spec.staging_root, plan_key(plan), spec.limits
+    server = spec.read_from if spec.read_from and plan.gtids else spec.server
+    root, key, limits = spec.staging_root, plan_key(plan), spec.limits
     attempt = uuid.uuid4().hex[:12]
     files = [chunk.file for chunk in staged if chunk.file]
     chunks = workers.counter(len(staged))

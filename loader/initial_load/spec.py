@@ -19,7 +19,8 @@ class InitialLoadSpec(Shaping):
         identity, shift: of the generation.
         chunk_rows: rows per chunk; 0 to choose them by the size of the table's rows. A load that was started keeps its
             chunks and its `undecodable`.
-        limits: of the load on the server.
+        limits: of the load on the server that is read.
+        read_from: a replica of the server. Tables with a key are read there; None to read them on the server.
         not_before: a position; loads that began before it are ignored, so that each table is read again.
     """
 
@@ -30,6 +31,7 @@ class InitialLoadSpec(Shaping):
     identity: Identity
     shift: int
     server: ServerAddress
+    read_from: ServerAddress | None = None
     staging_root: str
     only: tuple[str, ...] = ()
     chunk_rows: int = Field(default=0, ge=0)

@@ -140,6 +140,7 @@ def initial_load_spec(
         identity=generation.identity,
         shift=generation.shift,
         server=settings.server,
+        read_from=settings.read_from,
         staging_root=settings.staging_root,
         only=tables,
         not_before=not_before,

@@ -1,0 +1,116 @@
+"""A replica that an initial load reads instead of its source: it must have all transactions up to the load's position.
+
+The position is that of the source's log. A replica never shows a transaction that is not yet in that log. So the load
+ends at the end of that log, as if the source had been read.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from pymysql.connections import Connection
+
+from loader.errors import RetryableError, UsageError
+from loader.initial_load.definition_check import check_unaltered, is_altered
+from loader.initial_load.documents import LoadPlan
+from loader.source.continuity import check_identity, executed_gtids
+from loader.source.server_facts import query, query_named, read_identity
+
+_WAIT_SECONDS = 10
+_LONGEST_SECONDS = 600
+_LOG = logging.getLogger(__name__)
+
+
+def gtids_to_wait_for(connection: Connection[Any]) -> str:
+    """Return the GTIDs of all transactions that are visible on the source.
+
+    Raises:
+        UsageError: its transactions have no GTIDs.
+    """
+    gtids = executed_gtids(connection)
+    if not gtids:
+        raise UsageError(
+            "a replica cannot be read, because the transactions of the source have no GTIDs",
+            hint="remove read_from of the source, or set gtid_mode=ON on both servers",
+            key="read_from",
+        )
+    return gtids
+
+
+def check_reader(connection: Connection[Any], plan: LoadPlan) -> None:
+    """Check that a server can be read for a load: the source, or a replica that has all up to the load's position.
+
+    Raises:
+        AnotherServer: it is neither.
+        UsageError: the replica leaves changes out.
+        RetryableError: the replica does not catch up with the position.
+    """
+    if not plan.gtids or read_identity(connection).same_server(plan.identity):
+        check_identity(connection, plan.identity)
+        return
+    check_complete(connection)
+    _wait_for_gtids(connection, plan)
+
+
+def check_same_definition(source: Connection[Any], replica: Connection[Any], plan: LoadPlan) -> None:
+    """Check that a replica, which has all up to the position, defines the table as the source does.
+
+    Raises:
+        RetryableError: the table was altered since the load was planned.
+        UsageError: the definitions differ.
+    """
+    if is_altered(replica, plan):
+        check_unaltered(source, plan)
+        raise UsageError(
+            "the replica has another definition of the table than the source",
+            hint="compare SHOW CREATE TABLE of both servers, or remove read_from of the source",
+            table=plan.name,
+        )
+
+
+def check_complete(connection: Connection[Any]) -> None:
+    """Check that a replica applies all changes of its source.
+
+    Raises:
+        UsageError: it has a filter.
+    """
+    if read_identity(connection).kind == "mariadb":
+        settings = query(connection, "SHOW GLOBAL VARIABLES LIKE 'replicate\\_%'")
+    else:
+        channels = query_named(connection, "SHOW REPLICA STATUS")
+        settings = [item for channel in channels for item in channel.items() if item[0].startswith("replicate_")]
+    everything = {("replicate_events_marked_for_skip", "REPLICATE")}
+    filters = {name: value for name, value in settings if value and (name, value) not in everything}
+    filters.pop("replicate_annotate_row_events", None)
+    if filters:
+        raise UsageError(
+            "the replica does not apply all changes of its source, so rows would be missing",
+            why=", ".join(f"{name}={value}" for name, value in sorted(filters.items())),
+            hint="name another replica in read_from of the source, or remove read_from",
+            key="read_from",
+        )
+
+
+def _wait_for_gtids(connection: Connection[Any], plan: LoadPlan) -> None:
+    mariadb = read_identity(connection).kind == "mariadb"
+    wait = "MASTER_GTID_WAIT" if mariadb else "WAIT_FOR_EXECUTED_GTID_SET"
+    until = time.monotonic() + _LONGEST_SECONDS
+    while not _has_gtids(connection, wait, plan.gtids):
+        if time.monotonic() > until:
+            raise RetryableError(
+                "the replica does not have the transactions of its source up to the position of the load",
+                why=f"it lacks some of {plan.gtids}",
+                hint="check the replication (SHOW REPLICA STATUS), or remove read_from of the source; then run again",
+                table=plan.name,
+                position=plan.position,
+            )
+        _LOG.info("table %s: waiting for the replica to reach the position %s", plan.name, plan.position)
+
+
+def _has_gtids(connection: Connection[Any], wait: str, gtids: str) -> bool:
+    """Return whether the server has the transactions. Wait some seconds for them."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {wait}(%s, %s)", (gtids, _WAIT_SECONDS))
+        return bool(cursor.fetchall()[0][0] == 0)
