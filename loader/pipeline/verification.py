@@ -24,6 +24,7 @@ from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.chain.planning import PlannedBeyond, plan_interval
 from loader.pipeline.job_kinds import Job
 from loader.pipeline.jobs import delta_job, verify_job
+from loader.pipeline.skips.states import SkipStates, first_skip
 from loader.settings import SourceSettings
 from loader.spark.job import rebuild
 from loader.transport.server.connection import connected
@@ -45,6 +46,7 @@ class TableVerification(BaseModel):
         at_least: more rows differ than were counted.
         samples: some of these rows, as texts.
         uncompared: columns that were not compared.
+        skipped_at: the first transaction since the table's load in which an operator skipped its rows; empty if none.
         error: in the form of `LoaderError.as_dict()`.
     """
 
@@ -58,6 +60,7 @@ class TableVerification(BaseModel):
     at_least: bool = False
     samples: tuple[str, ...] = ()
     uncompared: tuple[str, ...] = ()
+    skipped_at: str = ""
     error: dict[str, Any] | None = None
 
 
@@ -119,8 +122,20 @@ class Verification:
     def finish(self, result: Mapping[str, Any]) -> Verified:
         """Return the comparisons, given the result of the job. Rows that differ are read again from the snapshot."""
         compared = [self._judge(difference) for difference in VerifyResult.model_validate(result).tables]
+        if any(table.status == "different" for table in compared):
+            compared = self._with_skips(compared)
         tables = sorted((*compared, *self._failed), key=lambda table: table.table)
         return Verified(position=str(self._snapshot.position), tables=tuple(tables))
+
+    def _with_skips(self, compared: list[TableVerification]) -> list[TableVerification]:
+        chain = chain_of(self._settings)
+        skips = SkipStates(chain).all()
+        return [
+            table.model_copy(update={"skipped_at": first_skip(chain, table.table, skips)})
+            if table.status == "different"
+            else table
+            for table in compared
+        ]
 
     def _judge(self, difference: TableDifference) -> TableVerification:
         table = self._sums[TableName.parse(difference.table)]

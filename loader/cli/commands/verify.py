@@ -8,6 +8,7 @@ import typer
 
 from loader.cli.lazy import lazily
 from loader.cli.session import Session, SourceOption, TablesOption
+from loader.model.table import TableName
 
 if TYPE_CHECKING:
     from loader import pipeline
@@ -55,6 +56,11 @@ def _report(output: Output, verified: pipeline.Verified) -> None:
         ],
     )
     for table in verified.tables:
+        if table.skipped_at:
+            output.line(
+                f"{table.table}: lacks rows that an operator skipped at {table.skipped_at} (see: loader status); "
+                f"to bring them: {TableName.parse(table.table).load_again}"
+            )
         if table.uncompared:
             output.line(f"{table.table}: not compared: {', '.join(table.uncompared)}")
         for sample in table.samples:

@@ -10,7 +10,7 @@ from loader.initial_load.load_states import LoadState, unfinished_loads
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.pipeline.reports.lag import SourceLag, newest_record, source_lag
-from loader.pipeline.skips.states import SkipState, SkipStates
+from loader.pipeline.skips.states import SkipState, SkipStates, first_skip
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Published
@@ -74,7 +74,7 @@ def status(settings: SourceSettings) -> SourceStatus:
 
 def _table_states(chain: PlanChain, newest: Published, skips: Sequence[SkipState]) -> Iterator[TableState]:
     for name, table in sorted(newest.tables.items()):
-        skipped_at = _skipped_at(chain, name, skips)
+        skipped_at = first_skip(chain, name, skips)
         yield TableState(
             table=name,
             applied_seqno=table.applied,
@@ -82,17 +82,6 @@ def _table_states(chain: PlanChain, newest: Published, skips: Sequence[SkipState
             exact=not skipped_at and newest.stop_seqno >= _exact_at(chain, TableName.parse(name)),
             skipped_at=skipped_at,
         )
-
-
-def _skipped_at(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
-    """Return the first transaction after the position of the table's newest load in which its rows were skipped."""
-    mine = [one for one in skips if one.state == "used" and table in one.tables]
-    if not mine:
-        return ""
-    name = TableName.parse(table)
-    loads = (chain.newest_load(generation.name, name) for generation in chain.generations())
-    loaded = max((load.start_seqno for load in loads if load), default=0)
-    return next((one.start for one in mine if one.applies_from > loaded), "")
 
 
 def _loads(chain: PlanChain, generation: Generation, newest: Published | None) -> Iterator[LoadState]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Literal
@@ -111,3 +112,20 @@ class SkipStates:
         if all(name in missing and name not in filled for name in tables):
             return "waiting", f"stage the other rows: loader extract --interval {extracted.start}", 0
         return "not used", f"the interval from {extracted.start} was staged with the rows", 0
+
+
+def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
+    """Return the first transaction after the position of a table's newest load in which its rows were skipped.
+
+    Args:
+        chain: of the source.
+        table: `schema.table`.
+        skips: all skips of the source.
+    """
+    mine = [one for one in skips if one.state == "used" and table in one.tables]
+    if not mine:
+        return ""
+    name = TableName.parse(table)
+    loads = (chain.newest_load(generation.name, name) for generation in chain.generations())
+    loaded = max((load.start_seqno for load in loads if load), default=0)
+    return next((one.start for one in mine if one.applies_from > loaded), "")
