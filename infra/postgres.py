@@ -117,6 +117,16 @@ def execute(uri: str, statement: str) -> list[list[str]]:
     return list(csv.reader(done.stdout.splitlines()))
 
 
+def create_database(uri: str, name: str) -> str:
+    """Create a database on the server of a JDBC address, and return its JDBC address.
+
+    Raises:
+        ServerError: there is one of that name.
+    """
+    execute(uri, f"CREATE DATABASE {name}")
+    return f"{uri.rpartition('/')[0]}/{name}"
+
+
 def sqlalchemy_uri(uri: str) -> str:
     """Return the address of SQLAlchemy for a JDBC address."""
     return uri.replace("jdbc:postgresql://", f"postgresql+psycopg2://postgres:{PASSWORD}@")

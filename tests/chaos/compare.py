@@ -49,7 +49,7 @@ def differences(server: Server, session: Session, command: Command) -> list[Diff
 
 def _compare(server: Server, session: Session, command: Command, table: str) -> Difference | None:
     columns = session.columns(table) or session.columns(table)  # nothing if the connection was lost in between
-    theirs = Counter(_server_rows(server, session.database, table, columns))
+    theirs = Counter(server_rows(server, session.database, table, columns))
     metadata = location(command, session.database, table)
     if metadata is None:
         return Difference(table, "not in the warehouse", theirs.total()) if theirs else None
@@ -62,7 +62,7 @@ def _compare(server: Server, session: Session, command: Command, table: str) -> 
         if not theirs and not arrow.num_rows:
             return None
         return Difference(table, f"columns {names} instead of {[one.name for one in columns]}", theirs.total())
-    rows = list(_warehouse_rows(arrow, columns))
+    rows = list(warehouse_rows(arrow, columns))
     key = [place for place, one in enumerate(columns) if one.name in session.key(table)]
     if mode == "soft_delete":
         deleted = arrow.column("_is_deleted").to_pylist()
@@ -114,7 +114,8 @@ def _metadata(command: Command, namespace: str, table: str) -> Path | None:
     return Path(row[0].removeprefix("file:")) if row else None
 
 
-def _server_rows(server: Server, database: str, table: str, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+def server_rows(server: Server, database: str, table: str, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+    """Read the rows of a table of the server, as values that compare with those of `warehouse_rows`."""
     connection = pymysql.connect(
         host=server.host, port=server.port, user=server.user, charset="utf8mb4", conv=converters.encoders, use_unicode=False,
         init_command="SET time_zone = '+00:00'",
@@ -163,7 +164,8 @@ def _with_microseconds(value: bytes) -> str | None:
     return f"{whole}.{fraction.ljust(6, '0')}"
 
 
-def _warehouse_rows(arrow: Any, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+def warehouse_rows(arrow: Any, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of a table of the warehouse in the columns that it has on the server."""
     values = []
     for one in columns:
         make = _from_warehouse(one)

@@ -20,11 +20,17 @@ def merges(airflow: Airflow) -> list[int]:
 
 def processes_of(home: Path, text: str = "") -> list[int]:
     """Return the ids of the processes with this home of Airflow and a command that contains the text."""
-    variable = f"AIRFLOW_HOME={home}".encode()
+    return processes_with(f"AIRFLOW_HOME={home}", text)
+
+
+def processes_with(variable: str, text: str = "") -> list[int]:
+    """Return the ids of the processes with this variable and value, and a command that contains the text."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if variable in (process / "environ").read_bytes().split(b"\0") and text in command(int(process.name)):
+            if variable.encode() in (process / "environ").read_bytes().split(b"\0") and text in command(
+                int(process.name)
+            ):
                 found.append(int(process.name))
         except OSError:  # it ended, or belongs to somebody else
             continue

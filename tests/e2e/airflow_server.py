@@ -179,6 +179,11 @@ class Airflow:
         found = self._request("GET", f"/api/v2/assets/events?{query}")
         return list(found["asset_events"])
 
+    def events(self, dag: str, run: str, task: str) -> list[str]:
+        """What the page of a task lists as its events, oldest first, such as `running` and `success`."""
+        query = urllib.parse.urlencode({"dag_id": dag, "run_id": run, "task_id": task, "order_by": "when"})
+        return [entry["event"] for entry in self._request("GET", f"/api/v2/eventLogs?{query}")["event_logs"]]
+
     def clear(self, run: str, task: str, dag: str = DELTA) -> None:
         """What the button does: the task and what depends on it run again."""
         cleared = self.post(

@@ -46,9 +46,13 @@ def warehouse(empty: Loaded, spark: SparkSession) -> Warehouse:
 def asked(airflow: Airflow, warehouse: Warehouse) -> tuple[str, dict[str, Any]]:
     """Damage the row that changed, start a replay, and wait for its question: the run, and the question."""
     warehouse.session.sql("UPDATE lake.shop.inventory SET on_hand = 99 WHERE sku = 'SKU2'")
-    run = str(airflow.post(f"{REPLAY}/dagRuns", logical_date=None, conf=FORM)["dag_run_id"])
-    until("the question", lambda: airflow.tasks(REPLAY, run)["approve"]["state"] == "awaiting_input")
+    run = airflow.trigger(REPLAY, **FORM)
+    wait_for_question(airflow, run)
     return run, airflow.get(_question(run))
+
+
+def wait_for_question(airflow: Airflow, run: str) -> None:
+    until("the question", lambda: airflow.tasks(REPLAY, run)["approve"]["state"] == "awaiting_input")
 
 
 def answer(airflow: Airflow, run: str, option: str) -> None:

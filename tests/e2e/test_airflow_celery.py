@@ -1,0 +1,102 @@
+"""Airflow's Celery executor: consecutive tasks run on different hosts, and a host is lost in the middle of a task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from infra.s3server import S3Server
+from tests.e2e.airflow_celery import FIRST, SECOND, CelerySite, celery_site
+from tests.e2e.airflow_hosts import Host, can_run_hosts, running_host
+from tests.e2e.airflow_processes import MERGE
+from tests.e2e.airflow_server import DELTA, LOAD, until
+from tests.e2e.changes import changes
+from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.e2e.test_airflow_approval import FORM, REPLAY, answer, wait_for_question
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="one of the long tests"),
+]
+ALPHA, BETA, GAMMA = "alpha", "beta", "gamma"
+
+
+@pytest.fixture(scope="module")
+def site(empty: Loaded, s3_server: S3Server) -> Iterator[CelerySite]:
+    """A shop that is not loaded, whose DAGs run only when they are triggered, and no worker."""
+    if not can_run_hosts():
+        pytest.skip("only root can give processes a host of their own")
+    with celery_site(empty, s3_server) as found:
+        for dag in (LOAD, DELTA, REPLAY):
+            found.airflow.wait_until_known(dag)
+            found.airflow.unpause(dag)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def workers(site: CelerySite) -> Iterator[tuple[Host, Host]]:
+    with running_host(site.airflow, ALPHA, FIRST) as first, running_host(site.airflow, BETA, SECOND) as second:
+        yield first, second
+
+
+def test_a_task_needs_nothing_of_the_host_of_the_task_before(site: CelerySite, workers: tuple[Host, Host]) -> None:
+    load = site.airflow.trigger(LOAD)
+    site.airflow.wait_for(LOAD, load, "success")
+    assert hosts(site, LOAD, load) == {"read_tables": ALPHA, "load_tables": BETA, "check_tables": BETA}
+    assert site.differing_rows() == NOTHING_DIFFERS
+    for number in (1, 2):
+        site.shop.execute(*changes(number))
+        run = site.airflow.trigger(DELTA)
+        site.airflow.wait_for(DELTA, run, "success")
+        assert hosts(site, DELTA, run) == {
+            "plan_interval": ALPHA, "extract": BETA, "materialise": ALPHA, "check_tables": BETA, "check_runway": ALPHA
+        }  # fmt: skip
+        merged = site.airflow.result(run, "materialise")["tables"]
+        assert {table["table"]: table["status"] for table in merged} == dict.fromkeys(NOTHING_DIFFERS, "applied")
+        assert site.differing_rows() == NOTHING_DIFFERS
+
+
+def test_a_replay_that_is_published_on_another_host(site: CelerySite, workers: tuple[Host, Host]) -> None:
+    site.table("shop.inventory").delete("sku = 'SKU2'")
+    assert site.differing_rows() == NOTHING_DIFFERS | {"shop.inventory": 1}
+    run = site.airflow.trigger(REPLAY, **FORM)
+    wait_for_question(site.airflow, run)
+    answer(site.airflow, run, "Approve")
+    site.airflow.wait_for(REPLAY, run, "success")
+    assert hosts(site, REPLAY, run) == {"compare": ALPHA, "approve": ALPHA, "publish": BETA}
+    assert site.differing_rows() == NOTHING_DIFFERS
+
+
+def test_a_host_that_is_lost_in_the_middle_of_a_merge(site: CelerySite, workers: tuple[Host, Host]) -> None:
+    """The task is tried again on another host, which has nothing of the first try."""
+    airflow = site.airflow
+    site.shop.execute(*changes(3))
+    run = airflow.trigger(DELTA)
+    until("Spark to run", lambda: workers[0].processes(MERGE))
+    workers[0].fail()
+    task = airflow.tasks(DELTA, run)["materialise"]
+    assert (task["state"], task["hostname"], task["try_number"]) == ("running", ALPHA, 1)
+    with running_host(airflow, GAMMA, FIRST):
+        airflow.wait_for(DELTA, run, "success")
+        tries = airflow.get(f"{DELTA}/dagRuns/{run}/taskInstances/materialise/tries")["task_instances"]
+        assert [(one["try_number"], one["hostname"], one["state"]) for one in tries] == [
+            (1, ALPHA, "failed"), (2, GAMMA, "success")
+        ]  # fmt: skip
+        assert "heartbeat timeout" in airflow.events(DELTA, run, "materialise")
+        assert site.differing_rows() == NOTHING_DIFFERS
+        site.shop.execute(*changes(4))
+        after = airflow.trigger(DELTA)
+        airflow.wait_for(DELTA, after, "success")
+        assert hosts(site, DELTA, after) == {
+            "plan_interval": GAMMA, "extract": BETA, "materialise": GAMMA, "check_tables": BETA, "check_runway": GAMMA
+        }  # fmt: skip
+        assert site.differing_rows() == NOTHING_DIFFERS
+
+
+def hosts(site: CelerySite, dag: str, run: str) -> dict[str, str]:
+    """The hosts of the tasks of a run that were not skipped."""
+    tasks = site.airflow.tasks(dag, run)
+    return {name: task["hostname"] for name, task in tasks.items() if task["state"] == "success"}
