@@ -1,8 +1,8 @@
 """The status pages inside Airflow's API server, with its login and its permissions.
 
 Airflow does not protect the applications of plugins. So every page demands a user, and shows the sources whose DAG
-`SOURCE.delta` this user may read. The pages change nothing: their links lead to the DAGs, where Airflow checks the
-rights to trigger them.
+`SOURCE.delta` this user may read. Links lead to the DAGs, and buttons ask Airflow's API to trigger them with the
+session of the user. In both cases Airflow checks the rights of the user.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import quote
 
 from airflow.api_fastapi.app import get_auth_manager
@@ -26,14 +27,17 @@ from loader.config import load_config
 from loader.dag_settings import dag_key
 from loader.error_page import ErrorLinks
 from loader.errors import LoaderError
-from loader.page.host import Link
+from loader.page.buttons import SCRIPT
+from loader.page.host import Action
 from loader.page.html import tag
 from loader.page.reports.report_cache import ReportCache
 from loader.page.reports.source_report import ReportReader
-from loader.page.site import FILES, HEADERS, Answer, Site, error_answer, file_answer, text_answer
+from loader.page.site import BUTTON_HEADERS, FILES, Answer, Site, error_answer, file_answer, text_answer
 from loader.settings import SourceSettings
 
 _ACTIONS = {"delta": "Run", "replay": "Replay", "repair": "Repair", "check": "Check"}
+_WITHOUT_FORM = {"delta", "check"}
+"""DAGs that run by their defaults."""
 _AIRFLOW = "../"
 """The address of Airflow, relative to the pages."""
 
@@ -48,14 +52,19 @@ class AirflowHost:
     def __init__(self, links: ErrorLinks) -> None:
         self.links = links
 
-    def actions(self, source: str) -> Sequence[Link]:
-        """See Host."""
-        return [Link(f"{word}: {source}.{name}", _dag_address(dag_id(source, name))) for name, word in _ACTIONS.items()]
+    script = SCRIPT
 
-    def forms(self, source: str, hint: str) -> Sequence[Link]:
+    def actions(self, source: str) -> Sequence[Action]:
+        """See Host."""
+        return [
+            _action(f"{word}: {source}.{name}", dag_id(source, name), {} if name in _WITHOUT_FORM else None)
+            for name, word in _ACTIONS.items()
+        ]
+
+    def forms(self, source: str, hint: str) -> Sequence[Action]:
         """See Host."""
         dag = dag_id(source, "repair")
-        return [Link(f"trigger {dag} with {form}", _dag_address(dag)) for form in forms_of(hint)]
+        return [_action(f"trigger {dag} with {form}", dag, conf) for form, conf in forms_of(hint).items()]
 
 
 def dag_id(source: str, name: str) -> str:
@@ -123,7 +132,7 @@ def _file(name: str) -> Response:
 
 
 def _response(answer: Answer) -> Response:
-    return Response(answer.body, answer.status, HEADERS, answer.media_type)
+    return Response(answer.body, answer.status, BUTTON_HEADERS, answer.media_type)
 
 
 def _settings(source: str) -> SourceSettings:
@@ -132,5 +141,6 @@ def _settings(source: str) -> SourceSettings:
     return settings
 
 
-def _dag_address(name: str) -> str:
-    return f"{_AIRFLOW}dags/{quote(name)}"
+def _action(text: str, dag: str, conf: dict[str, Any] | None) -> Action:
+    name = quote(dag)
+    return Action(text, f"{_AIRFLOW}dags/{name}", f"{_AIRFLOW}api/v2/dags/{name}/dagRuns", conf)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from loader.errors import LoaderError
+from loader.page.buttons import action_link
 from loader.page.host import Host
 from loader.page.html import Html, join, lines, tag
 
@@ -32,7 +33,7 @@ def _details(error: Mapping[str, Any], host: Host, source: str) -> Iterator[Html
     if error["hint"]:
         yield _detail("what to do", error["hint"])
         for form in host.forms(source, str(error["hint"])):
-            yield _detail("in Airflow", tag("a", form.text, href=form.address))
+            yield _detail("in Airflow", action_link(form))
     if address := host.links.of(LoaderError(str(error["what"]))):
         yield _detail("read on", tag("a", address, href=address))
 

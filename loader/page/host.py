@@ -1,9 +1,9 @@
-"""The programs that show the pages, and the links that each puts into them."""
+"""The programs that show the pages, and the links and actions that each puts into them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from loader.error_page import ErrorLinks
 
@@ -15,17 +15,35 @@ class Link(NamedTuple):
     address: str
 
 
+class Action(NamedTuple):
+    """A DAG of Airflow that a person can trigger from a page.
+
+    Attributes:
+        text: what the link to the DAG says.
+        dag: address of the DAG, relative to the pages.
+        runs: address in Airflow's API to which a new run is posted.
+        conf: of the run; None if a person must fill in the form.
+    """
+
+    text: str
+    dag: str
+    runs: str
+    conf: dict[str, Any] | None
+
+
 class Host(Protocol):
     """The program that shows the pages."""
 
     links: ErrorLinks
     """Links to the documentation."""
+    script: str
+    """Name of the script of the buttons among the files of the pages; empty for pages without buttons."""
 
-    def actions(self, source: str) -> Sequence[Link]:
-        """Return links to actions on a source."""
+    def actions(self, source: str) -> Sequence[Action]:
+        """Return the actions on a source."""
 
-    def forms(self, source: str, hint: str) -> Sequence[Link]:
-        """Return links to forms that do what the commands in the hint of an error do; each says what to enter."""
+    def forms(self, source: str, hint: str) -> Sequence[Action]:
+        """Return the actions that do what the commands in the hint of an error do; each says what to enter."""
 
 
 class CommandLine:
@@ -35,13 +53,15 @@ class CommandLine:
         links: to the documentation.
     """
 
+    script = ""
+
     def __init__(self, links: ErrorLinks) -> None:
         self.links = links
 
-    def actions(self, source: str) -> Sequence[Link]:
+    def actions(self, source: str) -> Sequence[Action]:
         """See Host."""
         return ()
 
-    def forms(self, source: str, hint: str) -> Sequence[Link]:
+    def forms(self, source: str, hint: str) -> Sequence[Action]:
         """See Host."""
         return ()

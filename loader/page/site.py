@@ -1,4 +1,4 @@
-"""Answers requests for the pages. Nothing can be changed through them."""
+"""Answers requests for the pages. Nothing can be changed through them: buttons ask Airflow."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from loader.errors import LoaderError
+from loader.page.buttons import SCRIPT
 from loader.page.error_panel import error_panel
 from loader.page.host import Host
 from loader.page.html import tag
@@ -19,18 +20,26 @@ from loader.page.source_page import source_page
 from loader.page.table_page import table_page
 
 _FOLDER = Path(__file__).parent
-FILES = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+FILES = {
+    "style.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+    SCRIPT: "text/javascript; charset=utf-8",
+}
 """Files of the pages, by name, with their media types."""
 _HTML = "text/html; charset=utf-8"
 
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self';"
-    " base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": _POLICY,
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""Headers of every answer. The pages have no scripts, and load nothing from elsewhere."""
+"""Headers of every answer. The pages run no scripts, and load nothing from elsewhere."""
+BUTTON_HEADERS = HEADERS | {"Content-Security-Policy": f"{_POLICY}; script-src 'self'; connect-src 'self'"}
+"""Headers of pages with buttons. They run the script of the buttons, which asks only the server of the pages."""
 
 
 @dataclass(frozen=True)

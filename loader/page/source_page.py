@@ -8,6 +8,7 @@ from datetime import datetime
 from loader import pipeline
 from loader.page import figures
 from loader.page.addresses import OVERVIEW, source_address, table_address
+from loader.page.buttons import action_link, button_script
 from loader.page.charts import source_charts
 from loader.page.data_table import Column, data_table
 from loader.page.error_panel import error_panel
@@ -43,6 +44,7 @@ def source_page(
     parts = [notice(cached, now), _actions(host, source)]
     if cached.report:
         parts += _report(cached.report, host, find)
+    parts.append(button_script(host))
     return document(source, [Link("Sources", OVERVIEW)], now, toggle, *parts, refreshing=refreshing)
 
 
@@ -85,7 +87,7 @@ def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:
 
 
 def _actions(host: Host, source: str) -> Html:
-    links = [tag("li", tag("a", link.text, href=link.address)) for link in host.actions(source)]
+    links = [tag("li", action_link(action)) for action in host.actions(source)]
     return tag("ul", join(links), class_="actions") if links else join(())
 
 

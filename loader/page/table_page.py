@@ -7,6 +7,7 @@ from datetime import datetime
 
 from loader.page import figures
 from loader.page.addresses import OVERVIEW, source_address, table_address
+from loader.page.buttons import button_script
 from loader.page.charts import table_chart
 from loader.page.error_panel import error_panel
 from loader.page.host import Host, Link
@@ -37,6 +38,7 @@ def table_page(source: str, name: str, cached: Cached, host: Host, now: datetime
     if report and report.status:
         table = next((one for one in table_reports(report) if one.name == name), None)
         parts += _report(report, table, host) if table else [tag("p", "The source has no such table.")]
+    parts.append(button_script(host))
     path = [Link("Sources", OVERVIEW), Link(source, source_address(source))]
     toggle = table_address(source, name, refreshing=not refreshing)
     return document(name, path, now, toggle, *parts, refreshing=refreshing)

@@ -295,7 +295,11 @@ _REPAIRS = (
 @given(st.text(min_size=1), st.text())
 def test_a_table_with_any_name_has_a_form(name: str, after: str) -> None:
     table = TableName("shop", name)
-    assert forms_of(f"loader release {table.argument}; {after}")[0] == f"action = release, tables = {table}"
+    found = forms_of(f"loader release {table.argument}; {after}")
+    assert next(iter(found.items())) == (
+        f"action = release, tables = {table}",
+        {"action": "release", "tables": [str(table)]},
+    )
 
 
 @given(st.text(alphabet="'\"\\\\ ;,()-a\n"))

@@ -247,6 +247,28 @@ def test_a_person_goes_from_the_navigation_to_the_pages_and_to_a_dag(name: str, 
 
 
 @SWEEP
+def test_buttons_trigger_runs_with_the_rights_of_the_person(airflow: Airflow) -> None:
+    with browsing(airflow.url) as page:
+        page.on("dialog", lambda dialog: dialog.accept())
+        log_in(page, airflow, "vera")
+        page.goto(f"{airflow.url}/binlog-loader/source?name=shop")
+        page.get_by_role("button", name="Trigger shop.delta").click()
+        expect(page.get_by_role("alert")).to_have_text("refused: you may not trigger this DAG")
+        page.context.clear_cookies()
+        log_in(page, airflow, "ann")
+        page.goto(f"{airflow.url}/binlog-loader/source?name=shop")
+        expect(page.get_by_role("button", name="Trigger")).to_have_text(
+            ["Trigger shop.delta", "Trigger shop.check", "Trigger shop.repair: release"]
+        )
+        with silent(page):
+            page.get_by_role("button", name="Trigger shop.repair: release").click()
+            page.wait_for_url(f"{airflow.url}/dags/shop.repair/runs/*")
+        (run,) = page.request.get(f"{airflow.url}/api/v2/dags/shop.repair/dagRuns").json()["dag_runs"]
+    assert run["conf"] | {"action": "release", "tables": ["shop.items"]} == run["conf"]
+    assert run["triggering_user_name"] == "ann"
+
+
+@SWEEP
 def test_a_user_without_rights_is_refused(airflow: Airflow) -> None:
     with browsing(airflow.url) as page:
         page.goto(f"{airflow.url}/")

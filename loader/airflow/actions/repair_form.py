@@ -43,6 +43,8 @@ _COMMAND = re.compile(
     r"\bloader (?P<command>release|resume|initial-load|staged restore|follow|schema set|begin|skip)\b"
     rf"(?P<rest>(?: {_WORD})*)"
 )
+_PLACEHOLDERS = {"SCHEMA.TABLE", "START", "PLACE", "TRANSACTION", "TEXT"}
+"""Words in hints that a person must replace."""
 _OPTIONS = {"--table": "tables", "--at": "position", "--accept": "accept", "--reason": "reason"}
 
 
@@ -121,29 +123,56 @@ def _wrong(action: str, why: str) -> UsageError:
     )
 
 
-def forms_of(text: str) -> list[str]:
-    """Return, for each different repairing command in a text, the fields of the form that do the same."""
+def forms_of(text: str) -> dict[str, dict[str, Any] | None]:
+    """Return the forms that do what the repairing commands in a text do.
+
+    The keys are the fields of the form in words. The values are the fields as the conf of a run, or None if a person
+    must fill in more.
+    """
     found = (_fields(match["command"], shlex.split(match["rest"])) for match in _COMMAND.finditer(text))
-    forms = (", ".join(f"{name} = {value}" for name, value in fields.items()) for fields in found if fields)
-    return list(dict.fromkeys(forms))
+    return {
+        ", ".join(f"{name} = {_word(value)}" for name, value in fields.items()): _conf(fields)
+        for fields in found
+        if fields
+    }
 
 
-def _fields(command: str, words: list[str]) -> dict[str, str]:
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _conf(fields: dict[str, Any]) -> dict[str, Any] | None:
+    values = {item for value in fields.values() for item in (value if isinstance(value, list) else [value])}
+    if values & _PLACEHOLDERS:
+        return None
+    try:
+        check_form(fields)
+    except UsageError:
+        return None
+    return fields
+
+
+def _fields(command: str, words: list[str]) -> dict[str, Any]:
     """Return the fields for a command; empty for a first initial load, which is no repair."""
-    options: dict[str, str] = {}
+    options: dict[str, Any] = {}
     for name, value in pairwise(words):
-        if field := _OPTIONS.get(name):
-            options[field] = f"{options[field]}, {value}" if field in options else value
+        field = _OPTIONS.get(name)
+        if field == "tables":
+            options[field] = [*options.get(field, []), value]
+        elif field:
+            options[field] = value
     places = [word for number, word in enumerate(words) if _is_place(words, number)]
     match command:
         case "release":
-            return {"action": "release", "tables": places[0]} if places else {"action": "release", "all_tables": "true"}
+            return {"action": "release", "tables": places[:1]} if places else {"action": "release", "all_tables": True}
         case "resume":
-            return {"action": "resume", "tables": places[0] if places else "SCHEMA.TABLE"}
+            return {"action": "resume", "tables": places[:1] or ["SCHEMA.TABLE"]}
         case "initial-load":
             if "--again" not in words:
                 return {}
-            return {"action": "load_again"} | (options or {"all_tables": "true"})
+            return {"action": "load_again"} | (options or {"all_tables": True})
         case "staged restore":
             return {"action": "restore", "position": places[0] if places else "START"}
         case "follow":
@@ -153,7 +182,7 @@ def _fields(command: str, words: list[str]) -> dict[str, str]:
         case "skip":
             return {"action": "skip", "transaction": places[0] if places else "TRANSACTION"} | options
         case _:
-            return {"action": "set_schema", "tables": places[0] if places else "SCHEMA.TABLE"} | options
+            return {"action": "set_schema", "tables": places[:1] or ["SCHEMA.TABLE"]} | options
 
 
 def _is_place(words: list[str], number: int) -> bool:

@@ -18,7 +18,7 @@ from loader.page.host import CommandLine
 from loader.page.overview import overview_page
 from loader.page.reports.report_cache import Cached, ReportCache
 from loader.page.reports.source_report import ReportReader, SourceReport
-from loader.page.site import HEADERS, Site
+from loader.page.site import BUTTON_HEADERS, HEADERS, Site
 from loader.page.source_page import source_page
 from loader.page.table_page import table_page
 from loader.source.retention import Runway
@@ -440,6 +440,9 @@ def test_files_of_the_pages(site: Site) -> None:
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy
     assert "script" not in policy
+    with_buttons = BUTTON_HEADERS["Content-Security-Policy"]
+    assert with_buttons == f"{policy}; script-src 'self'; connect-src 'self'"
+    assert site.answer("actions.js", {}).media_type == "text/javascript; charset=utf-8"
 
 
 def test_a_source_that_was_never_loaded(tmp_path: Path) -> None:

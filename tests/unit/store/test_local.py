@@ -112,15 +112,15 @@ def test_files_are_for_their_user_unless_the_store_is_shared(
 ) -> None:
     before = os.umask(0o027)
     try:
-        store = open_store(f"file://{tmp_path}/a/root{options}")
+        store = open_store(f"file://{tmp_path}/a/base{options}")
         assert store.create("b/c/one", b"x")
         with store.writing("b/d/two") as sink:
             sink.write(b"y")
     finally:
         os.umask(before)
-    staged = ["a/root/b/c/one", "a/root/b/d/two"]
-    folders = ["a", "a/root", "a/root/b", "a/root/b/c", "a/root/b/d"]
+    staged = ["a/base/b/c/one", "a/base/b/d/two"]
+    folders = ["a", "a/base", "a/base/b", "a/base/b/c", "a/base/b/d"]
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in staged} == {modes[0]}
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in folders} == {modes[1]}
     assert open_store(store.root).get("b/d/two") == b"y"
-    assert store.uri("b/c/one") == f"file://{tmp_path}/a/root/b/c/one"
+    assert store.uri("b/c/one") == f"file://{tmp_path}/a/base/b/c/one"
