@@ -246,8 +246,9 @@ class Airflow:
             return found
 
     def _logs(self, dag: str, run: str) -> str:
+        states = {name: (task["hostname"], task["state"]) for name, task in self.tasks(dag, run).items()}
         logs = sorted((self.home / "logs" / f"dag_id={dag}" / f"run_id={run}").rglob("*.log"))
-        return "\n".join(f"{log}:\n{log.read_text()[-3000:]}" for log in logs)
+        return "\n".join([str(states), *(f"{log}:\n{log.read_text()[-3000:]}" for log in logs)])
 
 
 def until(what: str, holds: Callable[[], Found], seconds: float = 600) -> Found:
