@@ -61,6 +61,19 @@ class AirflowHost:
             for name, word in _ACTIONS.items()
         ]
 
+    def table_actions(self, source: str, table: str, start: str, *, paused: bool) -> Sequence[Action]:
+        """See Host."""
+        replay, repair, tables = dag_id(source, "replay"), dag_id(source, "repair"), {"tables": [table]}
+        found = []
+        if start:
+            conf = {"from": start, **tables, "dry_run": True}
+            found.append(_action(f"Compare with the log since {start}: {replay}", replay, conf))
+        if paused:
+            found.append(_action(f"Resume: {repair}", repair, {"action": "resume", **tables}))
+        else:
+            found.append(_action(f"Pause: {repair}", repair, {"action": "pause", **tables})._replace(ask="reason"))
+        return found
+
     def forms(self, source: str, hint: str) -> Sequence[Action]:
         """See Host."""
         dag = dag_id(source, "repair")

@@ -2,12 +2,17 @@
 for (const button of document.querySelectorAll("button[data-runs]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
-    if (!window.confirm(`${button.textContent}?`)) return;
+    const conf = JSON.parse(button.dataset.conf);
+    const { ask } = button.dataset;
+    if (ask) {
+      conf[ask] = window.prompt(`${button.textContent}: ${ask}?`);
+      if (!conf[ask]) return;
+    } else if (!window.confirm(`${button.textContent}?`)) return;
     button.disabled = true;
     const answer = await fetch(button.dataset.runs, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ logical_date: null, conf: JSON.parse(button.dataset.conf) }),
+      body: JSON.stringify({ logical_date: null, conf }),
     });
     const found = await answer.json().catch(() => ({}));
     if (answer.ok) {

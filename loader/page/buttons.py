@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from loader.page.host import Action, Host
 from loader.page.html import Html, join, tag
@@ -20,11 +21,24 @@ def action_link(action: Action) -> Html:
         return link
     name = action.dag.rpartition("/")[2]
     conf = json.dumps(action.conf)  # in ASCII, which a page shows as it is
-    label = f"Trigger {name}" + (f": {action.conf.get('action', '')}" if action.conf else "")
+    word = action.conf.get("action") or ("dry run" if action.conf.get("dry_run") else "")
     button = tag(
-        "button", label, type="button", hidden=True, data_runs=action.runs, data_dag=action.dag, data_conf=conf
+        "button",
+        f"Trigger {name}" + (f": {word}" if word else ""),
+        type="button",
+        hidden=True,
+        data_runs=action.runs,
+        data_dag=action.dag,
+        data_conf=conf,
+        data_ask=action.ask or None,
     )
     return join((link, " ", button))
+
+
+def action_list(actions: Sequence[Action]) -> Html:
+    """Return a list of actions, or nothing without actions."""
+    items = [tag("li", action_link(action)) for action in actions]
+    return tag("ul", join(items), class_="actions") if items else join(())
 
 
 def button_script(host: Host) -> Html:

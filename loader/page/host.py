@@ -23,12 +23,14 @@ class Action(NamedTuple):
         dag: address of the DAG, relative to the pages.
         runs: address in Airflow's API to which a new run is posted.
         conf: of the run; None if a person must fill in the form.
+        ask: name of a field of `conf` that the button asks for; empty for none.
     """
 
     text: str
     dag: str
     runs: str
     conf: dict[str, Any] | None
+    ask: str = ""
 
 
 class Host(Protocol):
@@ -41,6 +43,9 @@ class Host(Protocol):
 
     def actions(self, source: str) -> Sequence[Action]:
         """Return the actions on a source."""
+
+    def table_actions(self, source: str, table: str, start: str, *, paused: bool) -> Sequence[Action]:
+        """Return the actions on a table, `schema.table`. A replay begins at `start`."""
 
     def forms(self, source: str, hint: str) -> Sequence[Action]:
         """Return the actions that do what the commands in the hint of an error do; each says what to enter."""
@@ -59,6 +64,10 @@ class CommandLine:
         self.links = links
 
     def actions(self, source: str) -> Sequence[Action]:
+        """See Host."""
+        return ()
+
+    def table_actions(self, source: str, table: str, start: str, *, paused: bool) -> Sequence[Action]:
         """See Host."""
         return ()
 

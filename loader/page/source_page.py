@@ -8,7 +8,7 @@ from datetime import datetime
 from loader import pipeline
 from loader.page import figures
 from loader.page.addresses import OVERVIEW, source_address, table_address
-from loader.page.buttons import action_link, button_script
+from loader.page.buttons import action_list, button_script
 from loader.page.charts import source_charts
 from loader.page.data_table import Column, data_table
 from loader.page.error_panel import error_panel
@@ -41,7 +41,7 @@ def source_page(
         refreshing: whether the page loads itself again.
     """
     toggle = source_address(source, refreshing=not refreshing, find=find)
-    parts = [notice(cached, now), _actions(host, source)]
+    parts = [notice(cached, now), action_list(host.actions(source))]
     if cached.report:
         parts += _report(cached.report, host, find)
     parts.append(button_script(host))
@@ -84,11 +84,6 @@ def _report(report: SourceReport, host: Host, find: str) -> Iterator[Html]:
     yield _positions(status)
     yield _intervals(report.intervals)
     yield statements_table([one for interval in report.intervals for one in interval.statements][::-1])
-
-
-def _actions(host: Host, source: str) -> Html:
-    links = [tag("li", action_link(action)) for action in host.actions(source)]
-    return tag("ul", join(links), class_="actions") if links else join(())
 
 
 def _figures(status: pipeline.SourceStatus) -> Html:

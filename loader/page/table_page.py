@@ -7,7 +7,7 @@ from datetime import datetime
 
 from loader.page import figures
 from loader.page.addresses import OVERVIEW, source_address, table_address
-from loader.page.buttons import button_script
+from loader.page.buttons import action_list, button_script
 from loader.page.charts import table_chart
 from loader.page.error_panel import error_panel
 from loader.page.host import Host, Link
@@ -54,6 +54,9 @@ def _report(report: SourceReport, table: TableReport, host: Host) -> Iterator[Ht
     else:
         found.append(("newest commit", f"before the newest {len(report.intervals)} intervals"))
     yield tag("dl", join(tag("div", tag("dt", name), tag("dd", value)) for name, value in found), class_="figures")
+    start = report.intervals[0].state.start if report.intervals else ""
+    paused = bool(table.postponed and table.postponed.pause)
+    yield action_list(host.table_actions(report.source, table.name, start, paused=paused))
     if table.quarantine:
         error = table.quarantine.error_with_release()
         yield error_panel(error, host, report.source, f"Quarantined since {figures.time(table.quarantine.since)} UTC")

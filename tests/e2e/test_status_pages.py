@@ -269,6 +269,24 @@ def test_buttons_trigger_runs_with_the_rights_of_the_person(airflow: Airflow) ->
 
 
 @SWEEP
+def test_buttons_of_a_table(airflow: Airflow) -> None:
+    table = f"{airflow.url}/binlog-loader/table?source=shop&name=shop.orders"
+    with browsing(airflow.url) as page:
+        page.on("dialog", lambda dialog: dialog.accept("too slow") if dialog.type == "prompt" else dialog.accept())
+        log_in(page, airflow, "ann")
+        for button, dag, conf in (
+            ("Trigger shop.repair: pause", "repair", {"action": "pause", "reason": "too slow"}),
+            ("Trigger shop.replay: dry run", "replay", {"from": "binlog.000001:4", "dry_run": True}),
+        ):
+            page.goto(table)
+            page.get_by_role("button", name=button).click()
+            page.wait_for_url(f"{airflow.url}/dags/shop.{dag}/runs/*")
+            newest = f"{airflow.url}/api/v2/dags/shop.{dag}/dagRuns?order_by=-id&limit=1"
+            (run,) = page.request.get(newest).json()["dag_runs"]
+            assert run["conf"] | {"tables": ["shop.orders"], **conf} == run["conf"]
+
+
+@SWEEP
 def test_a_user_without_rights_is_refused(airflow: Airflow) -> None:
     with browsing(airflow.url) as page:
         page.goto(f"{airflow.url}/")
