@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
-from xml.sax.saxutils import escape
 
+from infra.hadoop.site import JVM, configure
 from infra.servers.errors import ServerError, tail
 from infra.servers.process import HOST, free_port, wait_until
 from loader.jars.resolve import jars_folder, java
@@ -22,16 +22,8 @@ _LOCK = Path(__file__).parent / "hadoop" / "jars.lock"
 _NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 _DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 _ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
-_JVM = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "--add-opens=java.base/java.lang=ALL-UNNAMED")
 _START_SECONDS = 60
 _LIVE = (b'"NumLiveDataNodes" : 1', b'"FSState" : "Operational"')
-_LOGGING = """
-log4j.rootLogger=WARN,stderr
-log4j.appender.stderr=org.apache.log4j.ConsoleAppender
-log4j.appender.stderr.target=System.err
-log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
-log4j.appender.stderr.layout.ConversionPattern=%d %p %c: %m%n
-"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +51,7 @@ class HdfsNodes:
     def __init__(self, folder: Path) -> None:
         self.server = HdfsServer(free_port(), free_port(), free_port())
         self._folder = folder
-        self._command = [java(), *_JVM, "-cp", f"{_configured(folder, self.server)}:{jars_folder(_LOCK)}/*"]
+        self._command = [java(), *JVM, "-cp", f"{_configured(folder, self.server)}:{jars_folder(_LOCK)}/*"]
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
 
     def format(self) -> None:
@@ -150,10 +142,7 @@ def _configured(folder: Path, server: HdfsServer) -> Path:
     conf = folder / "conf"
     for name in ("hdfs", "datanode", "static"):
         (conf / "webapps" / name).mkdir(parents=True)
-    (conf / "log4j.properties").write_text(_LOGGING)
-    (conf / "core-site.xml").write_text(_xml({"fs.defaultFS": server.address}))
-    (conf / "hdfs-site.xml").write_text(_xml(_settings(folder, server)))
-    return conf
+    return configure(conf, {"core": {"fs.defaultFS": server.address}, "hdfs": _settings(folder, server)})
 
 
 def _settings(folder: Path, server: HdfsServer) -> dict[str, str]:
@@ -171,10 +160,3 @@ def _settings(folder: Path, server: HdfsServer) -> dict[str, str]:
         # Small writes take a tenth of the time: a block is asked for again after 10 ms instead of 400.
         "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "10",
     }
-
-
-def _xml(settings: dict[str, str]) -> str:
-    lines = (
-        f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in settings.items()
-    )
-    return "<configuration>\n" + "\n".join(lines) + "\n</configuration>\n"

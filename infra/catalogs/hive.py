@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from xml.sax.saxutils import escape
 
 from infra.catalogs.process import PortProcess
+from infra.hadoop.site import site_xml
 from infra.postgres import PASSWORD, execute
 from infra.servers.errors import ServerError, tail
 from infra.servers.process import HOST, free_port
@@ -57,7 +57,7 @@ class HiveMetastore(PortProcess):
         home = _unpacked(folder)
         (folder / "conf").mkdir()
         (folder / "conf" / "metastore-log4j2.properties").write_text(_LOGGING)
-        (folder / "conf" / "metastore-site.xml").write_text(_xml({**_settings(folder, self.database), **settings}))
+        (folder / "conf" / "metastore-site.xml").write_text(site_xml({**_settings(folder, self.database), **settings}))
         jars = (home / "lib", jars_folder(_HIVE), jars_folder(_HADOOP), jars_folder(_DRIVERS))
         path = ":".join([str(folder / "conf"), *(f"{jar}/*" for jar in jars)])
         self._java = [java(), *_JVM, "-cp", path]
@@ -123,10 +123,3 @@ def _settings(folder: Path, database: str) -> dict[str, str]:
         "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
         "metastore.task.threads.always": "org.apache.hadoop.hive.metastore.events.EventCleanerTask",
     }
-
-
-def _xml(settings: Mapping[str, str]) -> str:
-    lines = (
-        f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in settings.items()
-    )
-    return "<configuration>\n" + "\n".join(lines) + "\n</configuration>\n"

@@ -1,0 +1,1 @@
+"""Jars and configuration of Hadoop's daemons."""

@@ -1,0 +1,156 @@
+"""A real YARN on this machine, for the tests: a resource manager and a node manager, next to an HDFS of `infra.hdfs`.
+
+with yarn_cluster(folder, hdfs) as cluster:
+    subprocess.run(["spark-submit", "--master", "yarn", ...], env=os.environ | cluster.environment)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.request import urlopen
+
+from infra.hadoop.site import JVM, configure
+from infra.hdfs import HdfsServer
+from infra.servers.errors import ServerError, tail
+from infra.servers.process import HOST, free_port, wait_until
+from loader.jars.resolve import jars_folder, java
+
+_JARS = Path(__file__).parent / "hadoop"
+_RESOURCES = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
+_NODE = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
+"""Variables that the daemons, and so the containers, get from this process."""
+_EXECUTOR = b"YarnCoarseGrainedExecutorBackend"
+_START_SECONDS = 90
+_MEMORY_MB = "8192"
+"""What the node offers to containers. Nothing checks that the machine has it."""
+
+
+class YarnCluster:
+    """A running cluster with one node, which trusts the user name of every client.
+
+    Attributes:
+        folder: of its configuration, logs and containers.
+        environment: variables of applications that connect to it.
+    """
+
+    def __init__(self, folder: Path, hdfs: HdfsServer) -> None:
+        self.folder = folder
+        self._page = free_port()
+        conf = configure(folder / "conf", {"core": {"fs.defaultFS": hdfs.address}, "yarn": self._settings()})
+        self.environment = {"HADOOP_CONF_DIR": str(conf)}
+        (folder / "home").mkdir()
+        jars = (jars_folder(_JARS / "jars.lock"), jars_folder(_JARS / "yarn.lock"))
+        self._command = [java(), *JVM, "-cp", ":".join([str(conf), *(f"{jar}/*" for jar in jars)])]
+        self._daemons = [self._start(name) for name in (_RESOURCES, _NODE)]
+
+    def wait(self) -> None:
+        """Wait until containers can be started.
+
+        Raises:
+            ServerError: it did not come up.
+        """
+        if not wait_until(lambda: self._ended() or self._ready(), _START_SECONDS) or self._ended():
+            logs = "\n".join(tail(log.read_text()) for log in self.folder.glob("*.log"))
+            raise ServerError(f"YARN did not come up:\n{logs}")
+
+    def executors(self) -> list[int]:
+        """Return the process ids of the executors of Spark that have begun a task."""
+        return [pid for pid in self.containers() if _EXECUTOR in _arguments(pid) and self._has_begun(pid)]
+
+    def stop(self) -> None:
+        """Kill the daemons and everything in their containers."""
+        for daemon in self._daemons:
+            daemon.kill()
+            daemon.wait()
+        for pid in self.containers():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def containers(self) -> list[int]:
+        """Return the process ids of everything in containers: they work in the folder.
+
+        Each container has a session of its own, and the node manager may be dead.
+        """
+        return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if self._works_here(entry)]
+
+    def _works_here(self, entry: Path) -> bool:
+        with suppress(OSError):  # it has ended
+            return (entry / "cwd").readlink().is_relative_to(self.folder)
+        return False
+
+    def _has_begun(self, executor: int) -> bool:
+        with suppress(OSError):  # it has ended
+            container = Path(f"/proc/{executor}/cwd").readlink()
+            log = self.folder / "logs" / container.parent.name / container.name / "stderr"
+            return b"Executor: Running task " in log.read_bytes()
+        return False
+
+    def _start(self, name: str) -> subprocess.Popen[bytes]:
+        environ = {variable: os.environ[variable] for variable in _KEPT if variable in os.environ}
+        environ["JAVA_HOME"] = str(Path(shutil.which(java()) or java()).resolve().parents[1])
+        with (self.folder / f"{name.rpartition('.')[2]}.log").open("ab") as log:
+            return subprocess.Popen(
+                [*self._command, name], env=environ, cwd="/", stdout=log, stderr=log, start_new_session=True
+            )
+
+    def _ended(self) -> bool:
+        return any(daemon.poll() is not None for daemon in self._daemons)
+
+    def _ready(self) -> bool:
+        query = f"http://{HOST}:{self._page}/jmx?qry=Hadoop:service=ResourceManager,name=ClusterMetrics"
+        with suppress(OSError), urlopen(query, timeout=2) as answer:
+            return b'"NumActiveNMs" : 1' in answer.read()
+        return False
+
+    def _settings(self) -> dict[str, str]:
+        manager = "yarn.resourcemanager"
+        node = "yarn.nodemanager"
+        names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
+        return {
+            **{f"{manager}.{name}": f"{HOST}:{free_port()}" for name in names},
+            f"{manager}.webapp.address": f"{HOST}:{self._page}",
+            # The default scheduler needs queues.
+            f"{manager}.scheduler.class": "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler",
+            "yarn.scheduler.minimum-allocation-mb": "256",
+            f"{node}.address": f"{HOST}:0",
+            f"{node}.localizer.address": f"{HOST}:{free_port()}",
+            f"{node}.webapp.address": f"{HOST}:0",
+            f"{node}.local-dirs": f"{self.folder}/local",
+            f"{node}.log-dirs": f"{self.folder}/logs",
+            f"{node}.user-home-dir": f"{self.folder}/home",
+            f"{node}.resource.memory-mb": _MEMORY_MB,
+            # Python and Java reserve much more address space than they use.
+            f"{node}.vmem-check-enabled": "false",
+            f"{node}.pmem-check-enabled": "false",
+            # A disk of this machine may be nearly full.
+            f"{node}.disk-health-checker.enable": "false",
+        }
+
+
+@contextmanager
+def yarn_cluster(folder: Path, hdfs: HdfsServer) -> Iterator[YarnCluster]:
+    """Start a cluster whose files are in an empty folder, and stop it at the end.
+
+    Raises:
+        ServerError: it did not come up.
+        JarsError: its jars could not be had.
+    """
+    cluster = YarnCluster(folder, hdfs)
+    try:
+        cluster.wait()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def _arguments(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
