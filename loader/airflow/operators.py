@@ -143,7 +143,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
             if spark.local and not job.kind.needs_spark:
                 return pipeline.run_in_threads(job, spark.threads)
             if job.kind.reads_source and not spark.local:
-                _refuse_secret(settings.server.password)
+                _refuse_secret(settings.server.password, spark)
             return self._submitted(context, job, spark)
 
     def _job(self, settings: SourceSettings) -> Job:
@@ -258,12 +258,19 @@ def _ending(error: AirflowException | None) -> str:
     return (mark + rest).partition("\n")[0].rstrip(".")
 
 
-def _refuse_secret(password: str) -> None:
-    # Executors on other machines connect to the server themselves. Their environment is part of the arguments of
-    # spark-submit, which everybody on the machine can read.
-    if password.startswith("airflow:"):
+def _refuse_secret(password: str, spark: SparkSettings) -> None:
+    """Refuse a password that only the driver has, unless it can hand it over to executors on other machines.
+
+    Their environment is no way: it is part of the arguments of spark-submit, which everybody on the machine can read.
+    """
+    from loader.spark.workers import missing_privacy
+
+    missing = missing_privacy(spark.conf)
+    if password.startswith("airflow:") and missing:
         raise UsageError(
             "a password from an Airflow connection is not available on other machines",
-            hint="set password of the source to file:/path, and put that file on every node of the Spark cluster",
+            why=f"[spark.conf] lacks {' and '.join(missing)}, without which the driver does not hand it over",
+            hint=f"set {' and '.join(missing)} to true in [spark.conf], and the secret that the cluster manager uses;"
+            " or set password of the source to file:/path, and put that file on every node of the Spark cluster",
             key="password",
         )

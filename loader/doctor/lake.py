@@ -13,7 +13,7 @@ from loader.doctor.finding import Finding, error, findings_of, ok, warning
 from loader.doctor.spec import DoctorSpec
 from loader.materialise.spec import CatalogSettings
 from loader.spark.submit import SparkSettings
-from loader.spark.workers import PRIVATE
+from loader.spark.workers import missing_privacy
 from loader.store.address import SIGNED
 from loader.store.base import Store
 
@@ -51,7 +51,7 @@ def between_executors(spark: SparkSettings, *, secrets: bool) -> Finding:
         return ok(
             "spark_network", "driver and executors are one process, which other users of the machine cannot connect to"
         )
-    missing = [name for name in PRIVATE if spark.conf.get(name, "").lower() != "true"]
+    missing = missing_privacy(spark.conf)
     if not missing or not secrets:
         return ok("spark_network", "authenticated and encrypted" if not missing else "no secret is sent over it")
     return warning(

@@ -26,6 +26,11 @@ _Piece = TypeVar("_Piece")
 _Result = TypeVar("_Result")
 
 
+def missing_privacy(conf: Mapping[str, str]) -> list[str]:
+    """Return which properties of Spark are missing for private traffic between driver and executors."""
+    return [name for name in PRIVATE if conf.get(name, "").lower() != "true"]
+
+
 class Counter(Protocol):
     """A number that workers add to and that the driver reads."""
 
@@ -162,7 +167,7 @@ class LimitedTasks:
 def private_secrets(spark: SparkSession, document: Mapping[str, Any]) -> dict[str, str]:
     """Return the secrets of the driver that a document refers to; none if others can read Spark's traffic."""
     conf = spark.sparkContext.getConf()
-    private = all(conf.get(name, "false") == "true" for name in PRIVATE)
+    private = not missing_privacy(dict(conf.getAll()))
     return find_secrets(document, without=_OF_THE_DRIVER) if private else {}
 
 

@@ -126,7 +126,7 @@ class Site:
             "through_seqno": self.plan.stop_seqno,
         }
 
-    def configure(self, password: str = "", secrets: str = "", warehouse: str = "warehouse") -> None:
+    def configure(self, password: str = "", secrets: str = "", warehouse: str = "warehouse", conf: str = "") -> None:
         (self.folder / "loader.toml").write_text(f"""
             [staging]
             root = "file://{self.folder}/staging"
@@ -135,6 +135,7 @@ class Site:
             secrets = {{ {secrets} }}
             [spark]
             jars = "{self.jars}"
+            conf = {{ {conf} }}
             [sources.shop]
             host = "127.0.0.1"
             port = 1
@@ -280,7 +281,11 @@ class SparkSubmit:
 
 
 @pytest.fixture
-def spark_submit_program(monkeypatch: pytest.MonkeyPatch) -> SparkSubmit:
+def spark_submit_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SparkSubmit:
+    """No Spark, on a worker with the configuration of a YARN."""
+    (tmp_path / "hadoop").mkdir()
+    (tmp_path / "hadoop" / "yarn-site.xml").touch()
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path / "hadoop"))
     program = SparkSubmit()
     monkeypatch.setattr(spark_submit.subprocess, "Popen", program)
     return program

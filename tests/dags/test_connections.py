@@ -118,11 +118,32 @@ def test_a_password_of_no_connection(site: Site, spark_submit_program: SparkSubm
     assert spark_submit_program.argv is None
 
 
-def test_a_password_that_cannot_reach_a_cluster(
+def test_a_password_reaches_a_cluster_by_private_traffic_only(
     site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.configure(password="airflow:shop-db")
     monkeypatch.setenv("AIRFLOW_CONN_SHOP-DB", json.dumps({"conn_type": "generic", "password": "hunter2"}))
     connect(monkeypatch, conn_type="spark", host="yarn")
-    assert "not available on other machines" in str(failed_task("extract", site, running))
+    site.configure(password="airflow:shop-db", conf='"spark.authenticate" = "true"')
+    refused = str(failed_task("extract", site, running))
+    assert "not available on other machines" in refused
+    assert "[spark.conf] lacks spark.network.crypto.enabled, without which" in refused
     operator_of("materialise", site).execute(running.context)  # which never asks the source
+    site.configure(
+        password="airflow:shop-db", conf='"spark.authenticate" = "true", "spark.network.crypto.enabled" = "true"'
+    )
+    operator_of("extract", site).execute(running.context)
+    assert spark_submit_program.env[secret_variable("shop-db")] == "hunter2"
+    assert "hunter2" not in str(spark_submit_program.argv)
+
+
+def test_a_worker_without_the_configuration_of_yarn(
+    site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, conn_type="spark", host="yarn")
+    operator_of("materialise", site).execute(running.context)
+    assert spark_submit_program.env["HADOOP_CONF_DIR"] == os.environ["HADOOP_CONF_DIR"]
+    monkeypatch.delenv("HADOOP_CONF_DIR")
+    error = failed_task("materialise", site, running)
+    assert not error.retry
+    assert "no configuration of YARN was found" in str(error)
+    assert "export HADOOP_CONF_DIR=/etc/hadoop/conf" in str(error)
