@@ -30,6 +30,7 @@ from loader.private_files import is_private, private_folder
 from loader.resources import cache_folder
 from loader.spark.executor_python import python_conf
 from loader.spark.job import is_local, rebuild
+from loader.spark.yarn import require_yarn_conf
 
 _LOG = logging.getLogger(__name__)
 _TAIL = 60  # lines of a job's output in an error
@@ -84,9 +85,11 @@ def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: 
     """Return the argv of spark-submit for a job module; for `short` see `configuration`.
 
     Raises:
-        UsageError: pyspark is not installed, there is no Java, or the folder has no jars.
+        UsageError: pyspark is not installed, there is no Java or no configuration of YARN, or the folder has no jars.
     """
     _require_java()
+    if settings.master == "yarn":
+        require_yarn_conf(settings.conf, _spark_home())
     argv = [str(_spark_home() / "bin" / "spark-submit"), "--master", settings.master]
     argv += ["--name", f"loader-{job.parent.name if job.stem == 'job' else job.stem.removesuffix('_job')}"]
     if not settings.local:

@@ -43,7 +43,9 @@ def test_a_local_master_gets_the_jars_on_its_class_path_and_listens_on_loopback(
     assert variables["PYSPARK_PYTHON"] == sys.executable
 
 
-def test_a_cluster_gets_the_jars_sent(jars: Path) -> None:
+def test_a_cluster_gets_the_jars_sent(jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (jars / "yarn-site.xml").touch()
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(jars))
     settings = SparkSettings(jars=str(jars), master="yarn", conf={"spark.submit.deployMode": "client"})
     argv = command(JOB, [], settings)
     assert argv[argv.index("--jars") + 1] == f"{jars}/a.jar,{jars}/b.jar"
@@ -66,6 +68,46 @@ def test_without_java_nothing_is_started(home: str, why: str, jars: Path, monkey
     with pytest.raises(UsageError, match="no Java was found") as refused:
         command(JOB, [], SparkSettings(jars=str(jars)))
     assert refused.value.why == why
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({}, "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set"),
+        ({"HADOOP_CONF_DIR": "/nowhere"}, "HADOOP_CONF_DIR is /nowhere, which has no yarn-site.xml"),
+        (
+            {"HADOOP_CONF_DIR": "/nowhere", "YARN_CONF_DIR": "/"},
+            "HADOOP_CONF_DIR is /nowhere, which has no yarn-site.xml and YARN_CONF_DIR is /, which has no yarn-site.xml",
+        ),
+    ],
+)
+def test_without_the_configuration_of_yarn_nothing_is_started(
+    variables: dict[str, str], why: str, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match="no configuration of YARN was found") as refused:
+        command(JOB, [], SparkSettings(jars=str(jars), master="yarn"))
+    assert refused.value.why == why
+
+
+def test_yarn_is_found_by_a_file_a_property_or_the_script_of_spark(jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = SparkSettings(jars=str(jars), master="yarn")
+    named = settings.model_copy(update={"conf": {"spark.hadoop.yarn.resourcemanager.address": "master:8032"}})
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(jars))
+    with pytest.raises(UsageError, match="no configuration of YARN"):
+        command(JOB, [], named)  # spark-submit asks for a variable nevertheless
+    monkeypatch.setenv("YARN_CONF_DIR", str(jars))
+    assert command(JOB, [], named)
+    (jars / "yarn-site.xml").touch()
+    assert command(JOB, [], settings)
+    monkeypatch.delenv("YARN_CONF_DIR")
+    (jars / "spark-env.sh").touch()  # which may set the variable
+    assert command(JOB, [], settings)
 
 
 def test_hdfs_is_told_the_user(jars: Path) -> None:

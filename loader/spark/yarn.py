@@ -1,0 +1,44 @@
+"""What YARN needs on the machine that submits a job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from loader.errors import UsageError
+
+_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_SITE = "yarn-site.xml"
+_BY_SPARK = "spark.hadoop.yarn.resourcemanager."
+"""Prefix of properties of Spark that name the resource manager without a file."""
+
+
+def require_yarn_conf(conf: Mapping[str, str], spark_home: Path) -> None:
+    """Check that Spark finds the resource manager. Without its address Spark tries port 8032 of this machine.
+
+    Args:
+        conf: the settings of Spark.
+        spark_home: the folder of Spark.
+
+    Raises:
+        UsageError: no configuration of YARN was found.
+    """
+    if _has_own_environment(spark_home):
+        return
+    named = {name: os.environ[name] for name in _VARIABLES if os.environ.get(name)}
+    if named and any(name.startswith(_BY_SPARK) for name in conf):
+        return
+    if not any(Path(folder, _SITE).is_file() for folder in named.values()):
+        found = " and ".join(f"{name} is {folder}, which has no {_SITE}" for name, folder in named.items())
+        raise UsageError(
+            "no configuration of YARN was found",
+            why=found or f"neither {' nor '.join(_VARIABLES)} is set",
+            hint=f"name the folder with core-site.xml and {_SITE} of the cluster where this runs, for Airflow in the"
+            " environment of its workers: export HADOOP_CONF_DIR=/etc/hadoop/conf",
+        )
+
+
+def _has_own_environment(spark_home: Path) -> bool:
+    """Return whether spark-submit reads variables from a script: see bin/load-spark-env.sh of Spark."""
+    return Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf", "spark-env.sh").exists()
