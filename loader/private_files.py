@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import stat
 from pathlib import Path
 
@@ -17,10 +18,19 @@ def private_folder(folder: Path) -> Path:
     An existing folder of this user that others can write to is closed to them.
 
     Raises:
-        UsageError: the folder belongs to another user, other than root.
+        UsageError: the folder cannot be created, or belongs to another user, other than root.
     """
-    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
+    try:
+        for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "a folder for compiled code cannot be created",
+            why=f"{error}, on {platform.node()}",
+            hint="name a folder that this user can write to: export LOADER_CACHE=/var/cache/loader; for executors of"
+            " Spark with spark.executorEnv.LOADER_CACHE in [spark.conf]",
+            folder=folder,
+        ) from error
     status = folder.stat()
     if status.st_uid not in {0, os.geteuid()}:
         raise UsageError(

@@ -58,7 +58,10 @@ def checked(work: Callable[[Any], Any]) -> Callable[[Iterable[Any]], Iterator[An
         if found != driver:
             why = f"the executor on {platform.node()} has binlog-loader {found}, the driver on {machine} has {driver}"
             raise RuntimeError(mark + json.dumps({**error, "why": why}))
-        yield from map(pickle.loads(data), pieces)  # noqa: S301 - the driver has sent it, as all tasks
+        from loader.spark.job import carried
+
+        with carried():
+            yield from map(pickle.loads(data), pieces)  # noqa: S301 - the driver has sent it, as all tasks
 
     return run
 

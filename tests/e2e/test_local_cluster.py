@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,6 +59,17 @@ def test_executors_that_cannot_run_the_loader_are_named(shop: Loaded, python: st
         assert error["what"] == "executors of Spark lack the driver's version of Python or of the loader"
         assert why in error["why"]
         assert "loader package" in error["hint"]
+
+
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep")
+def test_executors_that_cannot_keep_compiled_code_say_so(shop: Loaded) -> None:
+    on_cluster(shop)
+    folder = '", "spark.executorEnv.LOADER_CACHE" = "/proc/nowhere" }'
+    shop.config.write_text(shop.config.read_text().replace('" }', folder))
+    for table in shop.json("initial-load", code=2)["tables"]:
+        assert table["error"]["what"] == "a folder for compiled code cannot be created"
+        assert table["error"]["why"].endswith(f"on {platform.node()}")
+        assert "spark.executorEnv.LOADER_CACHE" in table["error"]["hint"]
 
 
 def test_tables_are_loaded_followed_and_equal(shop: Loaded) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import stat
 import subprocess
 import sys
@@ -124,6 +125,13 @@ def test_a_folder_that_others_may_write_to_is_closed(tmp_path: Path) -> None:
     file.parent.chmod(0o777)
     image_in(tmp_path)
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
+    image, _ = image_in(tmp_path)
+    with pytest.raises(UsageError, match="a folder for compiled code cannot be created") as refused:
+        image.write(Path("/proc/nowhere/folder/module.kernel.o"))
+    assert refused.value.why == f"[Errno 2] No such file or directory: '/proc/nowhere', on {platform.node()}"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
