@@ -26,7 +26,7 @@ _RESOURCES = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _NODE = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 """Variables that the daemons, and so the containers, get from this process."""
-_EXECUTOR = b"YarnCoarseGrainedExecutorBackend"
+_EXECUTOR = b"org.apache.spark.executor.YarnCoarseGrainedExecutorBackend"
 _START_SECONDS = 90
 _MEMORY_MB = "8192"
 """What the node offers to containers. Nothing checks that the machine has it."""
@@ -62,7 +62,7 @@ class YarnCluster:
 
     def executors(self) -> list[int]:
         """Return the process ids of the executors of Spark that have begun a task."""
-        return [pid for pid in self.containers() if _EXECUTOR in _arguments(pid) and self._has_begun(pid)]
+        return [pid for pid in self.containers() if _is_executor(pid) and self._has_begun(pid)]
 
     def stop(self) -> None:
         """Kill the daemons and everything in their containers."""
@@ -150,7 +150,9 @@ def yarn_cluster(folder: Path, hdfs: HdfsServer) -> Iterator[YarnCluster]:
         cluster.stop()
 
 
-def _arguments(pid: int) -> bytes:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
+def _is_executor(pid: int) -> bool:
+    """Return whether a process is the Java of an executor, and not the shell that started it."""
+    with suppress(OSError):  # it has ended
+        program, *arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return program.endswith(b"/java") and _EXECUTOR in arguments
+    return False

@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from infra.servers.process import wait_until
 from infra.spark_cluster import SparkCluster, spark_cluster
 from loader.cli.demo.shop import create_shop
 from tests.e2e.changes import changes
+from tests.e2e.faults import fault_when
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
 pytestmark = [
@@ -65,23 +64,6 @@ def use_cluster(shop: Loaded, cluster: SparkCluster, conf: dict[str, str]) -> No
     text = shop.config.read_text().replace('master = "local[2]"', f'master = "{cluster.master}"')
     lines = "".join(f', "{name}" = "{value}"' for name, value in conf.items())
     shop.config.write_text(text.replace('TieredStopAtLevel=1" }', f'TieredStopAtLevel=1"{lines} }}'))
-
-
-@contextmanager
-def fault_when(condition: Callable[[], bool], fault: Callable[[], None]) -> Iterator[None]:
-    """Let a fault happen as soon as a condition holds; fail if it never does."""
-    happened = threading.Event()
-
-    def watch() -> None:
-        if wait_until(condition, 600):
-            fault()
-            happened.set()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    yield
-    assert happened.is_set()
-    thread.join()
 
 
 def kill_executor(cluster: SparkCluster) -> None:
