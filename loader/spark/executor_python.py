@@ -20,18 +20,21 @@ _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\W+(?P<why>[^\n]*)")
 _NO_PYTHON = re.compile(r'Cannot run program "(?P<program>[^"]+)"[^\n]*')
 
 
-def python_conf(package: str, python: str) -> dict[str, str]:
+def python_conf(package: str, python: str, *, on_yarn: bool) -> dict[str, str]:
     """Return the properties of Spark that choose the Python of executors.
 
     Args:
         package: address or path of an archive of `loader package`; empty without one.
         python: a Python program on each machine; empty for the path of this process's program.
+        on_yarn: whether YARN brings the archive to each machine, once for many jobs. By `spark.archives` every executor
+            of YARN would also unpack it.
     """
     program = f"./{ARCHIVE}/bin/python" if package else python
     if not program:
         return {}
     chosen = {"spark.pyspark.python": program, "spark.pyspark.driver.python": sys.executable}
-    return chosen | ({"spark.archives": f"{package}#{ARCHIVE}"} if package else {})
+    archives = "spark.yarn.dist.archives" if on_yarn else "spark.archives"
+    return chosen | ({archives: f"{package}#{ARCHIVE}"} if package else {})
 
 
 def checked(work: Callable[[Any], Any]) -> Callable[[Iterable[Any]], Iterator[Any]]:

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ValidationError
 from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError, UsageError
 from loader.log_format import VisibleFormatter
 from loader.outages import outage
+from loader.spark.yarn import hdfs_refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +73,7 @@ def _outcome(imported: Callable[[], tuple[Starting[Spec], type[Spec]]], file: Pa
         from pyspark.sql import SparkSession
 
         with ThreadPoolExecutor(1) as beside:
-            starting = beside.submit(SparkSession.builder.getOrCreate)
+            starting = beside.submit(_start, SparkSession.builder.getOrCreate)
             try:
                 run, spec_type = imported()
                 done = run(starting, _read(spec_type, file))
@@ -82,6 +83,15 @@ def _outcome(imported: Callable[[], tuple[Starting[Spec], type[Spec]]], file: Pa
         _LOG.error("the job failed", exc_info=error)
         return {"error": failure(error)}
     return done.model_dump(mode="json") if isinstance(done, BaseModel) else done
+
+
+def _start(create: Callable[[], SparkSession]) -> SparkSession:
+    try:
+        return create()
+    except Exception as error:
+        if refused := hdfs_refusal(error):
+            raise refused from error
+        raise
 
 
 def _prefer_installed(paths: list[str], spark_home: str) -> None:

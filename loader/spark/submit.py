@@ -35,6 +35,7 @@ from loader.spark.yarn import require_yarn_conf
 _LOG = logging.getLogger(__name__)
 _TAIL = 60  # lines of a job's output in an error
 _WARM_JOB = Path(__file__).resolve().parents[1] / "materialise" / "jobs" / "warm_job.py"
+_YARN = "yarn"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -88,7 +89,7 @@ def command(job: Path, arguments: list[str], settings: SparkSettings, *, short: 
         UsageError: pyspark is not installed, there is no Java or no configuration of YARN, or the folder has no jars.
     """
     _require_java()
-    if settings.master == "yarn":
+    if settings.master == _YARN:
         require_yarn_conf(settings.conf, _spark_home())
     argv = [str(_spark_home() / "bin" / "spark-submit"), "--master", settings.master]
     argv += ["--name", f"loader-{job.parent.name if job.stem == 'job' else job.stem.removesuffix('_job')}"]
@@ -123,13 +124,17 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
         # Cached data is read twice and then dropped, so compression costs more than it saves.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
-    conf |= _local(settings, short=short) if settings.local else python_conf(settings.package, settings.python)
+    conf |= _local(settings, short=short) if settings.local else _on_cluster(settings)
     joined = _JOINED if settings.local else {}
     return conf | {name: value for name, value in settings.conf.items() if name not in joined}
 
 
 _FEW_CORES = 2
 _JOINED = {"spark.driver.extraJavaOptions": " ", "spark.driver.extraClassPath": ":"}
+
+
+def _on_cluster(settings: SparkSettings) -> dict[str, str]:
+    return python_conf(settings.package, settings.python, on_yarn=settings.master == _YARN)
 
 
 def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loader.errors import UsageError
+from loader.outages import causes
 
 _VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_DENIED = "org.apache.hadoop.security.AccessControlException"
 _SITE = "yarn-site.xml"
 _BY_SPARK = "spark.hadoop.yarn.resourcemanager."
 """Prefix of properties of Spark that name the resource manager without a file."""
@@ -37,6 +39,20 @@ def require_yarn_conf(conf: Mapping[str, str], spark_home: Path) -> None:
             hint=f"name the folder with core-site.xml and {_SITE} of the cluster where this runs, for Airflow in the"
             " environment of its workers: export HADOOP_CONF_DIR=/etc/hadoop/conf",
         )
+
+
+def hdfs_refusal(error: BaseException) -> UsageError | None:
+    """Return the error to report if HDFS refused the user when Spark started; None for any other failure."""
+    for cause in causes(error):
+        if _DENIED in cause.kinds:
+            return UsageError(
+                "HDFS refused the user of the job when Spark started",
+                why=cause.text.partition("\n")[0],
+                hint="on YARN the user needs a folder for the files of applications:"
+                " hdfs dfs -mkdir -p /user/NAME && hdfs dfs -chown NAME /user/NAME; or set spark.yarn.stagingDir in"
+                " [spark.conf]",
+            )
+    return None
 
 
 def _has_own_environment(spark_home: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Writes the archive for `spark.archives`: Python, the loader with its libraries, and the compiled kernels."""
+"""Writes the archive for executors: Python, the loader with its libraries, and the compiled kernels."""
 
 from __future__ import annotations
 

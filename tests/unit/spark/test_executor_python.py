@@ -11,25 +11,16 @@ from loader.spark.executor_python import python_conf, python_error
 DRIVER = {"spark.pyspark.driver.python": sys.executable}
 
 
-@pytest.mark.parametrize(
-    ("package", "python", "conf"),
-    [
-        ("", "", {}),
-        ("", "/opt/python", {"spark.pyspark.python": "/opt/python", **DRIVER}),
-        (
-            "hdfs://n/loader.tar.gz",
-            "",
-            {
-                "spark.pyspark.python": "./loader/bin/python",
-                "spark.archives": "hdfs://n/loader.tar.gz#loader",
-                **DRIVER,
-            },
-        ),
-    ],
-    ids=["same-path", "python", "package"],
-)
-def test_settings_choose_the_python_of_executors(package: str, python: str, conf: dict[str, str]) -> None:
-    assert python_conf(package, python) == conf
+@pytest.mark.parametrize("on_yarn", [False, True])
+def test_settings_choose_the_python_of_executors(on_yarn: bool) -> None:
+    assert python_conf("", "", on_yarn=on_yarn) == {}
+    assert python_conf("", "/opt/python", on_yarn=on_yarn) == {"spark.pyspark.python": "/opt/python", **DRIVER}
+    archives = "spark.yarn.dist.archives" if on_yarn else "spark.archives"
+    assert python_conf("hdfs://n/loader.tar.gz", "", on_yarn=on_yarn) == {
+        "spark.pyspark.python": "./loader/bin/python",
+        archives: "hdfs://n/loader.tar.gz#loader",
+        **DRIVER,
+    }
 
 
 def test_versions_of_python_that_differ_are_in_the_error() -> None:
