@@ -41,6 +41,7 @@ REFUSED = 2
 """Exit code of wrong usage."""
 ROUNDS = range(10, 40)
 USER = "etl"
+PYTHON = f'python = "{sys.executable}"'
 CONF = {
     # The jars of Spark are on every node, and so are the kernels.
     "spark.yarn.jars": f"local:{Path(pyspark.__file__).parent}/jars/*",
@@ -88,8 +89,7 @@ def shop(
         create_shop(found.address, 3000)
         found.create_user()
         found.execute(f"ALTER USER 'loader'@'%' IDENTIFIED BY '{PASSWORD}'")
-        use_yarn(found, hdfs_server, f'python = "{sys.executable}"')
-        assert_loaded_and_followed(found, TABLES)
+        use_yarn(found, hdfs_server, PYTHON)
         yield found
 
 
@@ -128,9 +128,30 @@ def csv_files(hdfs: HdfsServer) -> set[str]:
     return {info.key for info in store.list("shop/") if info.key.endswith(".csv")}
 
 
+def refusal(shop: Loaded, **env: str) -> tuple[str, str]:
+    """Return what an initial load says that is refused, and why."""
+    refused = shop.loader("--json", "initial-load", **env)
+    assert refused.returncode == REFUSED, (refused.stdout, refused.stderr)
+    error = json.loads(refused.stdout)
+    return error["what"], error["why"]
+
+
+def test_what_yarn_lacks_is_named(shop: Loaded, hdfs_server: HdfsServer) -> None:
+    assert refusal(shop, HADOOP_CONF_DIR="") == (
+        "no configuration of YARN was found",
+        "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set",
+    )
+    use_yarn(shop, hdfs_server, PYTHON, {"spark.yarn.stagingDir": "/elsewhere"})
+    what, why = refusal(shop)
+    assert what == "HDFS refused the user of the job when Spark started"
+    assert why.startswith(f'Permission denied: user={USER}, access=WRITE, inode="/"')
+    use_yarn(shop, hdfs_server, PYTHON)
+
+
 def test_tables_are_loaded_and_followed(
     shop: Loaded, cluster: YarnCluster, hdfs_server: HdfsServer, owner: InsecureClient, tmp_path: Path
 ) -> None:
+    assert_loaded_and_followed(shop, TABLES)
     assert_equal_from_outside(shop, hdfs_server, tmp_path)
     logs = [path for path in cluster.folder.rglob("*") if path.is_file()]
     assert {"stderr", "NodeManager.log", "ResourceManager.log"} <= {path.name for path in logs}
@@ -168,24 +189,3 @@ def test_executors_die_while_the_log_is_staged_and_merged(
             shop.json(stage)
     assert_equal_from_outside(shop, hdfs_server, tmp_path)
     assert {table["status"] for table in shop.json("materialise")["tables"]} == {"already"}
-
-
-def test_what_yarn_lacks_is_named(shop: Loaded, hdfs_server: HdfsServer) -> None:
-    use_yarn(shop, hdfs_server, f'python = "{sys.executable}"', {"spark.yarn.stagingDir": "/user"})
-    shop.execute(*changes(5))
-    shop.json("plan")
-    assert refusal(shop, HADOOP_CONF_DIR="") == (
-        "no configuration of YARN was found",
-        "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set",
-    )
-    what, why = refusal(shop)
-    assert what == "HDFS refused the user of the job when Spark started"
-    assert why.startswith(f'Permission denied: user={USER}, access=WRITE, inode="/user"')
-
-
-def refusal(shop: Loaded, **env: str) -> tuple[str, str]:
-    """Return what an extraction says that is refused, and why."""
-    refused = shop.loader("--json", "extract", **env)
-    assert refused.returncode == REFUSED, (refused.stdout, refused.stderr)
-    error = json.loads(refused.stdout)
-    return error["what"], error["why"]
