@@ -56,11 +56,13 @@ def run(argv: Sequence[str], folder: Path, environ: dict[str, str] | None = None
         process = subprocess.Popen(argv, stdout=output, stderr=errors, env={**os.environ, **(environ or {})})
         watching = Thread(target=_watch, args=(process.pid, peak, done))
         watching.start()
-        _, status, usage = os.wait4(process.pid, 0)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        finally:
+            done.set()
+            watching.join()
     seconds = time.monotonic() - began
     code = process.returncode = os.waitstatus_to_exitcode(status)
-    done.set()
-    watching.join()
     if code:
         raise subprocess.CalledProcessError(code, argv, stderr=(folder / "errors").read_text()[-3000:])
     return Cost(seconds, usage.ru_utime + usage.ru_stime, peak[0])
