@@ -42,6 +42,8 @@ from loader.spark.job import on_one_machine
 from loader.store.base import Store
 
 _LOG = logging.getLogger(__name__)
+_PARTITION_BYTES = 32 * 1024 * 1024
+"""Size of the staged files of a partition on a cluster."""
 _COUNTS = ("all", "stray", *(f"{age}_{op}" for age in ("all", "new") for op in "IUD"))
 
 
@@ -152,6 +154,9 @@ def group_by_key(records: DataFrame, work: Work) -> DataFrame:
     order = [new, *order] if work.schema.key else [new, sf.col("_op") == "I", *order]
     counts = [sf.count_if(condition).alias(name) for name, condition in conditions.items()]
     by = key_places(work.schema) or places(work.schema)
+    if not on_one_machine(records.sparkSession):
+        # Spark never merges small partitions of rows that are kept.
+        records = records.repartition(max(1, sum(file.bytes for file in work.files) // _PARTITION_BYTES), *by)
     return records.groupBy(*by).agg(sf.max_by(record_struct(work), sf.struct(*order)).alias("last"), *counts)
 
 

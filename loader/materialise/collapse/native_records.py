@@ -87,8 +87,10 @@ def last_records_in_tasks(session: SparkSession, store: Store, work: Work) -> Da
     order = sf.struct("_seqno", "_row_offset", "_op")
     kept = sf.struct("_op", "_seqno", "_row_offset", "_committed_at", *places(work.schema))
     sums = [sf.coalesce(sf.sum(sf.col("_counts")[place]), sf.lit(0)).alias(name) for place, name in enumerate(COUNTS)]
+    keys = key_places(work.schema)
+    # Spark never merges small partitions of rows that are kept. So there are as many as tasks that read the files.
     # The key of the rows of counts is NULL, so they are one group.
-    last = records.groupBy(*key_places(work.schema)).agg(sf.max_by(kept, order).alias("last"), *sums)
+    last = records.repartition(len(pieces), *keys).groupBy(*keys).agg(sf.max_by(kept, order).alias("last"), *sums)
     rows = last.select("last.*", sf.col("last._op").isNotNull().alias("_new"), *COUNTS)
     everything = sum((sf.col(name) for name in COUNTS if name.startswith("all")), sf.lit(0))
     never = {

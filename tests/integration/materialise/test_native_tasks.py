@@ -58,6 +58,7 @@ def test_both_ways_collapse_to_the_same(spark: SparkSession, tmp_path: Path, rul
     ours, theirs = by_tasks(spark, staging, work), by_sql(spark, staging, work)
     assert ours is not None
     assert content(ours, work) == content(theirs, work)
+    assert ours.frame.rdd.getNumPartitions() == len(work.files)
     assert ours.keys == (4 if last > number(1, 1000) else 0)
     ours.release()
     theirs.release()
