@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from loader.errors import DataError
-from loader.page.site import HEADERS
+from loader.page.site import BUTTON_HEADERS
 from loader.staging.quarantine import Quarantines
 from tests.unit.page.reading import Element, read_page
 from tests.unit.pipeline.site import Site, shop
@@ -37,7 +37,7 @@ class Client:
         if user:
             self._client.cookies.set("_token", self._token(self._users[user]))
         answer = self._client.get(PAGES + path, follow_redirects=False)
-        assert HEADERS.items() <= {name.title(): value for name, value in answer.headers.items()}.items()
+        assert BUTTON_HEADERS.items() <= {name.title(): value for name, value in answer.headers.items()}.items()
         assert CANARY not in answer.text
         return answer.status_code, answer.text
 
@@ -129,9 +129,17 @@ def test_a_source_has_links_to_its_dags_and_forms(client: Client) -> None:
     assert unreachable.startswith("the server does not answer\n")
     (table,) = [row[0] for row in page.rows("2 of 2 tables") if row[1] == "quarantined"]
     form = f"trigger shop.repair with action = release, tables = {table}"
-    assert quarantined.split("\n")[-1] == f"in Airflow: {form}"
+    assert quarantined.split("\n")[-1] == f"in Airflow: {form} Trigger shop.repair: release"
     assert links[form] == "../dags/shop.repair"
-    assert client.page(f"table?source=shop&name={table}").panels()[0].split("\n")[-1] == f"in Airflow: {form}"
+    assert (
+        client.page(f"table?source=shop&name={table}").panels()[0].split("\n")[-1]
+        == f"in Airflow: {form} Trigger shop.repair: release"
+    )
+    buttons = {one.text: one.attributes for one in page.all("button") if "data-runs" in one.attributes}
+    assert set(buttons) == {"Trigger shop.delta", "Trigger shop.check", "Trigger shop.repair: release"}
+    release = buttons["Trigger shop.repair: release"]
+    assert release["data-runs"] == "../api/v2/dags/shop.repair/dagRuns"
+    assert json.loads(release["data-conf"]) == {"action": "release", "tables": [table]}
 
 
 def test_the_password_of_a_connection_is_used_and_not_shown(client: Client) -> None:
