@@ -84,14 +84,21 @@ def measure(cluster: SparkCluster, rows: int, log_rows: int) -> tuple[Seconds, S
     """Return the seconds on one machine and on the cluster, and the bytes of the log."""
     shape = SHAPES["mixed"]
     with TemporaryDirectory(prefix="loader-bench-") as folder, empty() as server:
-        fill(server, "one", shape, 1)
+        for table in ("first", "one"):
+            fill(server, table, shape, 1)
         fill(server, "mixed", shape, rows)
         sources = (
             Source(Path(folder, "one"), server, _LOCAL, {}),
             Source(Path(folder, "cluster"), server, cluster.master, cluster.environment),
         )
+        # The first load and the first delta of a source also compile kernels and make folders.
+        for source in sources:
+            source.load_seconds("first")
         idle_loads = [source.load_seconds("one") for source in sources]
         loads = [source.load_seconds("mixed") for source in sources]
+        fill_log(server, "small", 1)
+        for source in sources:
+            source.seconds("run")
         fill_log(server, "small", 1)
         idle_deltas = [source.seconds("run") for source in sources]
         log = fill_log(server, "bulk", log_rows)
