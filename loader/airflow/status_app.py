@@ -49,10 +49,10 @@ class AirflowHost:
         links: to the documentation.
     """
 
+    script = SCRIPT
+
     def __init__(self, links: ErrorLinks) -> None:
         self.links = links
-
-    script = SCRIPT
 
     def actions(self, source: str) -> Sequence[Action]:
         """See Host."""

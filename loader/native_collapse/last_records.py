@@ -112,6 +112,16 @@ class LastRecords:
         return lines
 
 
+def check_keys(records: pa.Table, key: Sequence[str]) -> None:
+    """Check that every record has its key.
+
+    Raises:
+        NotSupportedNatively: a column of `key` has a NULL.
+    """
+    if any(records[name].null_count for name in key):
+        raise NotSupportedNatively("a key has a NULL")
+
+
 def _by_op(records: Ints) -> dict[str, int]:
     return {op: int(np.count_nonzero(records[:, OP] == ord(op))) for op in _OPS}
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from loader.native_collapse.last_records import LastRecords, NotSupportedNatively
+from loader.native_collapse.last_records import LastRecords, NotSupportedNatively, check_keys
 
 _SORTED_ROWS = 1_000_000
 _SORTED_BYTES = 512 * 1024 * 1024
@@ -98,8 +98,7 @@ def _write_sorted(tables: list[pa.Table], folder: Path, key: Sequence[str], pool
 
 
 def _ends(table: pa.Table, key: Sequence[str]) -> _Ends:
-    if any(table[name].null_count for name in key):
-        raise NotSupportedNatively("a key has a NULL")
+    check_keys(table, key)
     ends = pc.min_max(table[key[0]])
     deleted = pc.sum(pc.equal(table["_op"], "D")).as_py() or 0
     try:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from loader.model.table import TableSchema
 from loader.native_collapse.arrow_columns import read_columns
-from loader.native_collapse.last_records import LastRecords, NotSupportedNatively
+from loader.native_collapse.last_records import LastRecords, NotSupportedNatively, check_keys
 from loader.native_collapse.staged_batches import read_batches
 from loader.spark.job import carried
 from loader.staging.documents import StagedFile
@@ -24,12 +24,15 @@ _MARK = "left to Spark SQL: "
 _BATCH_ROWS = 64 * 1024
 
 
-def read_records(root: str, schema: TableSchema, files: Sequence[StagedFile]) -> Iterator[pa.RecordBatch]:
+def read_records(
+    root: str, schema: TableSchema, key: Sequence[str], files: Sequence[StagedFile]
+) -> Iterator[pa.RecordBatch]:
     """Yield all records of staged files in order, with the columns of `read_columns`.
 
     Args:
         root: address of the store.
         schema: of the files.
+        key: the key columns in the records; empty without a key.
         files: of one schema.
 
     Raises:
@@ -39,11 +42,12 @@ def read_records(root: str, schema: TableSchema, files: Sequence[StagedFile]) ->
         store = open_store(root)
         for file in files:
             for records in read_batches(store, file, schema):
+                check_keys(records, key)
                 yield from records.to_batches(max_chunksize=_BATCH_ROWS)
 
 
 def read_last_records(
-    root: str, schema: TableSchema, after_seqno: int, last_seqno: int, files: Sequence[StagedFile]
+    root: str, schema: TableSchema, key: Sequence[str], after_seqno: int, last_seqno: int, files: Sequence[StagedFile]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the last record of each key in staged files, then one row of counts.
 
@@ -52,7 +56,8 @@ def read_last_records(
 
     Args:
         root: address of the store.
-        schema: of the files. It has a key.
+        schema: of the files.
+        key: the key columns in the records.
         after_seqno: a seqno. The records after it, up to `last_seqno`, are in the range.
         last_seqno: a seqno, see above.
         files: of one schema. They are in memory together.
@@ -64,8 +69,7 @@ def read_last_records(
         latest = LastRecords(open_store(root), files, schema, after_seqno, last_seqno, pool, lanes=1)
         for file in files:
             records = latest.table(file)
-            if any(records[f"c{place}"].null_count for place in _key_places(schema)):
-                raise NotSupportedNatively("a key has a NULL")
+            check_keys(records, key)
             records = records.append_column(_COUNTS_FIELD, pa.nulls(len(records), _COUNTS_FIELD.type))
             yield from records.to_batches(max_chunksize=_BATCH_ROWS)
         yield _counts_row(schema, [*latest.all.values(), *latest.new.values()])
@@ -84,10 +88,6 @@ def _carried() -> Iterator[None]:
             yield
         except NotSupportedNatively as unusual:
             raise RuntimeError(f"{_MARK}{unusual}") from unusual
-
-
-def _key_places(schema: TableSchema) -> list[int]:
-    return [place for place, column in enumerate(schema.columns) if column.name in schema.key]
 
 
 def _counts_row(schema: TableSchema, counts: list[int]) -> pa.RecordBatch:

@@ -107,7 +107,7 @@ def use_yarn(shop: Loaded, hdfs: HdfsServer, python: str, conf: Mapping[str, str
 
 
 def assert_equal_from_outside(shop: Loaded, hdfs: HdfsServer, folder: Path) -> None:
-    """Compare all rows of the server with those that PyIceberg reads."""
+    """Check that PyIceberg reads exactly the rows of the server."""
     session = Session(shop.server, History(), "reader", database="shop")
     for table in TABLES:
         name = table.partition(".")[2]

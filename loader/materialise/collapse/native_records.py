@@ -5,7 +5,6 @@ Kernels read records of one schema, with all columns, whose values fit their col
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +22,6 @@ from loader.staging.documents import StagedFile
 from loader.store.base import Store
 from loader.types.warehouse import spark_type
 
-_LOG = logging.getLogger(__name__)
 MOST_FILE_BYTES = 256 * 1024 * 1024
 """Size of a file whose last records kernels find. It is read whole and takes some four times its size in memory."""
 _MOST_BYTES = 64 * 1024 * 1024
@@ -66,7 +64,7 @@ def records_in_tasks(session: SparkSession, store: Store, work: Work, groups: Se
 
     An action fails if a file differs from its manifest, or inside `left_to_spark` if kernels cannot read it.
     """
-    read = partial(read_records, store.root, work.file_groups[0].schema)
+    read = partial(read_records, store.root, work.file_groups[0].schema, key_places(work.schema))
     records = task_frame(session, store.root, read, groups, record_ddl(work))
     return add_text_columns(records.withColumn("_new", sf.lit(True)), work)
 
@@ -80,14 +78,14 @@ def last_records_in_tasks(session: SparkSession, store: Store, work: Work) -> Da
     (group,) = work.file_groups
     (counted,) = group.ranges
     slots = session.sparkContext.defaultParallelism
-    read = partial(read_last_records, store.root, group.schema, counted.after_seqno, counted.last_seqno)
+    keys = key_places(work.schema)
+    read = partial(read_last_records, store.root, group.schema, keys, counted.after_seqno, counted.last_seqno)
     pieces = list(group_files(group.files, slots, _FEWEST_BYTES, _MOST_BYTES))
     records = task_frame(session, store.root, read, pieces, f"{record_ddl(work)}, _counts array<bigint>")
     # Two records at one offset would be a fault of the log reader. The op still makes reruns deterministic.
     order = sf.struct("_seqno", "_row_offset", "_op")
     kept = sf.struct("_op", "_seqno", "_row_offset", "_committed_at", *places(work.schema))
     sums = [sf.coalesce(sf.sum(sf.col("_counts")[place]), sf.lit(0)).alias(name) for place, name in enumerate(COUNTS)]
-    keys = key_places(work.schema)
     # Spark never merges small partitions of rows that are kept. So there are as many as tasks that read the files.
     # The key of the rows of counts is NULL, so they are one group.
     last = records.repartition(len(pieces), *keys).groupBy(*keys).agg(sf.max_by(kept, order).alias("last"), *sums)

@@ -26,7 +26,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.plan.table_layout import IS_DELETED, TableColumn
-from loader.native_collapse.last_records import NotSupportedNatively
+from loader.native_collapse.last_records import NotSupportedNatively, check_keys
 from loader.native_collapse.staged_batches import read_batches
 from loader.spark.job import on_one_machine
 from loader.staging.documents import StagedFile
@@ -115,8 +115,7 @@ def _row_groups(store: Store, work: Work, schema: pa.Schema, group: Sequence[Sta
 
 def _rows(batch: pa.Table, work: Work, schema: pa.Schema) -> pa.Table:
     """Return the rows of the table for a batch of staged records."""
-    if any(batch[place].null_count for place in key_places(work.schema)):
-        raise NotSupportedNatively("a key has a NULL")
+    check_keys(batch, key_places(work.schema))
     columns = zip(work.layout.columns, schema, strict=True)
     return pa.table([_values(batch, column, field) for column, field in columns], schema=schema)
 

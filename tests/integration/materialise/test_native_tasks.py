@@ -111,6 +111,13 @@ def test_a_load_that_is_unusual_is_for_spark_sql(lake: Lake, caplog: pytest.LogC
     assert sorted((row["k"], row["d__text"]) for row in found) == [(1, None), (2, "0000-00-00")]
 
 
+def test_a_load_without_a_key_value_is_refused(lake: Lake) -> None:
+    (result,) = lake.loaded(lake.staging.load(PLAIN, [(1, None, 1), (None, None, 2)], P0, 2)).tables
+    assert result.error is not None
+    assert result.error["what"] == "1 value does not fit the column's type int"
+    assert result.error["why"] == "for example NULL in the key"
+
+
 def test_a_changed_file_of_a_load_is_refused(lake: Lake) -> None:
     manifest = lake.staging.load(PLAIN, [(1, None, 1), (2, None, 2)], P0, 1)
     (file,) = lake.folder.rglob("*.csv")
