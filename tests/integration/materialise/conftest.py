@@ -1,5 +1,6 @@
 """The Spark that these tests share with the contract of catalogs."""
 
+from tests.integration.materialise.live_source import live
 from tests.support.catalogs import (
     hive_catalog,
     mysql_catalog,
@@ -14,6 +15,7 @@ __all__ = [
     "hive_catalog",
     "jars",
     "lake",
+    "live",
     "mysql_catalog",
     "new_lake",
     "postgres",

@@ -11,6 +11,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 import pymysql
+import pytest
 from pyiceberg.table import StaticTable
 from pyspark.sql import SparkSession
 
@@ -104,6 +105,13 @@ class LiveSource:
         """The tables of the server whose rows are not those of the warehouse."""
         tables = [str(name) for (name,) in self.run("SHOW TABLES")]
         return [name for name in tables if self.server_rows(name) != (self.warehouse_rows(name) or Counter())]
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def live(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
+    """An empty database on each kind of server."""
+    with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:
+        yield found
 
 
 @contextmanager

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from loader import pipeline
 from loader.materialise.jobs.replay_job import replay
@@ -18,7 +15,7 @@ from loader.materialise.merge.carry_over import carry_over
 from loader.materialise.rules import TableRule
 from loader.materialise.spec import ReplaySpec
 from loader.pipeline import kept_files, pause, purge, resume, source_lag
-from tests.integration.materialise.live_source import LiveSource, live_source
+from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
 
@@ -26,19 +23,18 @@ pytestmark = pytest.mark.integration
 EVERY, LATER = "999999d", datetime(4708, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
-def source(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
-    with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:
-        rule = TableRule(tables=(f"{found.database}.slow*",), every=EVERY)
-        found.settings = found.settings.model_copy(update={"rules": (rule,)})
-        found.run(
-            "CREATE TABLE slow (id INT PRIMARY KEY, name VARCHAR(20))",
-            "CREATE TABLE slow_bag (n INT)",
-            "CREATE TABLE fast LIKE slow",
-            "INSERT INTO slow VALUES (1,'one')",
-        )
-        found.load()
-        yield found
+@pytest.fixture
+def source(live: LiveSource) -> LiveSource:
+    rule = TableRule(tables=(f"{live.database}.slow*",), every=EVERY)
+    live.settings = live.settings.model_copy(update={"rules": (rule,)})
+    live.run(
+        "CREATE TABLE slow (id INT PRIMARY KEY, name VARCHAR(20))",
+        "CREATE TABLE slow_bag (n INT)",
+        "CREATE TABLE fast LIKE slow",
+        "INSERT INTO slow VALUES (1,'one')",
+    )
+    live.load()
+    return live
 
 
 @pytest.fixture

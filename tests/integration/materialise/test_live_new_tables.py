@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from loader.initial_load.run import stage_tables
 from loader.materialise.spec import MaterialiseResult
 from loader.pipeline import UnloadedTable, find_unloaded, list_tables, quarantines_of, read_tables_job
 from loader.spark.workers import Threads
 from loader.staging.documents import TableFilter
-from tests.integration.materialise.live_source import LiveSource, live_source
+from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
-def source(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
+@pytest.fixture
+def source(live: LiveSource) -> LiveSource:
     """A source that loads new tables, with a loaded table `a`; tables `old_...` are not captured."""
-    with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:
-        captured = TableFilter(include=(f"{found.database}.*",), exclude=(f"{found.database}.old_*",))
-        found.settings = found.settings.model_copy(update={"tables": captured, "auto_load": True})
-        found.run(
-            "CREATE TABLE a (id INT PRIMARY KEY, name VARCHAR(20))",
-            "CREATE TABLE old_x (id INT PRIMARY KEY, name VARCHAR(20))",
-            "CREATE TABLE old_bag (n INT)",
-            "INSERT INTO old_x VALUES (1,'one'),(2,'two')",
-            "INSERT INTO old_bag VALUES (1),(1),(NULL)",
-        )
-        found.load()
-        found.run("INSERT INTO a VALUES (1,'eins')")
-        found.delta()
-        assert run(found)[1] == {}
-        yield found
+    captured = TableFilter(include=(f"{live.database}.*",), exclude=(f"{live.database}.old_*",))
+    live.settings = live.settings.model_copy(update={"tables": captured, "auto_load": True})
+    live.run(
+        "CREATE TABLE a (id INT PRIMARY KEY, name VARCHAR(20))",
+        "CREATE TABLE old_x (id INT PRIMARY KEY, name VARCHAR(20))",
+        "CREATE TABLE old_bag (n INT)",
+        "INSERT INTO old_x VALUES (1,'one'),(2,'two')",
+        "INSERT INTO old_bag VALUES (1),(1),(NULL)",
+    )
+    live.load()
+    live.run("INSERT INTO a VALUES (1,'eins')")
+    live.delta()
+    assert run(live)[1] == {}
+    return live
 
 
 def run(source: LiveSource, *statements: str) -> tuple[MaterialiseResult, dict[str, str]]:

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
 from loader.pipeline import pause, resume, source_lag, status
-from tests.integration.materialise.live_source import LiveSource, live_source
+from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
-def source(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
-    with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:
-        found.run(
-            "CREATE TABLE a (id INT PRIMARY KEY, name VARCHAR(20))",
-            "CREATE TABLE b LIKE a",
-            "CREATE TABLE c (name VARCHAR(20), n INT)",
-            "INSERT INTO a VALUES (1,'one'),(2,'two')",
-            "INSERT INTO b VALUES (1,'eins')",
-            "INSERT INTO c VALUES ('x',1),('x',1)",
-        )
-        found.load()
-        found.run("INSERT INTO b VALUES (9,'neun')")
-        found.delta()
-        yield found
+@pytest.fixture
+def source(live: LiveSource) -> LiveSource:
+    live.run(
+        "CREATE TABLE a (id INT PRIMARY KEY, name VARCHAR(20))",
+        "CREATE TABLE b LIKE a",
+        "CREATE TABLE c (name VARCHAR(20), n INT)",
+        "INSERT INTO a VALUES (1,'one'),(2,'two')",
+        "INSERT INTO b VALUES (1,'eins')",
+        "INSERT INTO c VALUES ('x',1),('x',1)",
+    )
+    live.load()
+    live.run("INSERT INTO b VALUES (9,'neun')")
+    live.delta()
+    return live
 
 
 def paused(source: LiveSource, *tables: str) -> None:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.model.table import TableName
-from tests.integration.materialise.live_source import LiveSource, live_source
+from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
-def source(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
-    with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:
-        found.run(
-            "CREATE TABLE a (id INT PRIMARY KEY, name VARCHAR(20))",
-            "CREATE TABLE b (name VARCHAR(20))",
-            "INSERT INTO a VALUES (1,'one'),(2,'two')",
-            "INSERT INTO b VALUES ('x'),('x')",
-        )
-        found.load()
-        found.run("INSERT INTO a VALUES (3,'three')", "INSERT INTO b VALUES ('y')")
-        found.delta()
-        yield found
+@pytest.fixture
+def source(live: LiveSource) -> LiveSource:
+    live.run(
+        "CREATE TABLE a (id INT PRIMARY KEY, name VARCHAR(20))",
+        "CREATE TABLE b (name VARCHAR(20))",
+        "INSERT INTO a VALUES (1,'one'),(2,'two')",
+        "INSERT INTO b VALUES ('x'),('x')",
+    )
+    live.load()
+    live.run("INSERT INTO a VALUES (3,'three')", "INSERT INTO b VALUES ('y')")
+    live.delta()
+    return live
 
 
 def damage(source: LiveSource) -> None:

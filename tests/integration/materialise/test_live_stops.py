@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
 from loader.errors import UsageError
 from loader.model.table import TableName
 from loader.pipeline import quarantines_of
-from tests.integration.materialise.live_source import LiveSource, live_source
+from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
 
@@ -20,16 +16,15 @@ INSERT_WITHOUT_DEFAULT = ("SET SESSION binlog_row_image = MINIMAL", "INSERT INTO
 SWAP = "RENAME TABLE a TO x, b TO a, x TO b"
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
-def source(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[LiveSource]:
-    with live_source(spark, request.getfixturevalue(f"{request.param}_server"), tmp_path) as found:
-        for number, name in enumerate("abc"):
-            found.run(
-                f"CREATE TABLE {name} (id INT PRIMARY KEY, name VARCHAR(20) DEFAULT 'new')",
-                f"INSERT INTO {name} VALUES (1,'one'),({number + 10},'{name}')",
-            )
-        found.load()
-        yield found
+@pytest.fixture
+def source(live: LiveSource) -> LiveSource:
+    for number, name in enumerate("abc"):
+        live.run(
+            f"CREATE TABLE {name} (id INT PRIMARY KEY, name VARCHAR(20) DEFAULT 'new')",
+            f"INSERT INTO {name} VALUES (1,'one'),({number + 10},'{name}')",
+        )
+    live.load()
+    return live
 
 
 def stop(source: LiveSource, *tables: str) -> None:
