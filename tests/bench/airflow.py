@@ -10,8 +10,6 @@ trigger to its success, and then one `loader run`. Ratios are medians over the p
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import time
@@ -28,6 +26,7 @@ from loader.cli.demo.shop import create_shop
 from loader.spark.submit import SparkSettings, warm
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
+from tests.bench.figures import parser, report
 from tests.bench.session import jars
 from tests.e2e.airflow_server import DELTA, LOAD, Airflow, running
 from tests.e2e.loaded import Loaded
@@ -132,17 +131,10 @@ def _medians(runs: Sequence[dict[str, dict[str, float]]]) -> dict[str, dict[str,
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print each figure as it comes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="one pair")
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="write all figures there")
-    given = parser.parse_args(arguments)
-    figures = []
-    for figure in measured(1 if given.quick else given.pairs):
-        figures.append(figure)
-        print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(figures, indent=1))
+    options = parser(__doc__, "one pair")
+    options.add_argument("--pairs", type=int, default=5)
+    given = options.parse_args(arguments)
+    report(measured(1 if given.quick else given.pairs), given.json)
 
 
 if __name__ == "__main__":

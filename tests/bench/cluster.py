@@ -8,10 +8,7 @@ pairs of one run: the time on the cluster divided by the time on one machine rig
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +19,8 @@ from typing import Any, NamedTuple
 from infra.servers import Server
 from infra.spark_cluster import SparkCluster, spark_cluster
 from loader.spark.submit import SparkSettings, warm
+from tests.bench.configuration import write_config
+from tests.bench.figures import parser, report
 from tests.bench.initial import run
 from tests.bench.logs import empty
 from tests.bench.logs import fill as fill_log
@@ -49,30 +48,12 @@ class Source:
     def __init__(self, folder: Path, server: Server, master: str, environment: dict[str, str]) -> None:
         self.folder, self._environment = folder, environment
         folder.mkdir()
-        (folder / "loader.toml").write_text(
-            f"""
-[staging]
-root = "file://{folder}/staging"
-local = {{ shared = true }}
-[warehouse]
-path = "{folder}/warehouse"
-[spark]
-master = "{master}"
-jars = "{jars()}"
-[sources.bench]
-host = "{server.host}"
-port = {server.port}
-user = "{server.user}"
-tables.include = ["bench.*"]
-transport = "file"
-log_files = "{server.log_dir}"
-"""
-        )
+        self._config = write_config(folder, server, master=master, shared=True)
 
     def seconds(self, *arguments: str) -> float:
         """Return the seconds of a command of the loader, with all process starts."""
         os.sync()  # what was written before is not to be written while we measure
-        argv = [sys.executable, "-m", "loader", "--config", str(self.folder / "loader.toml"), "--json", *arguments]
+        argv = [sys.executable, "-m", "loader", "--config", str(self._config), "--json", *arguments]
         return run(argv, self.folder, self._environment).seconds
 
     def load_seconds(self, table: str) -> float:
@@ -130,17 +111,10 @@ def measure_pairs(pairs: int, *, quick: bool) -> Iterator[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures of each stage."""
-    parser = argparse.ArgumentParser(description=re.split(r"\n", __doc__)[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows and of the log, and one pair")
-    parser.add_argument("--pairs", type=int, default=3, help="runs on each side")
-    parser.add_argument("--json", type=Path, help="write all figures there")
-    given = parser.parse_args(arguments)
-    figures = []
-    for figure in measure_pairs(1 if given.quick else given.pairs, quick=given.quick):
-        figures.append(figure)
-        print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(figures, indent=1))
+    options = parser(__doc__, "a tenth of the rows and of the log, and one pair")
+    options.add_argument("--pairs", type=int, default=3, help="runs on each side")
+    given = options.parse_args(arguments)
+    report(measure_pairs(1 if given.quick else given.pairs, quick=given.quick), given.json)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ about another machine, the ratios much.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import subprocess
 import sys
@@ -17,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.bench.figures import parser, report
 from tests.bench.logs import Log, bulk, live, narrow, repeated, small
 from tests.bench.peers import Program, connector_java, listing, loader, mysqlbinlog, python_mysql_replication
 
@@ -100,17 +99,10 @@ def measured(quick: bool, pairs: int) -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     """Print each figure as it comes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="logs of a tenth of the size")
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="write all figures there")
-    arguments = parser.parse_args()
-    figures = []
-    for figure in measured(arguments.quick, arguments.pairs):
-        figures.append(figure)
-        print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1))
+    options = parser(__doc__, "logs of a tenth of the size")
+    options.add_argument("--pairs", type=int, default=5)
+    given = options.parse_args()
+    report(measured(given.quick, given.pairs), given.json)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ The ratio is to `mysqlbinlog -v` over the same file in the same call.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,38 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from infra.servers import Server
 from loader.spark.submit import SparkSettings, warm
+from tests.bench.configuration import write_config
+from tests.bench.figures import parser, report
 from tests.bench.logs import empty, fill
 from tests.bench.peers import Program, mysqlbinlog
 from tests.bench.session import jars
 
 Kind = Literal["bulk", "small"]
 _CASES: tuple[tuple[Kind, int], ...] = (("bulk", 500_000), ("bulk", 5_000_000), ("small", 200_000))
-
-
-def configured(folder: Path, server: Server) -> Path:
-    """A configuration for the server, reading its log files."""
-    file = folder / "loader.toml"
-    file.write_text(
-        f"""
-[staging]
-root = "file://{folder}/staging"
-[warehouse]
-path = "{folder}/warehouse"
-[spark]
-master = "local[2]"
-jars = "{jars()}"
-[sources.bench]
-host = "{server.host}"
-port = {server.port}
-user = "{server.user}"
-tables.include = ["bench.*"]
-transport = "file"
-log_files = "{server.log_dir}"
-"""
-    )
-    return file
 
 
 def loader(config: Path, *arguments: str) -> Program:
@@ -60,7 +35,7 @@ def measured(quick: bool) -> Iterator[dict[str, Any]]:
     """A figure for each log."""
     warm(SparkSettings(master="local[2]", jars=jars()))  # as an installation does, with `loader warm --jars`
     with TemporaryDirectory(prefix="loader-bench-") as folder, empty() as server:
-        config = configured(Path(folder), server)
+        config = write_config(Path(folder), server)
         loader(config, "initial-load").run(config)
         for kind, size in _CASES:
             log = fill(server, kind, size // 10 if quick else size)
@@ -77,16 +52,8 @@ def measured(quick: bool) -> Iterator[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print each figure as it comes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="logs of a tenth of the size")
-    parser.add_argument("--json", type=Path, help="write all figures there")
-    given = parser.parse_args(arguments)
-    figures = []
-    for figure in measured(given.quick):
-        figures.append(figure)
-        print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(figures, indent=1))
+    given = parser(__doc__, "logs of a tenth of the size").parse_args(arguments)
+    report(measured(given.quick), given.json)
 
 
 if __name__ == "__main__":

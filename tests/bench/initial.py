@@ -7,10 +7,7 @@ A ratio is the median over the pairs of one run: the loader's time divided by th
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +23,8 @@ from typing import Any, NamedTuple
 from infra.servers import Server, fetch
 from loader.jars.resolve import jars_folder
 from loader.spark.submit import SparkSettings, configuration, environment, warm
+from tests.bench.configuration import write_config
+from tests.bench.figures import parser, report
 from tests.bench.session import jars
 from tests.bench.tables import SHAPES, connected, empty_server, fill, fill_many
 
@@ -92,23 +91,7 @@ def _resident(process: int) -> int:
 
 def load(server: Server, tables: str, folder: Path) -> Cost:
     """Load the tables that match a pattern with this loader, into an empty warehouse."""
-    file = folder / "loader.toml"
-    file.write_text(
-        f"""
-[staging]
-root = "file://{folder}/staging"
-[warehouse]
-path = "{folder}/warehouse"
-[spark]
-master = "local[{_READERS}]"
-jars = "{jars()}"
-[sources.bench]
-host = "{server.host}"
-port = {server.port}
-user = "{server.user}"
-tables.include = ["bench.{tables}"]
-"""
-    )
+    file = write_config(folder, server, tables=tables, master=f"local[{_READERS}]", files=False)
     return run([sys.executable, "-m", "loader", "--config", str(file), "--json", "initial-load"], folder)
 
 
@@ -207,18 +190,11 @@ def measure(tables: Sequence[str], pairs: int, *, quick: bool) -> Iterator[dict[
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures of each table."""
-    parser = argparse.ArgumentParser(description=re.split(r"\n", __doc__)[0])
-    parser.add_argument("--quick", action="store_true", help="tables of a tenth of the size, and one pair")
-    parser.add_argument("--pairs", type=int, default=5, help="runs of each program")
-    parser.add_argument("--table", action="append", default=[], choices=[*SHAPES, "small"], help="only these tables")
-    parser.add_argument("--json", type=Path, help="write all figures there")
-    given = parser.parse_args(arguments)
-    figures = []
-    for figure in measure(given.table, 1 if given.quick else given.pairs, quick=given.quick):
-        figures.append(figure)
-        print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(figures, indent=1))
+    options = parser(__doc__, "tables of a tenth of the size, and one pair")
+    options.add_argument("--pairs", type=int, default=5, help="runs of each program")
+    options.add_argument("--table", action="append", default=[], choices=[*SHAPES, "small"], help="only these tables")
+    given = options.parse_args(arguments)
+    report(measure(given.table, 1 if given.quick else given.pairs, quick=given.quick), given.json)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ noisy machine slows all of them: the seconds say little about another machine, t
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.bench.base import CHANGES, COLUMNS, STEP, Base, Figures, timed
+from tests.bench.figures import parser, report
 from tests.bench.reading import csv_rate, read_penalty
 from tests.bench.session import spark_session
 from tests.bench.split import split
@@ -106,18 +105,11 @@ def measured(folder: Path, quick: bool, rounds: int) -> Iterator[Figures]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print each figure as it comes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="write all figures there")
-    given = parser.parse_args(arguments)
-    figures = []
+    options = parser(__doc__, "a tenth of the rows")
+    options.add_argument("--rounds", type=int, default=3)
+    given = options.parse_args(arguments)
     with TemporaryDirectory(prefix="loader-bench-") as folder:
-        for figure in measured(Path(folder), given.quick, given.rounds):
-            figures.append(figure)
-            print(", ".join(f"{name}: {value}" for name, value in figure.items()), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(figures, indent=1))
+        report(measured(Path(folder), given.quick, given.rounds), given.json)
 
 
 if __name__ == "__main__":
