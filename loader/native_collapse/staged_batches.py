@@ -15,7 +15,7 @@ from loader.staging.documents import StagedFile
 from loader.staging.file_verification import compare_digest, missing_error
 from loader.store.base import BLOCK_BYTES, ObjectNotFound, Store
 
-_BATCH_BYTES = 16 * 1024 * 1024
+_BATCH_BYTES = 8 * 1024 * 1024
 """The size of a batch of staged lines. A batch is larger if a line is longer."""
 
 

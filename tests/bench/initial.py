@@ -69,24 +69,27 @@ def run(argv: Sequence[str], folder: Path, environ: dict[str, str] | None = None
 
 def _watch(root: int, peak: list[float], done: Event) -> None:
     while not done.wait(0.2):
-        peak[0] = max(peak[0], sum(map(_resident, _family(root))) / 1e6)
+        peak[0] = max(peak[0], _resident(root) / 1e6)
 
 
-def _family(root: int) -> Iterator[int]:
-    yield root
-    with suppress(OSError):
-        for children in Path(f"/proc/{root}/task").glob("*/children"):
-            with suppress(OSError):
-                for child in children.read_text().split():
-                    yield from _family(int(child))
+def _resident(process: int, parent: tuple[bytes, str] = (b"", "")) -> int:
+    """Return the bytes in memory of a process and its children, without those that they share with others.
 
-
-def _resident(process: int) -> int:
-    """Return the bytes of a process that are in memory, without those that it shares with others."""
+    A child with the command line and the size of its parent has not started its program yet: it is the parent's memory.
+    """
     with suppress(OSError, IndexError):
-        size = Path(f"/proc/{process}/statm").read_text().split()
-        return (int(size[1]) - int(size[2])) * _PAGE
+        where = Path(f"/proc/{process}")
+        size, resident, shared, *_ = (where / "statm").read_text().split()
+        program = (where / "cmdline").read_bytes(), size
+        own = 0 if program == parent else (int(resident) - int(shared)) * _PAGE
+        return own + sum(_resident(child, program) for child in _children(where))
     return 0
+
+
+def _children(process: Path) -> Iterator[int]:
+    for children in (process / "task").glob("*/children"):
+        with suppress(OSError):
+            yield from map(int, children.read_text().split())
 
 
 def load(server: Server, tables: str, folder: Path) -> Cost:

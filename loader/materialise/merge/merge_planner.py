@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from loader.errors import DataError, GapError, UnsupportedError
+from loader.errors import DataError, GapError, LoaderError, UnsupportedError
 from loader.materialise.iceberg.table_metadata import Applied, TableMetadata
 from loader.materialise.iceberg.warehouse import Warehouse, check_owner, recorded_schema
 from loader.materialise.merge.published_record import complete_seqno
@@ -121,9 +122,8 @@ class MergePlanner:
             return self._build_one_timeline(table, state, target, manifests, metadata), manifests
         except (UnsupportedError, GapError) as error:
             life = find_new_life(table, manifests, state.applied, target)
-            if life is not None and rule.mode != "mirror" and chain.find_origin(table, target).dropped:
-                error.hint = _exclude_hint(table)  # it cannot be loaded any more, and this mode must keep its past
             if life is None or rule.mode != "mirror":
+                self.explain_drop(error, table, target)
                 raise
             _LOG.warning(
                 "%s: %s; the table was dropped, renamed or created again since then, so the merge continues there",
@@ -133,6 +133,18 @@ class MergePlanner:
         manifests = tuple(manifest for manifest in manifests if manifest.stop_seqno >= life)
         state = replace(state, applied=life - 1)
         return self._build_one_timeline(table, state, target, manifests, metadata), manifests
+
+    def explain_drop(self, error: LoaderError, table: TableName, target: int) -> None:
+        """Correct the hint of an error if the table must keep its past, but can no longer be loaded.
+
+        Args:
+            error: why the table cannot be merged.
+            table: the table.
+            target: a seqno. The table counts as dropped if it was dropped or renamed up to there.
+        """
+        with suppress(UnsupportedError):  # it is unknown whether the table was dropped
+            if self.warehouse.rule(table).mode != "mirror" and self.chain.find_origin(table, target).dropped:
+                error.hint = _exclude_hint(table)
 
     def _build_one_timeline(
         self,

@@ -33,6 +33,10 @@ class RunQuarantine:
         """The tables that are quarantined when the run begins."""
         return set(self._known)
 
+    def stop_of(self, table: TableName) -> int:
+        """Return the stop, as a seqno, of the run that quarantined a table."""
+        return self._known[table].stop_seqno
+
     def find_quarantined(self, table: TableName, metadata: TableMetadata | None) -> TableResult | None:
         """Return the result of a quarantined table; None if the table must be merged."""
         applied = known_applied(metadata)
@@ -47,7 +51,7 @@ class RunQuarantine:
 
         A table that moved during the run is not quarantined: another run has overtaken this one, and may have purged
         the files that were missing here. A table that waits for the rows of a quarantined table is quarantined too. The
-        quarantine of a table ends once it reaches the stop.
+        quarantine of a table ends once it reaches the stop. If it fails again, the new error replaces the old one.
         """
         for result in results:
             ended = self._known.get(TableName.parse(result.table))
@@ -65,6 +69,8 @@ class RunQuarantine:
         if self._applied_before.get(table) != (applied.seqno if applied else None):
             return result
         failpoint("quarantine.before")
+        if table in self._known:
+            self._quarantines.end(self._known[table])
         quarantine = self._quarantines.begin(
             table,
             cast("dict[str, object]", result.error),

@@ -143,6 +143,7 @@ class SourceRun:
                 waits = isinstance(error, WaitingForTable) and may_wait
                 life = None if waits else self._find_later_life(warehouse, table, target)
                 if life is None:
+                    planner.explain_drop(error, table, target)
                     raise
                 _LOG.warning("%s: %s; the table was dropped, renamed or created again since", table, error.what)
                 self._skipped[table] = error
@@ -185,20 +186,25 @@ class SourceRun:
         if postponed := self._postponement.find(table, known_applied(metadata)):
             return postponed
         quarantined = self._quarantine.find_quarantined(table, metadata)
-        if quarantined:
-            low = self._record.stop_seqno if self._record else 0
-            intervals = self._chain.intervals_between(low, self._stop)
-            # If the table was dropped since, the error no longer matters. The table could not be loaded again either.
-            if find_new_life(table, intervals, low, self._stop) is None:
-                return quarantined
+        # If the table was dropped since, the error no longer matters. The table could not be loaded again either.
+        if quarantined and not self._has_new_life(table):
+            return quarantined
         if not changed and not quarantined and (metadata is None or metadata.applied is None):
             self._planner.check_never_filled(table, self._record.stop_seqno if self._record else 0, self._stop)
             return None
-        later = None if due else self._find_not_due(table, metadata)
+        later = None if due or quarantined else self._find_not_due(table, metadata)
         if later and self._postponement.is_behind(table):
             return later
         found = self._planner.plan(table, metadata, self._stop)
         return later if later and isinstance(found, Merge) else found
+
+    def _has_new_life(self, table: TableName) -> bool:
+        """Return whether a quarantined table was dropped, renamed or created again since a run looked for that."""
+        record = self._record
+        low = record.stop_seqno if record else 0
+        if record and str(table) in record.postponed:
+            low = self._quarantine.stop_of(table)  # the runs since then postponed the table
+        return find_new_life(table, self._chain.intervals_between(low, self._stop), low, self._stop) is not None
 
     def _find_not_due(self, table: TableName, metadata: TableMetadata | None) -> TableResult | None:
         """Return the result of a table that is not due; None if it is due."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from loader.errors import UsageError
+from loader.materialise.rules import TableRule
 from loader.model.table import TableName
-from loader.pipeline import quarantines_of
+from loader.pipeline import pause, quarantines_of, resume
 from tests.integration.materialise.live_source import LiveSource
 
 pytestmark = pytest.mark.integration
@@ -83,3 +86,49 @@ def test_a_stopped_table_that_the_server_no_longer_has(source: LiveSource, after
     assert source.merge().exit_code == 0
     assert quarantines_of(source.settings).all() == {}
     assert source.differences() == []
+
+
+def test_a_stopped_table_is_dropped_while_it_is_paused(source: LiveSource) -> None:
+    stop(source, "a", "b")
+    assert source.statuses(source.delta()) == {"a": "quarantined", "b": "quarantined", "c": "unchanged"}
+    pause(source.settings, [f"{source.database}.{table}" for table in "ab"], "ada", "look at it")
+    source.run("DROP TABLE a", "DROP TABLE b", "CREATE TABLE b (n INT PRIMARY KEY)", "INSERT INTO b VALUES (1)")
+    source.delta()
+    source.run("INSERT INTO c VALUES (5,'five')")
+    assert source.statuses(source.delta()) == {"a": "paused", "b": "paused", "c": "applied"}
+    resume(source.settings, [f"{source.database}.*"])
+    assert source.merge().exit_code == 0
+    assert quarantines_of(source.settings).all() == {}
+    assert source.differences() == []
+
+
+def test_a_stopped_table_is_dropped_while_it_is_not_due(source: LiveSource) -> None:
+    stop(source, "a")
+    assert source.statuses(source.delta())["a"] == "quarantined"
+    rule = TableRule(tables=(f"{source.database}.a",), every="999999d")
+    source.settings = source.settings.model_copy(update={"rules": (rule,)})
+    source.run("DROP TABLE a")
+    assert source.delta().exit_code == 0
+    assert quarantines_of(source.settings).all() == {}
+
+
+@pytest.mark.parametrize("mode", ["history", "soft_delete"])
+def test_a_stopped_table_that_keeps_its_past_is_dropped(
+    live: LiveSource, mode: Literal["history", "soft_delete"]
+) -> None:
+    """Its past cannot be completed: the error says so, and does not ask for a load of a table that is gone."""
+    rule = TableRule(tables=(f"{live.database}.kept",), mode=mode)
+    live.settings = live.settings.model_copy(update={"rules": (rule,)})
+    live.run("CREATE TABLE kept (id INT PRIMARY KEY, name VARCHAR(20) DEFAULT 'new')", "INSERT INTO kept VALUES (1,'')")
+    live.load()
+    stop(live, "kept")
+    assert live.statuses(live.delta()) == {"kept": "quarantined"}
+    live.run("DROP TABLE kept")
+    (dropped,) = live.delta().tables
+    excluded = f"{TableName(live.database, 'kept').exclusion}, then: loader run; then, unless the table was loaded"
+    assert dropped.error and str(dropped.error["hint"]).startswith(excluded)
+    tables = live.settings.tables.model_copy(update={"exclude": (f"{live.database}.kept",)})
+    live.settings = live.settings.model_copy(update={"tables": tables})
+    live.run("CREATE TABLE other (id INT PRIMARY KEY)", "INSERT INTO other VALUES (1)")
+    result = live.delta()
+    assert (live.statuses(result), result.exit_code) == ({"other": "applied"}, 0)
