@@ -7,7 +7,7 @@ against the schema of the history.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loader.model.table import TEXTS, Column, SchemaVersion, TableName, TableSchema
@@ -38,10 +38,10 @@ class KnownTable:
 
     Attributes:
         schema: its schema; None if the table does not exist, or if `why` says that it is not known. A text column has
-            an empty character set if no statement says it.
+            an empty character set if no statement says it. An ENUM or SET has no labels if they are not known.
         key: its key.
         charset: default character set of its columns; empty if not known.
-        why: why the schema or the key is not known.
+        why: why the schema, the labels or the key are not known.
     """
 
     schema: TableSchema | None
@@ -59,6 +59,8 @@ class KnownTable:
         """Return why its row events cannot be decoded; empty if they can."""
         if self.schema is None:
             return self.why or "no statement made it"
+        if unlabelled := _unlabelled(self.schema.columns):
+            return self.why or f"CONVERT TO CHARACTER SET changes the labels of column {unlabelled[0]}"
         return "" if self.key.sure else self.why or _DOUBTFUL_KEY
 
 
@@ -200,11 +202,12 @@ class SchemaHistory:
         try:
             after = alter_columns(table.schema.columns, actions)
             key = alter_key(table.key, actions, after)
-            columns = tuple(one.column if _is_doubtful(one) else _with_charset(one.column, charset) for one in after)
-            _check_labels(table.schema, after, columns)
         except NotLoggedError as error:
             return _unknown_table(str(error))
-        return KnownTable(replace(table.schema, columns=columns, key=key.columns), key, charset)
+        columns = tuple(one.column if _is_doubtful(one) else _with_charset(one.column, charset) for one in after)
+        columns = tuple(_without_changed_labels(table.schema, after, columns))
+        why = table.why if _unlabelled(table.schema.columns) and _unlabelled(columns) else ""
+        return KnownTable(replace(table.schema, columns=columns, key=key.columns), key, charset, why)
 
     def _fold_schema(self, name: str) -> str:
         return name.lower() if self.folds else name
@@ -225,13 +228,21 @@ def _with_charset(column: Column, charset: str) -> Column:
     return column if charset == "binary" and not column.labels else replace(column, charset=charset)
 
 
-def _check_labels(before: TableSchema, after: Sequence[AlteredColumn], columns: Sequence[Column]) -> None:
-    """Refuse CONVERT TO CHARACTER SET if it changes the text of labels: it keeps their bytes."""
+def _without_changed_labels(
+    before: TableSchema, after: Sequence[AlteredColumn], columns: Sequence[Column]
+) -> Iterator[Column]:
+    """Yield the columns, without the labels that CONVERT TO CHARACTER SET changes: it keeps their bytes."""
     charsets = {column.name: column.charset for column in before.columns}
     for one, column in zip(after, columns, strict=True):
         old = charsets.get(one.before or "", "")
-        if one.widens and old != column.charset and not keeps_labels(replace(column, charset=old), column.charset):
-            raise NotLoggedError(f"CONVERT TO CHARACTER SET changes the labels of column {column.name}")
+        changed = one.widens and old != column.charset
+        kept = not changed or keeps_labels(replace(column, charset=old), column.charset)
+        yield column if kept else replace(column, labels=())
+
+
+def _unlabelled(columns: Iterable[Column]) -> list[str]:
+    """Return the names of the columns whose labels are not known."""
+    return [column.name for column in columns if column.type in {"enum", "set"} and not column.labels]
 
 
 def _unknown_table(why: str) -> KnownTable:

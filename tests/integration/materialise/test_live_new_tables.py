@@ -155,3 +155,24 @@ def test_a_table_that_cannot_be_loaded_is_refused_once(source: LiveSource) -> No
     assert found.error is not None
     assert found.error["what"] == f"a table of engine {engine} without a primary key is not supported"
     assert run(source, "DROP TABLE r")[1] == {}
+
+
+def test_a_rebuild_that_changes_labels_keeps_types_that_the_log_does_not_have(live: LiveSource) -> None:
+    if live.server.kind != "mariadb":
+        pytest.skip("MySQL has no INET4")
+    live.run(
+        "CREATE TABLE t (id INT PRIMARY KEY, a INET4, e ENUM('Ã©','b')) CHARSET latin1",
+        "INSERT INTO t VALUES (1,'1.2.3.4','b'),(2,NULL,'b')",
+    )
+    live.load()
+    live.run(
+        "CREATE TABLE _t_new LIKE t",
+        "ALTER TABLE _t_new CONVERT TO CHARACTER SET utf8mb4, ADD COLUMN n INT",
+        "INSERT INTO _t_new (id, a, e) SELECT id, a, e FROM t",
+        "RENAME TABLE t TO _t_old, _t_new TO t",
+        "DROP TABLE _t_old",
+        "UPDATE t SET a = '4.3.2.1', n = 7 WHERE id = 2",
+    )
+    result = live.delta()
+    assert result.exit_code == 0, result
+    assert live.differences() == []

@@ -140,10 +140,24 @@ def test_a_character_set_that_nothing_tells_stays_open() -> None:
 def test_labels_whose_bytes_are_kept_become_other_texts() -> None:
     made = history(
         "CREATE TABLE u (e ENUM('x', 'é'), f SET('y')) CHARSET latin1", "ALTER TABLE u CONVERT TO CHARACTER SET latin1",
-        "ALTER TABLE u CONVERT TO CHARACTER SET utf8mb4",
+        "ALTER TABLE u CONVERT TO CHARACTER SET utf8mb4", "ALTER TABLE u ADD COLUMN g INT, RENAME COLUMN e TO h",
+        "ALTER TABLE u MODIFY h ENUM('x', 'é')",
     )  # fmt: skip
     assert schema(made, U, 20) == schema(made, U, 10)
     assert "changes the labels of column e" in unknown(made, U, 30)
+    assert "changes the labels of column e" in unknown(made, U, 40)
+    assert [column.labels for column in schema(made, U, 50).columns] == [("x", "é"), ("y",), ()]
+
+
+def test_other_columns_stay_known_if_labels_become_other_texts() -> None:
+    """The log of a table with column names says the labels."""
+    made = history(
+        "CREATE TABLE u (e ENUM('é'), a INET4) CHARSET latin1", "ALTER TABLE u CONVERT TO CHARACTER SET utf8mb4"
+    )
+    last = made.named_versions(U)[-1].schema
+    assert last and [(column.name, column.type, column.labels) for column in last.columns] == [
+        ("e", "enum", ()), ("a", "inet4", ()),
+    ]  # fmt: skip
 
 
 def test_a_table_with_generated_columns_is_known_from_its_statement() -> None:
