@@ -123,7 +123,8 @@ def _skips(plan: Plan, results: Sequence[RangeResult]) -> tuple[str, ...]:
         raise DataError(
             "the log has no transaction at a position where an operator skipped one",
             why=f"the record {missing[0].key} was made for another log",
-            hint="remove this object from the store, then look at the transaction again: loader skip POSITION",
+            hint=f"withdraw it: loader skip {missing[0].place} --withdraw --reason TEXT; if a plan carries it,"
+            f" {LOAD_ALL_AGAIN}",
             position=missing[0].place,
             interval=plan.start_seqno,
         )

@@ -48,6 +48,7 @@ from loader.pipeline.reports.table_progress import has_position, has_time
 from loader.pipeline.reports.views import TableView, View, view
 from loader.pipeline.skips.records import TransactionRows, find_skippable, skip_transaction
 from loader.pipeline.skips.states import SkipState
+from loader.pipeline.skips.withdrawal import withdraw_skip
 from loader.pipeline.upkeep.kept_files import KeptFiles, kept_files
 from loader.pipeline.upkeep.new_tables import ListedTables, UnloadedTable, find_unloaded, list_tables
 from loader.pipeline.upkeep.quarantine_release import quarantines_of, release
@@ -143,4 +144,5 @@ __all__ = [
     "verification",
     "verify_interval",
     "view",
+    "withdraw_skip",
 ]

@@ -3,13 +3,16 @@
 <source>/skips/<generation>/<seqno of the transaction, 20 digits>/transaction.json
                                                                  /<schema>/<table>.json
 
-A record never changes. The manifests of the intervals that it shaped name its key.
+A record never changes. The manifests of the intervals that it shaped name its key. `transaction.withdrawn.json`
+withdraws `transaction.json`: plans and extractions that begin later do not use it. The next record of the same rows is
+`transaction.2.json`. No encoded name of a table contains a dot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import count
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,7 +25,8 @@ from loader.staging.entries import SkippedRows
 from loader.staging.layout import encode, skips_folder
 from loader.store.base import Store
 
-_WHOLE = "transaction.json"
+_WHOLE = "transaction"
+_RECORD, _WITHDRAWN = ".json", ".withdrawn.json"
 
 
 class RowCounts(BaseModel):
@@ -76,46 +80,89 @@ class SkipRecord(Document):
         return str(table) in self.tables
 
 
+class Withdrawal(Document):
+    """A withdrawn record. It has no effect if a plan or a manifest used the record already.
+
+    Attributes:
+        record: the key of the record.
+        reason: why, in the words of the operator.
+        by: who withdrew it.
+        since: UTC time of the withdrawal.
+    """
+
+    source: str
+    record: str
+    reason: str
+    by: str
+    since: datetime
+
+
 class Skips:
-    """The records of a source. Each is written once."""
+    """The records of a source, and their withdrawals. Each is written once."""
 
     def __init__(self, store: Store, source: str) -> None:
         self._store = store
         self._root = f"{skips_folder(source)}/"
 
     def keep(self, record: SkipRecord) -> tuple[str, SkipRecord]:
-        """Create a record if it is absent. Return its key, and the stored record: another process may be faster."""
-        key = self.key(record)
-        self._store.create(key, record.canonical())
+        """Create a record unless the same rows have one that is not withdrawn.
+
+        Return its key, and the stored record: another process may be faster.
+        """
+        data = record.canonical()
+        key = next(key for key in self._keys(record) if self._store.create(key, data) or not self.withdrawal(key))
         return key, self.get(key)
 
-    def key(self, record: SkipRecord) -> str:
-        """Return the key of a record."""
-        folder = f"{self._root}{encode(record.generation)}/{record.seqno:020d}"
-        if not record.table:
-            return f"{folder}/{_WHOLE}"
-        name = TableName.parse(record.table)
-        return f"{folder}/{encode(name.schema)}/{encode(name.table)}.json"
-
     def find(self, record: SkipRecord) -> tuple[str, SkipRecord] | None:
-        """Return what skips the rows of a record already, with its key: the same record, or one of the transaction."""
-        keys = [self.key(one) for one in (record.model_copy(update={"table": ""}), record)]
-        stored = ((key, SkipRecord.find(self._store, key)) for key in keys)
-        return next(((key, one) for key, one in stored if one), None)
+        """Return what skips the rows of a record already, with its key: the same record, or one of the transaction.
+
+        A withdrawn record skips nothing.
+        """
+        same = (record.model_copy(update={"table": ""}), record)
+        return next((found for one in same if (found := self._find_same(one))), None)
+
+    def withdraw(self, withdrawal: Withdrawal) -> None:
+        """Withdraw a record. The first withdrawal is kept."""
+        self._store.create(_withdrawn(withdrawal.record), withdrawal.canonical())
+
+    def withdrawal(self, key: str) -> Withdrawal | None:
+        """Return the withdrawal of the record with this key, or None."""
+        return Withdrawal.find(self._store, _withdrawn(key))
+
+    def _find_same(self, record: SkipRecord) -> tuple[str, SkipRecord] | None:
+        key = next(key for key in self._keys(record) if not self.withdrawal(key))
+        found = SkipRecord.find(self._store, key)
+        return (key, found) if found else None
+
+    def _keys(self, record: SkipRecord) -> Iterator[str]:
+        """Yield the keys that a record of these rows can have. A key is used once all before it are withdrawn."""
+        name = TableName.parse(record.table)
+        path = f"{encode(name.schema)}/{encode(name.table)}" if record.table else _WHOLE
+        stem = f"{self._root}{encode(record.generation)}/{record.seqno:020d}/{path}"
+        return (f"{stem}{f'.{number}' if number > 1 else ''}{_RECORD}" for number in count(1))
 
     def get(self, key: str) -> SkipRecord:
         """Return the record under a key."""
         return SkipRecord.read(self._store.get(key), key)
 
     def all(self) -> dict[str, SkipRecord]:
-        """Return all records by key, in the order of generations and seqnos."""
-        return {key: self.get(key) for _, _, key in self.places()}
+        """Return all records by key, in the order of generations and seqnos. Withdrawn ones are included."""
+        return {key: self.get(key) for key in self._listed() if not key.endswith(_WITHDRAWN)}
 
     def places(self) -> list[tuple[str, int, str]]:
-        """Return the generation, the seqno and the key of each record, without reading it."""
-        keys = (info.key for info in self._store.list(self._root))
-        found = ((*key.removeprefix(self._root).split("/")[:2], key) for key in keys)
+        """Return the generation, the seqno and the key of each record that is not withdrawn, without reading it."""
+        keys = self._listed()
+        live = [key for key in keys if not key.endswith(_WITHDRAWN) and _withdrawn(key) not in keys]
+        found = ((*key.removeprefix(self._root).split("/")[:2], key) for key in live)
         return [(generation, int(seqno), key) for generation, seqno, key in found]
+
+    def _listed(self) -> dict[str, None]:
+        return dict.fromkeys(info.key for info in self._store.list(self._root))
+
+
+def _withdrawn(key: str) -> str:
+    """Return the key of the withdrawal of a record."""
+    return key.removesuffix(_RECORD) + _WITHDRAWN
 
 
 def find_skips(chain: PlanChain, plan: Plan) -> tuple[SkippedRows, ...]:

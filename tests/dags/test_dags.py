@@ -53,6 +53,7 @@ DAGS = {
             "begin",
             "read_tables_again",
             "approve_skip",
+            "withdraw_skip",
         },
         "release": set(),
         "pause": set(),
@@ -65,6 +66,7 @@ DAGS = {
         "load_tables": set(),
         "approve_skip": {"skip"},
         "skip": set(),
+        "withdraw_skip": set(),
     },
     "shop.check": {"check_source": {"verify"}, "verify": set()},
 }

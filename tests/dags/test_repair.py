@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import loader
-from loader.airflow.actions import pause_tasks, repair_tasks
+from loader.airflow.actions import pause_tasks, repair_tasks, skip_tasks
 from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import USES, check_form, forms_of, repair_params
 from loader.airflow.actions.repair_tasks import choose_repair, release, set_schema
-from loader.airflow.actions.skip_tasks import ApproveSkipOperator, SkipOperator, question
+from loader.airflow.actions.skip_tasks import ApproveSkipOperator, SkipOperator, question, withdraw_skip
 from loader.airflow.reports.errors import TaskFailed
 from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName
-from loader.pipeline import TransactionRows, table_schema
-from loader.staging.skips import RowCounts
+from loader.pipeline import TransactionRows, chain_of, table_schema
+from loader.staging.skips import RowCounts, SkipRecord, Skips
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
 
@@ -47,6 +48,7 @@ GOOD: list[dict[str, Any]] = [
     {"action": "begin", "place": "2026-01-31T12:00:00Z"},
     {"action": "skip", "transaction": "0-1-7", "reason": "bad"},
     {"action": "skip", "transaction": _PLACE, "tables": ["shop.a", "shop.b"], "reason": "bad"},
+    {"action": "withdraw_skip", "transaction": _PLACE, "tables": ["shop.a"], "reason": "wrong one"},
 ]
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "release"}, "either tables or all_tables"),
@@ -69,6 +71,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     ({"action": "skip", "transaction": "0-1-7"}, "needs a transaction and a reason"),
     ({"action": "skip", "reason": "bad"}, "needs a transaction and a reason"),
+    ({"action": "withdraw_skip", "transaction": "0-1-7"}, "needs a transaction and a reason"),
     ({"action": "release", "tables": ["shop.a"], "reason": "bad"}, "does not use reason"),
 ]
 
@@ -245,6 +248,32 @@ def test_a_skip_has_the_name_of_who_approved_it(
         assert spark_submit_program.spec["start_seqno"] == site.plan.start_seqno
 
 
+def test_a_skip_is_withdrawn_in_the_name_of_who_triggered_the_run(
+    form: Any, site: Site, running: Task, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(skip_tasks, "get_current_context", repair_tasks.get_current_context)
+    from loader.airflow.sources import settings_of
+
+    plan = site.plan
+    record = SkipRecord(
+        source="shop", generation=plan.generation, start=plan.stop, seqno=plan.stop_seqno + 100,
+        table="shop.a", rows=(RowCounts(table="shop.a", events=1),), reason="bad", by="bob", since=datetime.now(UTC),
+    )  # fmt: skip
+    chain = chain_of(settings_of("shop"))
+    key, _ = Skips(chain.store, "shop").keep(record)
+    form(action="withdraw_skip", transaction=plan.stop, tables=["shop.b"], reason="wrong one")
+    with pytest.raises(TaskFailed, match=r"no skip of shop\.b in this transaction is recorded"):
+        withdraw_skip.function("shop")
+    form(action="withdraw_skip", transaction=plan.stop, tables=["shop.a"], reason="wrong one")
+    running.triggering_user_name = "ada"
+    with caplog.at_level("INFO"):
+        for _ in range(2):  # a cleared task changes nothing
+            assert withdraw_skip.function("shop") == ["shop.a"]
+    withdrawal = Skips(chain.store, "shop").withdrawal(key)
+    assert withdrawal and (withdrawal.by, withdrawal.reason) == ("ada", "wrong one")
+    assert re.search(r"rows of shop\.a is withdrawn by ada, \S+ \S+: wrong one", caplog.text)
+
+
 # The form that an error names.
 
 
@@ -277,6 +306,10 @@ def test_a_skip_has_the_name_of_who_approved_it(
         (
             f"loader skip {_PLACE} --table shop.a --table shop.b --reason TEXT",
             f"action = skip, transaction = {_PLACE}, tables = shop.a, shop.b, reason = TEXT",
+        ),
+        (
+            f"loader skip {_PLACE} --withdraw --reason TEXT",
+            f"action = withdraw_skip, transaction = {_PLACE}, reason = TEXT",
         ),
         ("loader initial-load --table shop.new", ""),
         ("loader run", ""),

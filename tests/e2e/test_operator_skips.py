@@ -83,6 +83,43 @@ def test_the_printed_commands_get_past_a_row_and_the_table_is_marked_until_it_is
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("planned", ["planned", pytest.param("applied", marks=SWEEP)])
+@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=SWEEP)])
+def test_a_skip_that_came_into_a_plan_is_undone_by_the_printed_command(
+    kind: str, planned: str, tmp_path: Path, jars: str, spark: SparkSession
+) -> None:
+    with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
+        shop.spark = lambda: spark
+        places = []
+        for number in (3, 4):
+            places.append(shop.json("status")["log_end"])
+            shop.execute(
+                "BEGIN", f"INSERT INTO shop.orders VALUES ({number},'x',{number})",
+                f"INSERT INTO shop.keyless VALUES ({number})", "COMMIT",
+            )  # fmt: skip
+        for place in places:
+            shop.json("skip", place, "--reason", "a test")
+        (withdrawn,) = shop.json("skip", places[0], "--withdraw", "--reason", "not this one")
+        assert withdrawn["state"] == "withdrawn"
+        if planned == "planned":
+            shop.json("plan")
+        else:
+            shop.json("run")
+            assert shop.differences(TABLES) == {"shop.keyless": 1, "shop.orders": 1}
+        error = shop.json("skip", places[1], "--withdraw", "--reason", "nor this one", code=2)
+        assert error["what"] == "the skip cannot be withdrawn any more"
+        for command in re.findall(r"loader ((?:initial-load|run)[^;]*)", error["hint"]):
+            shop.json(*shlex.split(command))
+        assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 0}
+        state = shop.json("status")
+        assert [one["state"] for one in state["skips"]] == ["withdrawn", "used"]
+        shop.execute("INSERT INTO shop.orders VALUES (5,'x',5)", "INSERT INTO shop.keyless VALUES (5)")
+        shop.json("run")
+        assert [(table["exact"], table["skipped_at"]) for table in shop.json("status")["tables"]] == [(True, "")] * 2
+        assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 0}
+
+
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
 def test_later_changes_that_need_the_skipped_rows_stop_their_table(
     kind: str, tmp_path: Path, jars: str, spark: SparkSession

@@ -6,10 +6,10 @@ import logging
 
 from airflow.sdk import get_current_context, task
 
+from loader.airflow.actions.run_user import run_user
 from loader.airflow.reports.errors import reported
 
 _LOG = logging.getLogger(__name__)
-_UNKNOWN_PERSON = "Airflow"
 
 
 @task
@@ -20,7 +20,7 @@ def pause(source: str) -> list[str]:
 
     context = get_current_context()
     with reported(context):
-        params, by = context["params"], context["dag_run"].triggering_user_name or _UNKNOWN_PERSON
+        params, by = context["params"], run_user(context)
         paused = begin_pause(settings_of(source), params["tables"], by, params["reason"])
     for one in paused:
         _LOG.info("%s is %s", one.table, one.note)

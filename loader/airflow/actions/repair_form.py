@@ -23,6 +23,7 @@ USES = {
     "set_schema": {"tables", "position", "definition"},
     "begin": {"place"},
     "skip": {"transaction", "tables", "reason"},
+    "withdraw_skip": {"transaction", "tables", "reason"},
 }
 """The fields that each action uses."""
 _ACTIONS = {
@@ -35,6 +36,7 @@ _ACTIONS = {
     "set_schema": "set_schema: give the columns of a table",
     "begin": "begin: begin to read the log before any table is loaded",
     "skip": "skip: leave a transaction out, or the rows of tables in it, once a person approved it",
+    "withdraw_skip": "withdraw_skip: stage the rows of a skip that no plan has yet",
 }
 _POSITION = r"^\S+\.\d{6,}:\d+$"
 _WORD = r"""(?:'[^']*'|"'"|,(?=\S)|[^\s;,()'"\\])+"""
@@ -53,14 +55,17 @@ def repair_params() -> dict[str, Param]:
     return {
         "action": Param(type="string", enum=list(_ACTIONS), values_display=_ACTIONS, title="Action"),
         "tables": tables_param(
-            "For release, load_again, set_schema, pause, resume and skip: as schema.table, one per line. For pause and"
-            " resume also patterns such as shop.order_*. For skip, empty means the whole transaction."
+            "For release, load_again, set_schema, pause, resume, skip and withdraw_skip: as schema.table, one per line."
+            " For pause and resume also patterns such as shop.order_*. For skip, empty means the whole transaction; for"
+            " withdraw_skip, all skips of it."
         ),
         "all_tables": flag_param(
             "All tables", "For release and load_again: all quarantined tables, or all captured tables."
         ),
         "reason": text_param(
-            "Reason", "For pause and skip: why. Everybody sees it. For skip, it is kept with the name of who approves."
+            "Reason",
+            "For pause, skip and withdraw_skip: why. Everybody sees it. For skip, it is kept with the name of who"
+            " approves.",
         ),
         "position": text_param(
             "Position",
@@ -81,7 +86,8 @@ def repair_params() -> dict[str, Param]:
             "Place", "For begin: begin, end, binlog.000054:123, a time such as 2026-01-31T12:00:00Z, or a GTID set."
         ),
         "transaction": text_param(
-            "Transaction", "For skip: its GTID, a position in it such as binlog.000054:123, or its seqno."
+            "Transaction",
+            "For skip and withdraw_skip: its GTID, a position in it such as binlog.000054:123, or its seqno.",
         ),
     }
 
@@ -107,7 +113,7 @@ def check_form(values: Mapping[str, Any]) -> str:
         raise _wrong(action, "it needs the place where the log is read from")
     if action == "restore" and not given:
         raise _wrong(action, "it needs the position at which the interval starts")
-    if action == "skip" and not {"transaction", "reason"} <= given:
+    if action in {"skip", "withdraw_skip"} and not {"transaction", "reason"} <= given:
         raise _wrong(action, "it needs a transaction and a reason")
     if action == "set_schema" and (given != USES[action] or len(tables) != 1):
         raise _wrong(action, "it needs one table, a position and a definition")
@@ -180,7 +186,8 @@ def _fields(command: str, words: list[str]) -> dict[str, Any]:
         case "begin":
             return {"action": "begin", "place": options.get("position", "PLACE")}
         case "skip":
-            return {"action": "skip", "transaction": places[0] if places else "TRANSACTION"} | options
+            action = "withdraw_skip" if "--withdraw" in words else "skip"
+            return {"action": action, "transaction": places[0] if places else "TRANSACTION"} | options
         case _:
             return {"action": "set_schema", "tables": places[:1] or ["SCHEMA.TABLE"]} | options
 

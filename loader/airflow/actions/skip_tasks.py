@@ -1,14 +1,20 @@
-"""The tasks of the DAG `repair` that skip a transaction: show it to a person, record it, and stage the other rows."""
+"""The tasks of the DAG `repair` that skip a transaction, or withdraw a skip.
+
+A skip is shown to a person, then recorded, and the other rows are staged.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow.actions.replay_form import approver, table_rows
+from loader.airflow.actions.run_user import run_user
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.errors import reported
 from loader.visible_text import visible
@@ -16,6 +22,7 @@ from loader.visible_text import visible
 if TYPE_CHECKING:
     from airflow.sdk import Context, XComArg
 
+_LOG = logging.getLogger(__name__)
 FIELDS = ("transaction", "tables", "reason")
 """The fields of the form."""
 _COLUMNS = ("table", "events", "inserts", "updates", "deletes")
@@ -112,3 +119,20 @@ class SkipOperator(LoaderSparkOperator):
             self.arguments = {"start_seqno": found.start_seqno, "through_seqno": 0}
             super().execute(context)
         return found.model_dump(mode="json")
+
+
+@task
+def withdraw_skip(source: str) -> list[str]:
+    """Withdraw skips that no plan has yet. Return the tables whose rows are staged after all."""
+    from loader import pipeline
+    from loader.airflow.sources import settings_of
+
+    context = get_current_context()
+    with reported(context):
+        params, by = context["params"], run_user(context)
+        found = pipeline.withdraw_skip(
+            settings_of(source), params["transaction"], tuple(params["tables"] or ()), reason=params["reason"], by=by
+        )
+    for one in found:
+        _LOG.info("the skip at %s of rows of %s is withdrawn %s", one.start, ", ".join(one.tables), one.why)
+    return sorted({table for one in found for table in one.tables})

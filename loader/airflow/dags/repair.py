@@ -14,10 +14,11 @@
 - `skip`: leave a transaction out, or the rows of tables in it. `approve_skip` finds it, shows its rows, and waits for a
   person under "Required Actions". `skip` records it with the reason and the name of the person. If the interval is
   staged without these rows, it also stages the other rows. Then release the tables.
+- `withdraw_skip`: stage the rows of a skip after all, if neither a plan nor a staged interval has the skip.
 
 Each does what the command does: `loader release`, `loader pause`, `loader resume`, `loader initial-load --again`,
-`loader staged restore`, `loader follow`, `loader schema set`, `loader begin`, `loader skip`. To compare tables with the
-log, and to correct them, use `SOURCE.replay`.
+`loader staged restore`, `loader follow`, `loader schema set`, `loader begin`, `loader skip`, `loader skip
+--withdraw`. To compare tables with the log, and to correct them, use `SOURCE.replay`.
 
 **When it fails.** The last lines of the failed task's log say what failed, where, why, and what to do. A form that is
 wrong fails `choose_repair`, and nothing was done. Otherwise fix the cause, then clear the failed task.
@@ -33,7 +34,7 @@ from airflow.sdk import DAG
 from loader.airflow.actions.pause_tasks import pause, resume
 from loader.airflow.actions.repair_form import repair_params
 from loader.airflow.actions.repair_tasks import begin, choose_repair, follow, release, set_schema
-from loader.airflow.actions.skip_tasks import FIELDS, ApproveSkipOperator, SkipOperator
+from loader.airflow.actions.skip_tasks import FIELDS, ApproveSkipOperator, SkipOperator, withdraw_skip
 from loader.airflow.dags.arguments import dag_arguments, set_params
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
@@ -82,7 +83,7 @@ def repair_dag(source: str, settings: DagSettings) -> DAG:
             restore,
             read,
             approve,
-            *(action(source=source) for action in (release, pause, resume, follow, set_schema, begin)),
+            *(action(source=source) for action in (release, pause, resume, follow, set_schema, begin, withdraw_skip)),
         ]
         choose_repair() >> actions
         read >> load

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,6 +50,10 @@ def skip(
             show_default=False,
         ),
     ] = "",
+    withdraw: Annotated[
+        bool,
+        typer.Option("--withdraw", help="Withdraw a skip that no plan has yet, so that its rows are staged."),
+    ] = False,
 ) -> None:
     """Show the rows of a transaction that is not staged yet; with --reason, skip them forever.
 
@@ -56,6 +61,9 @@ def skip(
     """
     session: Session = context.obj
     settings, output = session.settings(source), session.output
+    if withdraw:
+        _withdraw(output, pipeline.withdraw_skip(settings, transaction, tuple(table), reason=reason, by=_user()))
+        return
     if reason:
         found = pipeline.skip_transaction(settings, transaction, tuple(table), reason=reason, by=_user())
     else:
@@ -64,6 +72,14 @@ def skip(
         output.document(found)
     else:
         _report(output, found)
+
+
+def _withdraw(output: Output, states: Sequence[pipeline.SkipState]) -> None:
+    if output.as_json:
+        output.document(states)
+        return
+    print_skips(output, states)
+    output.line("the rows are staged as if they had never been skipped; next: loader run")
 
 
 def _user() -> str:

@@ -12,11 +12,15 @@ from pydantic import BaseModel, ConfigDict
 from loader.model.table import TableName
 from loader.pipeline.skips.search import staged_with_gtid
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest
+from loader.staging.documents import Generation, Manifest, Plan
 from loader.staging.skips import SkipRecord, Skips
 
-State = Literal["waiting", "used", "not used"]
-"""`waiting`: the rows are not staged yet. `used`: the interval is staged without them. `not used`: they are staged."""
+State = Literal["waiting", "used", "not used", "withdrawn"]
+"""What became of a skip.
+
+`waiting`: the rows are not staged yet. `used`: the interval is staged without them. `not used`: they are staged.
+`withdrawn`: a person withdrew the skip before a plan or an extraction used it.
+"""
 
 
 class SkipState(BaseModel):
@@ -31,7 +35,8 @@ class SkipState(BaseModel):
         rows: how many rows they lack; 0 if the rows cannot be decoded.
         reason, by, since: see SkipRecord.
         state: see State.
-        why: why it is not used, or what it waits for; empty if it is used.
+        why: why it is not used, what it waits for, or who withdrew it; of a skip that is used, why its withdrawal had
+            no effect, or empty.
         applies_from: the seqno from which the tables lack the rows; 0 if it is not used yet.
     """
 
@@ -68,7 +73,7 @@ class SkipStates:
 
     def of(self, key: str, record: SkipRecord) -> SkipState:
         """Return the state of a record."""
-        state, why, seqno = self._judge(key, record)
+        state, why, seqno = self._with_withdrawal(key, record, *self._judge(key, record))
         return SkipState(
             start=record.start,
             seqno=record.seqno,
@@ -83,6 +88,27 @@ class SkipStates:
             why=why,
             applies_from=seqno,
         )
+
+    def plan_with(self, key: str, record: SkipRecord) -> Plan | None:
+        """Return the plan that carries a record, or None. Extractions of this plan always leave the rows out."""
+        generation = next(one for one in self._generations if one.name == record.generation)
+        if record.seqno > self._chain.valid_until(generation):
+            return None
+        start = self._chain.start_at_or_before(generation.name, record.seqno - 1)
+        plan = self._chain.plan(generation.name, start) if start is not None else None
+        return plan if plan and any(one.key == key for one in plan.skips) else None
+
+    def _with_withdrawal(
+        self, key: str, record: SkipRecord, state: State, why: str, seqno: int
+    ) -> tuple[State, str, int]:
+        withdrawal = self._skips.withdrawal(key)
+        if not withdrawal:
+            return state, why, seqno
+        if state == "used":
+            return state, "it was withdrawn too late", seqno
+        if self.plan_with(key, record):
+            return "waiting", f"{why}; it was withdrawn too late", 0
+        return "withdrawn", f"by {withdrawal.by}, {withdrawal.since:%F %T}: {withdrawal.reason}", 0
 
     def _judge(self, key: str, record: SkipRecord) -> tuple[State, str, int]:
         generation = next(one for one in self._generations if one.name == record.generation)

@@ -4,116 +4,35 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from infra.servers import Options, Server
 from loader import pipeline
 from loader.binlog import index
-from loader.errors import BinlogFormatError, DataError, LoaderError, UnsupportedError, UsageError
+from loader.errors import BinlogFormatError, DataError, UnsupportedError, UsageError
 from loader.extract.accounting.accounts import SKIPPED_BYTES, SKIPPED_TABLES, UNREADABLE
-from loader.extract.extraction import extract, reextract, restore
-from loader.extract.gtids.skipped_transactions import BY_OPERATOR, SKIPPED
 from loader.extract.spec import TransportSettings
-from loader.model.position import Position
-from loader.pipeline import IntervalChosen, chain_of, plan_interval
-from loader.pipeline.skips.states import SkipState, SkipStates
+from loader.pipeline import chain_of
 from loader.spark.job import carried_error
-from loader.spark.workers import Threads
-from loader.staging.documents import Manifest
 from loader.staging.skips import RowCounts
 from loader.store.registry import open_store
-from loader.transport.server.connection import connected, log_sizes
 from tests.integration.pipeline.conftest import settings_of
-from tests.integration.pipeline.shops import Shop, StartServer
+from tests.integration.pipeline.shops import StartServer
+from tests.integration.pipeline.skipping_shop import (
+    SERVERS,
+    TABLES,
+    UNCAPTURED,
+    WHOLE,
+    SkippingShop,
+    begun,
+    ids,
+    skipped,
+)
 from tests.support.replicas import address_of, caught_up, options_of_replica, replicating, run
-from tests.unit.binlog.reading import fields, records
 
 pytestmark = pytest.mark.integration
-
-UNCAPTURED = "row events of tables that are not captured"
-WHOLE = SKIPPED[BY_OPERATOR]
-NO_GTIDS = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
-SERVERS: dict[str, tuple[str, Options]] = {
-    "mysql": ("mysql", {}), "no-gtids": ("mysql", NO_GTIDS), "mariadb": ("mariadb", {}),
-    "compressed": ("mysql", {"binlog_transaction_compression": "ON"}),
-}  # fmt: skip
-TABLES = (
-    "CREATE DATABASE shop",
-    "CREATE DATABASE other",
-    "CREATE TABLE shop.orders (id INT PRIMARY KEY, name VARCHAR(20) CHARACTER SET hebrew)",
-    "CREATE TABLE shop.items (id INT PRIMARY KEY)",
-    "CREATE TABLE other.notes (id INT PRIMARY KEY)",
-)
-
-
-class SkippingShop(Shop):
-    """A shop whose transactions can be skipped."""
-
-    def transaction(self, *statements: str) -> tuple[Position, Position]:
-        """Run a transaction; return its positions."""
-        start = self.end()
-        self.run("BEGIN", *statements, "COMMIT")
-        return start, self.end()
-
-    def end(self) -> Position:
-        with connected(address_of(self.server)) as connection:
-            return Position.at(*list(log_sizes(connection).items())[-1])
-
-    def gtid(self, stop: Position) -> str:
-        """The GTID of the newest transaction."""
-        if self.server.kind == "mariadb":
-            return str(self.run("SELECT @@gtid_binlog_pos")[0][0])
-        text = str(self.run("SELECT @@global.gtid_executed")[0][0])
-        return f"{text.partition(':')[0]}:{text.rpartition(':')[2].rpartition('-')[2]}" if text else str(stop.seqno())
-
-    def skip(self, place: str, *tables: str) -> pipeline.TransactionRows:
-        return pipeline.skip_transaction(self.settings, place, tables, reason="poison", by="ann")
-
-    def states(self) -> list[SkipState]:
-        return list(SkipStates(chain_of(self.settings)).all())
-
-    def again(self, manifest: Manifest, threads: int = 2) -> tuple[object, ...]:
-        spec = cast("Any", pipeline.extract_job(self.settings, manifest.start_seqno).spec)
-        return reextract(Threads(threads), spec).differences
-
-    def restore(self, manifest: Manifest) -> int:
-        spec = cast("Any", pipeline.extract_job(self.settings, manifest.start_seqno).spec)
-        return restore(Threads(2), spec).files
-
-    def stage_again(self, manifest: Manifest) -> Manifest:
-        extract(Threads(2), cast("Any", pipeline.extract_job(self.settings, manifest.start_seqno).spec))
-        found = chain_of(self.settings).manifest(manifest.generation, manifest.start_seqno)
-        assert found is not None
-        return found
-
-    def staged(self, manifest: Manifest) -> dict[str, list[list[str | None]]]:
-        """Operations and values by table."""
-        store, found = open_store(self.settings.staging_root), dict[str, list[list[str | None]]]()
-        for file in manifest.files:
-            lines = found.setdefault(str(file.name), [])
-            lines += [[line[0], *line[5:]] for line in map(fields, records(store.get(file.key)))]
-        return found
-
-    def planned(self) -> IntervalChosen:
-        chosen = plan_interval(self.settings)
-        assert chosen is not None
-        return chosen
-
-    def refused(self, kind: type[LoaderError], place: str, *tables: str) -> LoaderError:
-        """A skip that is an error, with and without a reason, and that leaves no record."""
-        before = self.states()
-        with pytest.raises(kind):
-            pipeline.find_skippable(self.settings, place, tables)
-        with pytest.raises(kind) as caught:
-            self.skip(place, *tables)
-        assert self.states() == before
-        assert caught.value.hint
-        return caught.value
-
 
 SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="makes the suite a third longer: make sweep")
 
@@ -122,22 +41,6 @@ SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="makes the s
 def shop(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Path) -> SkippingShop:
     kind, options = SERVERS[request.param]
     return begun(fresh_server(kind, options), tmp_path)
-
-
-def begun(server: Server, folder: Path) -> SkippingShop:
-    run(server, *TABLES)
-    settings = settings_of(address_of(server), "shop.*", folder).model_copy(update={"part_bytes": 4096})
-    pipeline.begin(settings)
-    return SkippingShop(server, settings)
-
-
-def skipped(manifest: Manifest) -> dict[str, int]:
-    assert manifest.balance
-    return manifest.balance.skipped
-
-
-def ids(lines: Sequence[Sequence[str | None]]) -> list[int]:
-    return sorted(int(line[1] or 0) for line in lines)
 
 
 def test_a_whole_transaction_of_a_planned_interval(shop: SkippingShop) -> None:
@@ -350,8 +253,13 @@ def test_a_record_of_another_log_stops_its_interval(shop: SkippingShop) -> None:
     store.delete(key)
     store.create(key, text.replace(str(start).encode(), f"{start.file}:{start.logpos + 1}".encode()))
     for _ in range(2):
-        with pytest.raises(DataError, match="no transaction at a position where an operator skipped one"):
+        with pytest.raises(DataError, match="no transaction at a position where an operator skipped one") as caught:
             shop.extract(chosen)
+    place = f"{start.file}:{start.logpos + 1}"
+    assert f"withdraw it: loader skip {place} --withdraw --reason TEXT;" in caught.value.hint
+    (withdrawn,) = shop.withdraw(place)
+    assert withdrawn.state == "withdrawn"
+    assert ids(shop.staged(shop.extract(chosen))["shop.orders"]) == [1]
 
 
 def test_a_gtid_with_a_tag(fresh_server: StartServer, tmp_path: Path) -> None:
