@@ -19,7 +19,7 @@ import sys
 import tempfile
 import uuid
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ _LOG = logging.getLogger(__name__)
 _TAIL = 60  # lines of a job's output in an error
 _WARM_JOB = Path(__file__).resolve().parents[1] / "materialise" / "jobs" / "warm_job.py"
 _YARN = "yarn"
+_ICEBERG = re.compile(r"/iceberg-spark-runtime-(\d+\.\d+)_[^/]*\.jar$")
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -198,7 +199,25 @@ def _jars(settings: SparkSettings) -> list[str]:
             hint="download them with: loader jars; then set spark.jars to the folder that it prints",
             folder=settings.jars,
         )
+    _require_iceberg_for(importlib.metadata.version("pyspark"), jars, settings.jars)
     return jars
+
+
+def _require_iceberg_for(spark: str, jars: Sequence[str], folder: str) -> None:
+    """Verify that Iceberg's jar is made for this Spark. With another one, jobs fail late, with errors of the JVM.
+
+    Raises:
+        UsageError: it is made for another version.
+    """
+    line = ".".join(spark.split(".")[:2])
+    made_for = [found[1] for jar in jars if (found := _ICEBERG.search(jar))]
+    if made_for and line not in made_for:
+        raise UsageError(
+            "Iceberg's jar and Spark do not fit each other",
+            why=f"the folder has Iceberg for Spark {made_for[0]}, and pyspark {spark} is installed",
+            hint="install the versions in constraints.txt; then run: loader jars; and set spark.jars to its folder",
+            folder=folder,
+        )
 
 
 def java_program() -> Path | None:

@@ -55,6 +55,20 @@ def test_a_cluster_gets_the_jars_sent(jars: Path, monkeypatch: pytest.MonkeyPatc
     assert "SPARK_LOCAL_IP" not in environment(settings)
 
 
+@pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])
+def test_the_jar_of_iceberg_is_for_the_installed_spark(
+    jars: Path, monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
+    (jars / "iceberg-spark-runtime-4.1_2.13-1.12.0.jar").touch()
+    settings = SparkSettings(jars=str(jars), master=master)
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "4.1.9")
+    command(JOB, [], settings)
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "4.0.4")
+    with pytest.raises(UsageError, match="do not fit each other") as caught:
+        command(JOB, [], settings)
+    assert caught.value.why == "the folder has Iceberg for Spark 4.1, and pyspark 4.0.4 is installed"
+
+
 @pytest.mark.parametrize(
     ("home", "why"),
     [
