@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, computed_field
 
 from loader.materialise.rules import TableRule
+from loader.staging.documents import TableFilter
 
 
 class CatalogSettings(BaseModel):
@@ -54,10 +55,12 @@ class MaterialiseSpec(TablesSpec):
     """Merge every table of a source up to the interval that stops at `through_seqno`.
 
     Attributes:
+        tables: the captured tables by the configuration. Other tables stay as they are.
         through_seqno: without it, the last extracted interval.
         now: also merge tables that are not due by their rules.
     """
 
+    tables: TableFilter = TableFilter(include=("*",))
     through_seqno: int | None = None
     now: bool = False
 

@@ -197,7 +197,8 @@ def _tables(settings: SourceSettings, generation: Generation) -> dict[str, Any]:
 
 def _materialise_spec(settings: SourceSettings, through_seqno: int | None, *, now: bool) -> MaterialiseSpec:
     generation = chain_of(settings).require_generation()
-    return MaterialiseSpec(**_tables(settings, generation), through_seqno=through_seqno, now=now)
+    tables = _tables(settings, generation)
+    return MaterialiseSpec(**tables, tables=settings.tables, through_seqno=through_seqno, now=now)
 
 
 def _extract_spec(settings: SourceSettings, start_seqno: int, through_seqno: int = 0) -> ExtractSpec:

@@ -15,6 +15,7 @@ from loader.materialise.plan.interval_chain import Chain
 from loader.materialise.spec import MaterialiseResult, MaterialiseSpec
 from loader.model.table import TableName
 from loader.staging.documents import Manifest, Published
+from loader.staging.filters import CapturedTables
 from loader.staging.pauses import Pauses
 from loader.staging.quarantine import Quarantine, Quarantines
 from loader.store.registry import open_store
@@ -35,6 +36,8 @@ def carry_over(spec: MaterialiseSpec) -> MaterialiseResult | None:
     known = {TableName.parse(name) for name in (*record.tables, *record.behind)}
     if next(chain.tables_with_load(known), None) is not None:
         return None  # loaded since the record
+    if not all(map(CapturedTables(spec.tables), known)):
+        return None  # excluded since the record
     pauses = Pauses(store, spec.source).all()
     postponed = Postponement(pauses, record, spec.rules, None if spec.now else utc_now()).of_record()
     quarantined = _still_quarantined(Quarantines(store, spec.source), record)

@@ -37,6 +37,11 @@ class RunQuarantine:
         """Return the stop, as a seqno, of the run that quarantined a table."""
         return self._known[table].stop_seqno
 
+    def end(self, table: TableName) -> None:
+        """End the quarantine of a table, if it has one."""
+        if table in self._known:
+            self._quarantines.end(self._known[table])
+
     def find_quarantined(self, table: TableName, metadata: TableMetadata | None) -> TableResult | None:
         """Return the result of a quarantined table; None if the table must be merged."""
         applied = known_applied(metadata)
@@ -69,8 +74,7 @@ class RunQuarantine:
         if self._applied_before.get(table) != (applied.seqno if applied else None):
             return result
         failpoint("quarantine.before")
-        if table in self._known:
-            self._quarantines.end(self._known[table])
+        self.end(table)
         quarantine = self._quarantines.begin(
             table,
             cast("dict[str, object]", result.error),

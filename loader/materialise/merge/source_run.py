@@ -30,6 +30,7 @@ from loader.retries import Retries
 from loader.spark.progress import TableCount
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Manifest
+from loader.staging.filters import CapturedTables
 from loader.staging.pauses import Pauses
 from loader.staging.quarantine import Quarantines
 from loader.store.registry import open_store
@@ -85,6 +86,7 @@ class SourceRun:
         self._chain = chain
         self._last = last
         self._stop = last.stop_seqno
+        self._is_captured = CapturedTables(spec.tables)
         self._retries = retries
         self._concurrency = concurrency
         self._record = chain.newest_published()
@@ -167,8 +169,9 @@ class SourceRun:
         selected = changed | known_tables(self._chain, self._record) | self._quarantine.quarantined
         selected |= set(self._postponement.pauses)
         for table in sorted(selected | mentioned_tables(self._chain, self._record, self._stop)):
-            if not self._chain.captures(self._last.start_seqno, table):
+            if not (self._is_captured(table) and self._chain.captures(self._last.start_seqno, table)):
                 _LOG.warning("%s is no longer captured; it stays unchanged", table)
+                self._quarantine.end(table)
                 continue
             survey = partial(
                 self._retries.call, partial(self._survey, table, changed=table in changed, due=table in due)
@@ -262,7 +265,9 @@ class SourceRun:
         return self._stop if start is None else start
 
     def _is_stopped(self, table: TableName, metadata: TableMetadata | None) -> bool:
-        """Return whether a table is postponed or quarantined."""
+        """Return whether a table is not captured, postponed or quarantined."""
+        if not self._is_captured(table):
+            return True
         postponed = self._postponement.find(table, known_applied(metadata))
         return bool(postponed or self._quarantine.find_quarantined(table, metadata))
 

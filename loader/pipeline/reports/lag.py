@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -22,6 +23,7 @@ from loader.settings import SourceSettings
 from loader.source.retention import Runway
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Published
+from loader.staging.filters import CapturedTables
 from loader.staging.pauses import Pause
 from loader.staging.quarantine import Quarantine
 from loader.transport.server.connection import AccessDenied, connected, log_sizes
@@ -134,10 +136,15 @@ def source_lag(settings: SourceSettings) -> SourceLag:
         lag_seconds=_lag_seconds(server.behind, newest),
         runway=server.runway,
         quarantined=tuple(stopped.values()),
-        released=tuple(sorted(set(newest.behind if newest else ()) - explained)),
+        released=tuple(sorted(_captured(settings, newest.behind if newest else ()) - explained)),
         postponed=postponed,
         unreachable=server.error.as_dict() if server.error else None,
     )
+
+
+def _captured(settings: SourceSettings, names: Iterable[str]) -> set[str]:
+    is_captured = CapturedTables(settings.tables)
+    return {name for name in names if is_captured(TableName.parse(name))}
 
 
 def _postponed(postponement: Postponement, applied: str) -> tuple[PostponedState, ...]:
