@@ -58,14 +58,26 @@ def bound_expression(column: Column) -> str:
 def range_condition(plan: LoadPlan, lower: Bound | None, upper: Bound | None) -> str:
     """Return the condition for keys after `lower` up to and including `upper`.
 
-    Row values are expanded, because servers do not use an index for ranges such as `(a, b) > (1, 2)`.
+    Row values are expanded, because servers do not use an index for ranges such as `(a, b) > (1, 2)`. Servers evaluate
+    the condition for every row that they read by the index, so it has as few comparisons as possible.
     """
-    conditions = []
+    shared = _shared(lower, upper)
+    columns = [plan.definition.column(part.name) for part in plan.key[:shared]]
+    conditions = [_equal(column, text) for column, text in zip(columns, lower or (), strict=False)]
+    key = plan.key[shared:]
     if lower is not None:
-        conditions.append(_beyond(plan, plan.key, lower, after=True))
+        conditions.append(_beyond(plan, key, lower[shared:], after=True))
     if upper is not None:
-        conditions.append(_beyond(plan, plan.key, upper, after=False))
+        conditions.append(_beyond(plan, key, upper[shared:], after=False))
     return " AND ".join(f"({condition})" for condition in conditions) or "TRUE"
+
+
+def _shared(lower: Bound | None, upper: Bound | None) -> int:
+    """Return how many of the first columns have the same value in both bounds. It is less than all columns."""
+    shared = 0
+    while lower and upper and shared < len(lower) - 1 and lower[shared] == upper[shared]:
+        shared += 1
+    return shared
 
 
 def _beyond(plan: LoadPlan, key: tuple[KeyColumn, ...], bound: Bound, *, after: bool) -> str:
@@ -74,11 +86,9 @@ def _beyond(plan: LoadPlan, key: tuple[KeyColumn, ...], bound: Bound, *, after: 
     rising = after != key[0].descending
     if len(key) == 1:
         return _compared(column, text, rising=rising, equal=not after)
-    reached = _compared(column, text, rising=rising, equal=True)
     passed = _compared(column, text, rising=rising, equal=False)
-    same = f"{_same(column)} = {literal(column, text)}"
     rest = _beyond(plan, key[1:], bound[1:], after=after)
-    return f"{reached} AND ({passed} OR ({same} AND ({rest})))"
+    return f"{passed} OR ({_equal(column, text)} AND ({rest}))"
 
 
 def _compared(column: Column, text: str, *, rising: bool, equal: bool) -> str:
@@ -94,10 +104,11 @@ def _compared(column: Column, text: str, *, rising: bool, equal: bool) -> str:
     return f"{name} IN ({', '.join(map(str, values))})" if values else "FALSE"
 
 
-def _same(column: Column) -> str:
-    """Return the column for a comparison with `=`. Servers compare the numbers of ENUM and SET as doubles."""
+def _equal(column: Column, text: str) -> str:
+    """Return the condition for one value of a key column. Servers compare the numbers of ENUM and SET as doubles."""
     exact = (_most(column) or 0) < _INEXACT
-    return quote_name(column.name) if exact else f"CAST({quote_name(column.name)} AS UNSIGNED)"
+    name = quote_name(column.name)
+    return f"{name if exact else f'CAST({name} AS UNSIGNED)'} = {literal(column, text)}"
 
 
 def _most(column: Column) -> int | None:

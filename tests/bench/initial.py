@@ -7,6 +7,7 @@ A ratio is the median over the pairs of one run: the loader's time divided by th
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -161,9 +163,10 @@ def measure_table(server: Server, table: str, rows: int, pairs: int) -> dict[str
 
 
 def _staging_seconds(folder: Path) -> float:
-    """Return the seconds from the plan of the table's load to its manifest, by the times of these files."""
+    """Return the seconds from the position of the table's load, before its chunks are cut, to its manifest."""
     (plan,) = (folder / "staging").rglob("plan.json")
-    return plan.with_name("manifest.json").stat().st_mtime - plan.stat().st_mtime
+    began = datetime.fromisoformat(json.loads(plan.read_text())["taken_at"]).replace(tzinfo=UTC)
+    return plan.with_name("manifest.json").stat().st_mtime - began.timestamp()
 
 
 def measure_small_tables(server: Server, tables: int) -> dict[str, Any]:

@@ -48,39 +48,47 @@ def test_one_column() -> None:
 
 def test_more_columns() -> None:
     two = plan("i", "a`b")
-    assert (
-        range_condition(two, ("1", "41"), None) == "(`i` >= 1 AND (`i` > 1 OR (`i` = 1 AND (`a``b` > _latin1 X'41'))))"
-    )
-    assert range_condition(two, None, ("1", "")) == "(`i` <= 1 AND (`i` < 1 OR (`i` = 1 AND (`a``b` <= _latin1 X''))))"
+    assert range_condition(two, ("1", "41"), None) == "(`i` > 1 OR (`i` = 1 AND (`a``b` > _latin1 X'41')))"
+    assert range_condition(two, None, ("1", "")) == "(`i` < 1 OR (`i` = 1 AND (`a``b` <= _latin1 X'')))"
     three = range_condition(plan("i", "d", "x"), ("1", "2024-01-01 00:00:00.000", "00FF00"), None)
     assert three == (
-        "(`i` >= 1 AND (`i` > 1 OR (`i` = 1 AND (`d` >= '2024-01-01 00:00:00.000' AND"
-        " (`d` > '2024-01-01 00:00:00.000' OR (`d` = '2024-01-01 00:00:00.000' AND (`x` > X'00FF00')))))))"
+        "(`i` > 1 OR (`i` = 1 AND (`d` > '2024-01-01 00:00:00.000'"
+        " OR (`d` = '2024-01-01 00:00:00.000' AND (`x` > X'00FF00')))))"
+    )
+
+
+def test_columns_with_one_value_in_the_whole_range() -> None:
+    two = plan("i", "a`b")
+    assert range_condition(two, ("1", "41"), ("1", "42")) == (
+        "(`i` = 1) AND (`a``b` > _latin1 X'41') AND (`a``b` <= _latin1 X'42')"
+    )
+    three = plan("i", "e", "d", falling="e")
+    day = "2024-01-01"
+    assert range_condition(three, ("1", "2", day), ("1", "1", day)) == (
+        f"(`i` = 1) AND (`e` IN (0, 1) OR (`e` = 2 AND (`d` > '{day}')))"
+        f" AND (`e` IN (2, 3) OR (`e` = 1 AND (`d` <= '{day}')))"
+    )
+    assert range_condition(three, ("1", "2", day), ("1", "2", day)) == (
+        f"(`i` = 1) AND (`e` = 2) AND (`d` > '{day}') AND (`d` <= '{day}')"
     )
 
 
 def test_falling_columns() -> None:
     mixed = plan("i", "d", falling="i")
-    assert range_condition(mixed, ("1", "2024-01-01"), None) == (
-        "(`i` <= 1 AND (`i` < 1 OR (`i` = 1 AND (`d` > '2024-01-01'))))"
-    )
+    assert range_condition(mixed, ("1", "2024-01-01"), None) == ("(`i` < 1 OR (`i` = 1 AND (`d` > '2024-01-01')))")
     assert range_condition(plan("i", falling="i"), None, ("1",)) == "(`i` >= 1)"
 
 
 def test_labels_are_listed_for_the_index() -> None:
     assert range_condition(plan("e"), ("1",), ("2",)) == "(`e` IN (2, 3)) AND (`e` IN (0, 1, 2))"
     assert range_condition(plan("e"), ("3",), None) == "(FALSE)"
-    assert (
-        range_condition(plan("e", "i"), ("2", "9"), None)
-        == "(`e` IN (2, 3) AND (`e` IN (3) OR (`e` = 2 AND (`i` > 9))))"
-    )
+    assert range_condition(plan("e", "i"), ("2", "9"), None) == "(`e` IN (3) OR (`e` = 2 AND (`i` > 9)))"
 
 
 def test_numbers_that_no_double_holds() -> None:
     large = str(2**60 - 1)
     assert range_condition(plan("s", "i"), (large, "1"), None) == (
-        f"(CAST(`s` AS UNSIGNED) >= {large} AND (CAST(`s` AS UNSIGNED) > {large}"
-        f" OR (CAST(`s` AS UNSIGNED) = {large} AND (`i` > 1))))"
+        f"(CAST(`s` AS UNSIGNED) > {large} OR (CAST(`s` AS UNSIGNED) = {large} AND (`i` > 1)))"
     )
 
 
