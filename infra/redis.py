@@ -6,7 +6,6 @@ with start_redis() as address:  # redis://127.0.0.1:...
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -14,15 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from infra.servers.apt import PrivateApt, unpack
-from infra.servers.cache import build_once, cache_folder
+from infra.debian import program
 from infra.servers.errors import ServerError, tail
 from infra.servers.process import HOST, free_port, wait_until
-from infra.servers.programs import private_loader
-from infra.servers.sources import distribution, distribution_sources, machine_sources
 
 _START_SECONDS = 30
-_PROGRAM = "redis-server"
 
 
 @contextmanager
@@ -36,7 +31,10 @@ def start_redis() -> Iterator[str]:
     options = {"bind": HOST, "port": str(port), "save": "", "appendonly": "no"}
     with TemporaryDirectory(prefix="loader-redis-") as folder:
         log = Path(folder, "log")
-        argv = [*_command(), *(part for name, value in options.items() for part in (f"--{name}", value))]
+        argv = [
+            *program("redis-server", "redis-server"),
+            *(part for name, value in options.items() for part in (f"--{name}", value)),
+        ]
         with log.open("ab") as output:
             server = subprocess.Popen(argv, cwd=folder, stdout=output, stderr=output)
         try:
@@ -46,21 +44,6 @@ def start_redis() -> Iterator[str]:
         finally:
             server.terminate()
             server.wait()
-
-
-def _command() -> list[str]:
-    """Return the argv prefix of the server: of the PATH, else of the distribution's package in the cache folder."""
-    if installed := shutil.which(_PROGRAM):
-        return [installed]
-    root = build_once(cache_folder() / "redis", _fetch) / "root"
-    return [*private_loader(root), str(root / "usr" / "bin" / _PROGRAM)]
-
-
-def _fetch(folder: Path) -> None:
-    sources = distribution_sources(machine_sources(), distribution()[1])
-    apt = PrivateApt(folder / "apt", [source.stanza() for source in sources])
-    unpack(apt.download([_PROGRAM]), folder / "root")
-    apt.remove()
 
 
 def _is_ready(server: subprocess.Popen[bytes], port: int) -> bool:

@@ -1,4 +1,4 @@
-"""What an initial load costs beside `spark.read.jdbc` into Iceberg and `mysqldump`, as whole processes.
+"""What an initial load costs beside `spark.read.jdbc` into Iceberg, `mysqldump` and `mydumper`, as whole processes.
 
     python -m tests.bench.initial [--quick] [--pairs N] [--table NAME] [--json FILE]
 
@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+from infra.debian import program
 from infra.servers import Server, fetch
 from loader.jars.resolve import jars_folder
 from loader.spark.submit import SparkSettings, configuration, environment, warm
@@ -33,6 +34,7 @@ from tests.bench.tables import SHAPES, connected, empty_server, fill, fill_many
 _HERE = Path(__file__).resolve().parent
 _READERS = 2
 _FETCH_ROWS = 5000
+_DUMPED_ROWS = 250_000
 _SMALL_TABLES, _SMALL_ROWS = 300, 1000
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -123,43 +125,54 @@ def dump(server: Server, table: str, folder: Path) -> Cost:
     return run([*tool, *where, "--no-create-info", "--set-gtid-purged=OFF", "bench", table], folder)
 
 
+def dump_in_threads(server: Server, table: str, folder: Path) -> Cost:
+    """Dump a table with mydumper, without its definition, with as many threads as the loader has readers."""
+    tool = program("mydumper", "mydumper")
+    (plugins,) = (Path(tool[-1]).parents[1] / "lib").glob("*/libmariadb3/plugin")
+    where = ["--host", server.host, "--port", str(server.port), "--user", server.user, "--database", "bench"]
+    what = ["--tables-list", table, "--no-schemas", "--rows", str(_DUMPED_ROWS), "--threads", str(_READERS)]
+    argv = [*tool, *where, *what, "--outputdir", str(folder / "mydumper")]
+    return run(argv, folder, {"MARIADB_PLUGIN_DIR": str(plugins)})
+
+
 def measure_table(server: Server, table: str, rows: int, pairs: int) -> dict[str, Any]:
     """Return the figures of a table."""
     fill(server, table, SHAPES[table], rows)
-    costs: dict[str, list[Cost]] = {"load": [], "jdbc": [], "dump": []}
-    staged = []
-    for _ in range(pairs):
-        with TemporaryDirectory(prefix="loader-bench-") as name:
-            folder = Path(name)
-            os.sync()
-            costs["load"].append(load(server, table, folder))
-            staged.append(_staging_seconds(folder))
-            shutil.rmtree(folder / "staging")
-            shutil.rmtree(folder / "warehouse")
-            costs["jdbc"].append(copy_with_jdbc(server, table, rows, folder))
-            shutil.rmtree(folder / "jdbc")
-            costs["dump"].append(dump(server, table, folder))
+    measured = [_measure_pair(server, table, rows) for _ in range(pairs)]
     with connected(server) as cursor:
         cursor.execute(f"DROP TABLE bench.{table}")
-    ratios = {
-        peer: [ours.seconds / other.seconds for ours, other in zip(costs["load"], costs[peer], strict=True)]
-        for peer in costs
-    }
+    ours, jdbc = [pair["ours"] for pair in measured], [pair["jdbc"] for pair in measured]
     return {
         "table": f"{table}, {rows:,} rows",
-        "ratio to spark.read.jdbc": round(median(ratios["jdbc"]), 2),
-        "ratio of staging to mysqldump": round(
-            median(ours / other.seconds for ours, other in zip(staged, costs["dump"], strict=True)), 2
-        ),
-        "seconds": round(median(cost.seconds for cost in costs["load"]), 1),
-        "seconds of staging": round(median(staged), 1),
-        "of spark.read.jdbc": round(median(cost.seconds for cost in costs["jdbc"]), 1),
-        "of mysqldump": round(median(cost.seconds for cost in costs["dump"]), 1),
-        "CPU seconds": round(median(cost.cpu for cost in costs["load"]), 1),
-        "of spark.read.jdbc in CPU": round(median(cost.cpu for cost in costs["jdbc"]), 1),
-        "MB": round(max(cost.megabytes for cost in costs["load"])),
-        "MB of spark.read.jdbc": round(max(cost.megabytes for cost in costs["jdbc"])),
+        "ratio to spark.read.jdbc": _ratio(measured, "ours", "jdbc"),
+        "ratio of staging to mysqldump": _ratio(measured, "staging", "mysqldump"),
+        "ratio of staging to mydumper": _ratio(measured, "staging", "mydumper"),
+        **{f"seconds of {name}": round(median(pair[name].seconds for pair in measured), 1) for name in measured[0]},
+        "CPU seconds": round(median(cost.cpu for cost in ours), 1),
+        "CPU seconds of jdbc": round(median(cost.cpu for cost in jdbc), 1),
+        "MB": round(max(cost.megabytes for cost in ours)),
+        "MB of jdbc": round(max(cost.megabytes for cost in jdbc)),
     }
+
+
+def _measure_pair(server: Server, table: str, rows: int) -> dict[str, Cost]:
+    """Return the costs of this loader, of its staging, and of each peer."""
+    with TemporaryDirectory(prefix="loader-bench-") as name:
+        folder = Path(name)
+        os.sync()
+        costs = {"ours": load(server, table, folder), "staging": Cost(_staging_seconds(folder), 0, 0)}
+        shutil.rmtree(folder / "staging")
+        shutil.rmtree(folder / "warehouse")
+        costs["jdbc"] = copy_with_jdbc(server, table, rows, folder)
+        shutil.rmtree(folder / "jdbc")
+        costs["mysqldump"] = dump(server, table, folder)
+        costs["mydumper"] = dump_in_threads(server, table, folder)
+        return costs
+
+
+def _ratio(measured: Sequence[dict[str, Cost]], one: str, other: str) -> float:
+    """Return the median of the ratios of two costs in each pair."""
+    return round(median(pair[one].seconds / pair[other].seconds for pair in measured), 2)
 
 
 def _staging_seconds(folder: Path) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
-from tests.bench.initial import measure_small_tables, measure_table
-from tests.bench.tables import SHAPES, empty_server
+from tests.bench.initial import load, measure_small_tables, measure_table
+from tests.bench.tables import SHAPES, empty_server, fill
 
 pytestmark = [
     pytest.mark.integration,
@@ -21,9 +22,17 @@ def test_a_table_is_measured(table: str) -> None:
         figures = measure_table(server, table, 1000, 1)
     assert figures["ratio to spark.read.jdbc"] > 0
     assert figures["ratio of staging to mysqldump"] > 0
+    assert figures["ratio of staging to mydumper"] > 0
     assert figures["MB"] > 0
 
 
 def test_small_tables_are_measured() -> None:
     with empty_server() as server:
         assert measure_small_tables(server, 3)["seconds per table"] > 0
+
+
+def test_a_large_load_needs_less_than_a_gigabyte(tmp_path: Path) -> None:
+    """All processes together, with two readers."""
+    with empty_server() as server:
+        fill(server, "mixed", SHAPES["mixed"], 3_000_000)
+        assert load(server, "mixed", tmp_path).megabytes < 1000
