@@ -51,6 +51,29 @@ def load_existing(warehouse: Warehouse, table: TableName) -> TableMetadata:
     return metadata
 
 
+def swap_metadata(warehouse: Warehouse, table: TableName, head: int | None, change: Change) -> None:
+    """Change a table in one commit of the catalog, a compare-and-swap: it fails if other metadata is current by then.
+
+    Iceberg's `commitTransaction`, and Spark SQL, would repeat the change on top of other commits.
+
+    Args:
+        warehouse: the catalog.
+        table: the table.
+        head: the head of main that the change was made for.
+        change: the change.
+
+    Raises:
+        BranchLostError: another commit moved main. Nothing was changed.
+    """
+    metadata = load_existing(warehouse, table)
+    transaction = metadata.transaction()
+    seen = metadata.metadata_of(transaction)
+    if seen.head != head:
+        raise BranchLostError("main moved")
+    change(transaction, seen)
+    transaction.underlyingOps().commit(transaction.startMetadata(), transaction.currentMetadata())
+
+
 class Publication:
     """The publication of one attempt.
 
@@ -82,7 +105,7 @@ class Publication:
         failpoint("publish.before")
         for pause in _PAUSES:
             try:
-                self._commit(change)
+                swap_metadata(self._warehouse, self._table, self._base, change)
                 break
             except Exception as error:
                 if self._is_published(error):
@@ -99,19 +122,6 @@ class Publication:
     def commits(self) -> list[Snapshot]:
         """Return this attempt's commits in main, newest first."""
         return self._commits_in(load_existing(self._warehouse, self._table))
-
-    def _commit(self, change: Change) -> None:
-        """Publish in one commit of the catalog, a compare-and-swap: it fails if other metadata is current by then.
-
-        Iceberg's `commitTransaction` would repeat an append or an overwrite on top of other commits.
-        """
-        metadata = load_existing(self._warehouse, self._table)
-        transaction = metadata.transaction()
-        seen = metadata.metadata_of(transaction)
-        if seen.head != self._base:
-            raise BranchLostError("main moved")
-        change(transaction, seen)
-        transaction.underlyingOps().commit(transaction.startMetadata(), transaction.currentMetadata())
 
     def _is_published(self, error: Exception) -> bool:
         """Return whether the attempt was published in spite of an error. Main decides it.

@@ -19,6 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from loader.errors import DataError
+from loader.materialise.quoting import identifier
 
 APPLIED = "loader.applied"
 POSITION = "loader.position"
@@ -307,6 +308,20 @@ def commit_properties(change: JavaObject, properties: Mapping[str, str]) -> None
     for name, value in properties.items():
         change.set(name, value)
     change.commit()
+
+
+def iceberg_types(session: SparkSession, types: Mapping[str, str]) -> dict[str, JavaObject]:
+    """Return the Iceberg types of columns.
+
+    Args:
+        session: of Spark.
+        types: by name, the Spark type of each column.
+    """
+    java: Any = session._jvm
+    columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in types.items())
+    struct = getattr(java, "org.apache.spark.sql.types.StructType").fromDDL(columns)
+    schema = getattr(java, "org.apache.iceberg.spark.SparkSchemaUtil").convert(struct)
+    return {field.name(): field.type() for field in _elements(schema.columns())}
 
 
 def load_metadata(session: SparkSession, name: str) -> TableMetadata | None:

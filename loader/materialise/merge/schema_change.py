@@ -2,7 +2,7 @@
 
 Before the merge, new columns are added under aliases and types become wider. Readers notice neither. The transaction
 that publishes the merge renames the new columns, drops old columns, and restores the source's column order. So readers
-see rows and columns change at once.
+see rows and columns change at once. A merge that another one has overtaken changes no columns.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from py4j.java_gateway import JavaObject
 
 from loader.errors import UnsupportedError
 from loader.failpoints import failpoint
-from loader.materialise.iceberg.publication import FinishTransaction
-from loader.materialise.iceberg.table_metadata import TableMetadata
+from loader.materialise.iceberg.publication import FinishTransaction, swap_metadata
+from loader.materialise.iceberg.table_metadata import TableMetadata, iceberg_types
 from loader.materialise.iceberg.warehouse import Warehouse, schema_property
 from loader.materialise.plan.column_names import ALIAS_PREFIX
 from loader.materialise.plan.table_layout import Layout
-from loader.materialise.quoting import identifier, identifiers
 from loader.model.table import TableName
 from loader.types.warehouse import widened_type
 
@@ -33,27 +32,33 @@ def prepare_columns(
 ) -> FinishTransaction | None:
     """Prepare a table for writes in these layouts. Return what the publishing transaction must change afterwards.
 
-    Return None if the columns do not change, and no other merge left an alias behind. A merge that another process has
-    overtaken may add its aliases after that one has published.
+    Return None if the columns do not change, and no other merge left an alias behind.
 
     Args:
         warehouse: the catalog.
         table: the table.
-        metadata: of the table.
+        metadata: of the table, for which the layouts were planned.
         before: the layout of the table now.
         layouts: the layouts of the stages in order. The table gets the last one.
 
     Raises:
         UnsupportedError: the warehouse cannot hold a column or a type.
+        BranchLostError: another commit moved main. Nothing was changed.
     """
     unchanged = all(layout.columns == before.columns and layout.schema == before.schema for layout in layouts)
     left = any(field["name"].startswith(ALIAS_PREFIX) for field in metadata.schema["fields"])
     if not layouts or (unchanged and not left):
         return None
     Layout(layouts[-1].schema, layouts[-1].rule).check()
-    _add_and_widen(warehouse, table, _required_types(layouts, table))
-    if before.key != layouts[-1].key or _drops_ordering_column(warehouse, table, before, layouts[-1]):
-        _reorder(warehouse, table, layouts[-1].key)
+    required = _required_types(layouts, table)
+
+    def prepare(change: JavaObject, seen: TableMetadata) -> None:
+        _add_and_widen(warehouse, table, change, required)
+        if _must_reorder(seen, before, layouts[-1]):
+            _reorder(change, seen, layouts[-1].key)
+
+    if _changes(warehouse, table, required) or _must_reorder(metadata, before, layouts[-1]):
+        swap_metadata(warehouse, table, metadata.head, prepare)
     failpoint("columns.after")
     return partial(_finish_columns, warehouse, table, before, layouts[-1])
 
@@ -82,32 +87,38 @@ def _dropped_columns(present: Iterable[str], before: Layout, after: Layout) -> s
     return (unpublished - names) | ({column.name for column in before.columns} - names - kept)
 
 
-def _drops_ordering_column(warehouse: Warehouse, table: TableName, before: Layout, after: Layout) -> bool:
-    """Return whether the table's write order has a column that the merge drops: Iceberg would refuse that.
+def _must_reorder(metadata: TableMetadata, before: Layout, after: Layout) -> bool:
+    """Return whether the key changes, or the write order has a column that the merge drops: Iceberg would refuse that.
 
     A merge that failed may have ordered the table by other columns than those of `before`. So may its owner.
     """
-    metadata = warehouse.metadata(table)
-    order = metadata.write_order if metadata else ()
-    return not _dropped_columns(order, before, after).isdisjoint(order)
+    order = metadata.write_order
+    return before.key != after.key or not _dropped_columns(order, before, after).isdisjoint(order)
 
 
-def _add_and_widen(warehouse: Warehouse, table: TableName, needed: ColumnTypes) -> None:
-    """Add the missing columns and widen types.
+def _changes(warehouse: Warehouse, table: TableName, needed: ColumnTypes) -> dict[str, str]:
+    """Return the types of the columns to add or to widen, by name.
 
     Raises:
         UnsupportedError: Iceberg cannot widen a column to the needed type.
     """
-    name = warehouse.name(table)
     present = _columns_of(warehouse, table)
-    common = {column: kind for column, kind in needed.items() if column in present}
-    wider = {column: _wider_type(present[column], kind, table, column) for column, kind in common.items()}
-    for column, kind in wider.items():
-        if kind != present[column]:
-            warehouse.session.sql(f"ALTER TABLE {name} ALTER COLUMN {identifier(column)} TYPE {kind}")
-    missing = [f"{identifier(column)} {kind}" for column, kind in needed.items() if column not in present]
-    if missing:
-        warehouse.session.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(missing)})")
+    types = {column: _wider_type(present.get(column, kind), kind, table, column) for column, kind in needed.items()}
+    return {column: kind for column, kind in types.items() if kind != present.get(column)}
+
+
+def _add_and_widen(warehouse: Warehouse, table: TableName, change: JavaObject, needed: ColumnTypes) -> None:
+    """Add the missing columns and widen types, in an Iceberg transaction."""
+    changed, present = _changes(warehouse, table, needed), _columns_of(warehouse, table)
+    if not changed:
+        return
+    update = change.updateSchema()
+    for column, kind in iceberg_types(warehouse.session, changed).items():
+        if column in present:
+            update.updateColumn(column, kind)
+        else:
+            update.addColumn(None, column, kind)
+    update.commit()
 
 
 def _columns_of(warehouse: Warehouse, table: TableName) -> dict[str, str]:
@@ -153,10 +164,10 @@ def _rename_dropped(others: Sequence[str], finals: Iterable[str]) -> dict[str, s
     return found
 
 
-def _reorder(warehouse: Warehouse, table: TableName, key: Sequence[str]) -> None:
-    """Set the table's write order to these columns."""
-    order = f"ORDERED BY {identifiers(tuple(key))}" if key else "UNORDERED"
-    warehouse.session.sql(f"ALTER TABLE {warehouse.name(table)} WRITE {order}")
+def _reorder(change: JavaObject, metadata: TableMetadata, key: Sequence[str]) -> None:
+    """Set the table's write order to these columns in an Iceberg transaction, as WRITE ORDERED BY and UNORDERED do."""
+    metadata.set_write_order(change, key)
+    change.updateProperties().set("write.distribution-mode", "range" if key else "none").commit()
 
 
 def _wider_type(one: str, other: str, table: TableName, column: str) -> str:

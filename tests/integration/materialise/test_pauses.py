@@ -272,7 +272,7 @@ def test_a_replay_compares_it_and_publishes_nothing(both: Lake) -> None:
     name = both.warehouse.name(ORDERS.name)
     both.sql(f"DELETE FROM {name} WHERE id = 1100")
     spec = both.merge_spec()
-    fields = spec.model_dump(exclude={"through_seqno", "now"})
+    fields = spec.model_dump(exclude={"through_seqno", "now", "tables"})
     wanted = ReplaySpec(**fields, since_seqno=number(1, 1000))
     (same, differs) = replay(both.spark, wanted).tables
     assert (same.status, differs.status, differs.inserts) == ("same", "differs", 1)

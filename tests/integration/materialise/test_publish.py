@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,7 +22,7 @@ from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.jobs import materialise_job
 from loader.materialise.merge import table_merge
 from loader.materialise.merge.merge_planner import MergePlanner
-from loader.materialise.plan.interval_chain import published_key
+from loader.materialise.plan.interval_chain import Chain, published_key
 from loader.model.table import Column, TableSchema
 from loader.spark.submit import SparkSettings, command, environment
 from loader.staging.documents import Barrier, Published
@@ -278,3 +280,46 @@ def test_an_old_interval_run_again_publishes_no_view_of_tables_that_are_further(
     assert ready.one(again).status == "already"
     assert Published.read(ready.staging.store.get(again.published), "").tables == {}
     assert (3,) not in ready.rows(NUMBERED)
+
+
+@pytest.mark.parametrize(
+    ("owner", "moment"),
+    [(table_merge, "prepare_columns"), (TableMetadata, "transaction"), (TableMetadata, "metadata_of")],
+    ids=["planned", "before", "within"],
+)
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [("RENAME COLUMN name TO label", ("label",)), ("ADD COLUMN label VARCHAR(9) AFTER name", ("name", "label"))],
+    ids=["renamed", "added"],
+)
+def test_a_merge_that_was_overtaken_changes_no_columns(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, owner: object, moment: str, statement: str, names: tuple[str, ...]
+) -> None:
+    """Of a process without this catalog's lock. It planned with the columns of before."""
+    lake.one(lake.loaded(lake.staging.load(NUMBERED, ROWS, P0)))
+    altered = table(
+        "orders", [NUMBERED.columns[0], *(replace(NUMBERED.columns[1], name=name) for name in names)], ["id"]
+    )
+    alter = Barrier(
+        seqno=number(1, 1500), position=position(1, 1500), statement=f"ALTER TABLE orders {statement}",
+        database="shop", sql_mode=1 << 21, mariadb=False, tables=("shop.orders",),
+    )  # fmt: skip
+    changes = [Change("U", number(1, 1600), 5, (1, *("after" for _ in names)))]
+    lake.staging.interval(P0, position(1, 2000), [(NUMBERED, CHANGES), (altered, changes)], [alter])
+    original, left = getattr(owner, moment), [number(1, 2000)]
+
+    def meanwhile(*arguments: Any) -> Any:
+        found = original(*arguments) if moment == "metadata_of" else None
+        if left:
+            planner = MergePlanner(
+                Warehouse(lake.spark, lake.catalog, lake.rules), Chain(lake.staging.store, SOURCE, GENERATION)
+            )
+            assert table_merge._attempt(planner, NUMBERED.name, left.pop()).status == "applied"
+        return found or original(*arguments)
+
+    monkeypatch.setattr(owner, moment, meanwhile)
+    assert lake.one(lake.merged()).error is None
+    assert not left
+    frame = lake.warehouse.session.table(lake.warehouse.name(NUMBERED.name))
+    assert frame.columns == ["id", *names, "_seqno", "_committed_at"]
+    assert {row[0]: row[1] for row in frame.collect()} == {1: "after", 3: "three", 4: "four"}
