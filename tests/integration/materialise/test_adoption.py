@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loader.materialise.iceberg.publication import Publication
+from loader.materialise.iceberg import publication
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.load.adoption import adopt
 from loader.materialise.rules import TableRule
@@ -138,14 +138,14 @@ def test_a_table_that_another_tool_still_writes_is_not_adopted(lake: Lake, monke
 
 def test_a_lost_reply_adopts_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     copied(lake)
-    commit = Publication._commit
+    swap = publication.swap_metadata
 
-    def lost(self: Publication, change: Any) -> None:
-        commit(self, change)
-        monkeypatch.setattr(Publication, "_commit", commit)
+    def lost(*arguments: Any) -> None:
+        swap(*arguments)
+        monkeypatch.setattr(publication, "swap_metadata", swap)
         raise ConnectionResetError("the reply of the catalog was lost")
 
-    monkeypatch.setattr(Publication, "_commit", lost)
+    monkeypatch.setattr(publication, "swap_metadata", lost)
     assert adopted(lake).status == "applied"
     assert positions(lake) == [number(1, 1500)]
 

@@ -12,8 +12,8 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from loader.errors import StagedDataError
+from loader.materialise.iceberg import publication
 from loader.materialise.iceberg.data_files import DataFiles
-from loader.materialise.iceberg.publication import Publication
 from loader.materialise.iceberg.table_metadata import TableMetadata
 from loader.materialise.load import native_load, table_load
 from loader.materialise.rules import TableRule
@@ -206,14 +206,14 @@ def test_of_two_loads_at_once_one_adds_the_rows(
 def test_a_lost_reply_of_the_catalog_applies_the_load_once(
     lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit = Publication._commit
+    swap = publication.swap_metadata
 
-    def lost(self: Publication, change: Any) -> None:
-        commit(self, change)
-        monkeypatch.setattr(Publication, "_commit", commit)
+    def lost(*arguments: Any) -> None:
+        swap(*arguments)
+        monkeypatch.setattr(publication, "swap_metadata", swap)
         raise ConnectionResetError("the reply of the catalog was lost")
 
-    monkeypatch.setattr(Publication, "_commit", lost)
+    monkeypatch.setattr(publication, "swap_metadata", lost)
     lake.rules = (TableRule(tables=("*",), mode="history"),)  # a second commit would add the rows again
     load(lake, ORDERS, [(1, "one"), (2, "two")])
     assert native == [True]
