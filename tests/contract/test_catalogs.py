@@ -10,16 +10,19 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from infra.postgres import PASSWORD
+from loader.materialise.iceberg import publication
 from loader.materialise.iceberg.branch import Branch
-from loader.materialise.iceberg.publication import BranchLostError, Publication
+from loader.materialise.iceberg.publication import BranchLostError, swap_metadata
 from loader.materialise.jobs.maintain_job import maintain
 from loader.materialise.maintain.spec import MaintainSpec
 from loader.model.table import Column
+from loader.staging.documents import Barrier
 from tests.integration.materialise.killable import on_the_jvm
 from tests.integration.materialise.lake import Lake
 from tests.integration.materialise.staged_writer import GENERATION, SOURCE, Change, fold, number, position, table
@@ -73,14 +76,13 @@ def test_a_merge_has_its_effect_once(loaded: Lake, monkeypatch: pytest.MonkeyPat
 
     # A commit that happened, and whose reply was lost.
     staged(loaded, 2000)
-    original = Publication._commit
 
     def loses_replies(*arguments) -> None:
-        original(*arguments)
+        swap_metadata(*arguments)
         raise ConnectionError("the reply was lost")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Publication, "_commit", loses_replies)
+        patch.setattr(publication, "swap_metadata", loses_replies)
         assert loaded.one(loaded.merged()).status == "applied"
     assert exact(loaded, 2000)
 
@@ -95,6 +97,21 @@ def test_a_merge_has_its_effect_once(loaded: Lake, monkeypatch: pytest.MonkeyPat
         branches[0].publish(1)
     assert {(100,), (101,)} & set(loaded.rows(ORDERS)) == {(101,)}
     assert applied(loaded) == [number(1, 3000), number(1, 2000), number(1, 1000)]
+
+
+def test_columns_change_with_the_rows(loaded: Lake) -> None:
+    later = table("orders", [Column("id", "bigint"), COLUMNS[1], Column("a.b", "decimal", size=9, scale=2)], ["id"])
+    altered = Barrier(
+        seqno=number(1, 1500), position=position(1, 1500), database="shop", sql_mode=1 << 21, mariadb=False,
+        statement="ALTER TABLE orders MODIFY id BIGINT, ADD COLUMN `a.b` DECIMAL(9,2)", tables=("shop.orders",),
+    )  # fmt: skip
+    last = Change("U", number(1, 1600), 7, (7, "altered", "1.50"))
+    loaded.staging.interval(position(1, 1000), position(1, 2000), [(ORDERS, changes(1000)), (later, [last])], [altered])
+    assert loaded.one(loaded.merged()).status == "applied"
+    assert loaded.rows(later)[(7,)] == (7, "altered", Decimal("1.50"))
+    assert loaded.rows(later)[(8,)] == (8, "loaded", None)
+    assert [field["name"] for field in loaded.metadata(ORDERS).schema["fields"]][:3] == ["id", "name", "a.b"]
+    assert loaded.one(loaded.merged()).status == "already"
 
 
 def test_two_drivers_at_once(loaded: Lake) -> None:
