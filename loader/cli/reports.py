@@ -51,7 +51,7 @@ def print_skips(output: Output, skips: Sequence[SkipState]) -> None:
     rows = [
         (
             f"{one.start} {one.gtid}".rstrip(),
-            ", ".join(one.tables),
+            one.table_text,
             one.rows,
             f"{one.state}: {one.why}" if one.why else one.state,
             one.by,

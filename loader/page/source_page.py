@@ -164,7 +164,7 @@ def _skip(one: pipeline.SkipState) -> tuple[object, ...]:
     state = f"{one.state}: {one.why}" if one.why else one.state
     return (
         f"{one.start} {one.gtid}".rstrip(),
-        ", ".join(one.tables),
+        one.table_text,
         figures.count(one.rows),
         tag("strong", state, class_="bad") if one.state == "not used" else state,
         one.by,

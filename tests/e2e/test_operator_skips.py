@@ -121,6 +121,63 @@ def test_a_skip_that_came_into_a_plan_is_undone_by_the_printed_command(
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
+def test_the_tables_of_an_xa_transaction_are_loaded_again_by_the_printed_command(
+    kind: str, tmp_path: Path, jars: str, spark: SparkSession
+) -> None:
+    """A row of it cannot be staged. The error does not name a skip, and a skip is refused."""
+    with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
+        shop.spark = lambda: spark
+        prepared = shop.json("status")["log_end"]
+        shop.execute(
+            "XA START 'x'", "INSERT INTO shop.orders VALUES (3, _hebrew X'61A1', 3)",
+            "INSERT INTO shop.keyless VALUES (3)", "XA END 'x'", "XA PREPARE 'x'",
+        )  # fmt: skip
+        decided = shop.json("status")["log_end"]
+        shop.execute("XA COMMIT 'x'")
+        shop.json("run", code=4)
+        (stopped,) = shop.json("status")["quarantined"]
+        assert stopped["table"] == "shop.orders" and "loader skip" not in stopped["error"]["hint"]
+        for place in (prepared, decided):
+            error = shop.json("skip", place, "--reason", "bad row", code=4)
+            assert error["what"] == "a part of an XA transaction cannot be skipped"
+        shop.execute("UPDATE shop.orders SET name = 'three' WHERE id = 3")
+        for command in re.findall(r"loader ((?:initial-load|run)[^;]*)", error["hint"]):
+            shop.json(*shlex.split(command))
+        shop.execute("INSERT INTO shop.orders VALUES (4,'x',4)")
+        shop.json("run")
+        state = shop.json("status")
+        assert (state["quarantined"], state["skips"]) == ([], [])
+        assert [table["exact"] for table in state["tables"]] == [True, True]
+        assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 0}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=SWEEP)])
+def test_a_renamed_table_is_marked_under_its_new_name(
+    kind: str, tmp_path: Path, jars: str, spark: SparkSession
+) -> None:
+    """One of two tables is renamed in the interval of the skip."""
+    with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
+        shop.spark = lambda: spark
+        place = shop.json("status")["log_end"]
+        shop.execute(
+            "BEGIN", "INSERT INTO shop.orders VALUES (3,'c',3)", "INSERT INTO shop.keyless VALUES (3)", "COMMIT",
+            "RENAME TABLE shop.orders TO shop.sales",
+        )  # fmt: skip
+        shop.json("skip", place, "--reason", "a test")
+        shop.json("run")
+        state = shop.json("status")
+        assert [one["names"] for one in state["skips"]] == [["shop.keyless", "shop.sales"]]
+        assert {table["table"]: (table["exact"], table["skipped_at"]) for table in state["tables"]} == {
+            "shop.keyless": (False, place), "shop.orders": (True, ""), "shop.sales": (False, place),
+        }  # fmt: skip
+        assert "shop.keyless, shop.orders (now shop.sales)" in shop.loader("status").stdout
+        verified = {table["table"]: table["skipped_at"] for table in shop.json("verify", code=4)["tables"]}
+        assert verified == {"shop.keyless": place, "shop.sales": place}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
 def test_later_changes_that_need_the_skipped_rows_stop_their_table(
     kind: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:

@@ -85,7 +85,7 @@ def table_reports(report: SourceReport) -> list[TableReport]:
                 quarantine=quarantine,
                 postponed=later,
                 load=load,
-                skips=tuple(one for one in status.skips if name in one.tables),
+                skips=tuple(one for one in status.skips if name in (*one.tables, *one.names)),
             )
         )
     return found

@@ -9,6 +9,7 @@ from loader.errors import DataError, LoaderError, UnsupportedError, UsageError
 from loader.model.table import TableName
 from loader.schema.statements import Kind, effect
 from loader.staging.documents import Manifest
+from loader.staging.filters import CapturedTables
 from loader.staging.skips import RowCounts
 from loader.transport.base import Transport
 
@@ -34,20 +35,25 @@ def count_tables(found: FoundTransaction, transport: Transport) -> tuple[RowCoun
     return tuple(counts)
 
 
-def check_rows_only(found: FoundTransaction) -> None:
+def check_rows_only(found: FoundTransaction, captures: CapturedTables) -> None:
     """Check that a transaction is committed and changes nothing but rows that the log has.
 
+    Args:
+        found: the transaction, which is no part of an XA transaction.
+        captures: the captured tables.
+
     Raises:
-        UnsupportedError: it has another statement, or is a part of an XA transaction, or ends in ROLLBACK.
+        UnsupportedError: it has another statement, or ends in ROLLBACK.
     """
     from loader.binlog.events.statement import LogStatement
 
     place = {"position": found.begin, "gtid": found.gtid}
-    if not found.is_done or not all(isinstance(one, LogStatement) for one in found.notes):
+    if not found.is_done:
         raise UnsupportedError(
-            "a transaction that is rolled back, or a part of an XA transaction, cannot be skipped",
-            why="what it changes depends on other parts of the log",
-            hint="load the tables again that it concerns: loader initial-load --table TABLE --again",
+            "a transaction that is rolled back cannot be skipped",
+            why="the log does not tell which of its changes were undone",
+            hint=f"load its tables again: loader initial-load {table_options(filter(captures, found.events))} --again;"
+            " then: loader run",
             **place,
         )
     statements = [one for one in found.notes if isinstance(one, LogStatement)]
@@ -59,6 +65,11 @@ def check_rows_only(found: FoundTransaction) -> None:
             " the log does not tell: loader schema set TABLE --at POSITION --file FILE",
             **place,
         )
+
+
+def table_options(tables: Iterable[TableName]) -> str:
+    """Return the options of a command that name these tables; with a placeholder if there are none."""
+    return " ".join(f"--table {table.argument}" for table in sorted(tables)) or "--table TABLE"
 
 
 def _matters(statement: LogStatement) -> bool:

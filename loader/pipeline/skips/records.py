@@ -17,6 +17,7 @@ from loader.pipeline.chain.failover import generation_transport
 from loader.pipeline.skips.content import check_not_staged, check_rows_only, check_tables, count_tables
 from loader.pipeline.skips.search import Part, find
 from loader.pipeline.skips.states import SkipState, SkipStates
+from loader.pipeline.skips.xa_parts import check_not_xa
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Plan
@@ -143,11 +144,12 @@ def _again(state: SkipState) -> str:
 def _find(settings: SourceSettings, chain: PlanChain, text: str, tables: Sequence[str]) -> _Found:
     found, part = find(settings, chain, text)
     seqno = found.stop.seqno(part.generation.shift)
-    check_rows_only(found)
-    _check_not_read_before(found, part)
     plan = _plan_of(chain, part, seqno)
     captures = CapturedTables(plan.tables if plan else settings.tables)
     transport = generation_transport(settings, part.generation).open()
+    check_not_xa(found, transport, part.generation.shift, captures)
+    check_rows_only(found, captures)
+    _check_not_read_before(found, part)
     counts = [one for one in count_tables(found, transport) if captures(TableName.parse(one.table))]
     check_tables(found, [one.table for one in counts], tables)
     chosen = tuple(one for one in counts if not tables or one.table in tables)

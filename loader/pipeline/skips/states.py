@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from loader.model.table import TableName
+from loader.pipeline.skips.renames import names_after
 from loader.pipeline.skips.search import staged_with_gtid
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Manifest, Plan
@@ -38,6 +39,7 @@ class SkipState(BaseModel):
         why: why it is not used, what it waits for, or who withdrew it; of a skip that is used, why its withdrawal had
             no effect, or empty.
         applies_from: the seqno from which the tables lack the rows; 0 if it is not used yet.
+        names: the names that the tables have at the stop of the interval; empty if it is not used yet.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,6 +56,13 @@ class SkipState(BaseModel):
     state: State
     why: str = ""
     applies_from: int = 0
+    names: tuple[str, ...] = ()
+
+    @property
+    def table_text(self) -> str:
+        """The tables, with their new names if they were renamed."""
+        new = [name for name in self.names if name not in self.tables]
+        return ", ".join(self.tables) + (f" (now {', '.join(new)})" if new else "")
 
 
 class SkipStates:
@@ -87,7 +96,16 @@ class SkipStates:
             state=state,
             why=why,
             applies_from=seqno,
+            names=self._names(record) if state == "used" else (),
         )
+
+    def _names(self, record: SkipRecord) -> tuple[str, ...]:
+        tables = [TableName.parse(table) for table in record.tables]
+        start = self._chain.start_at_or_before(record.generation, record.seqno - 1)
+        manifest = self._chain.extracted_manifest(record.generation, start) if start is not None else None
+        if manifest is None or manifest.stop_seqno < record.seqno:  # it is staged from the log of another server
+            return record.tables
+        return tuple(sorted(map(str, names_after(manifest, tables, record.seqno))))
 
     def plan_with(self, key: str, record: SkipRecord) -> Plan | None:
         """Return the plan that carries a record, or None. Extractions of this plan always leave the rows out."""
@@ -145,10 +163,10 @@ def first_skip(chain: PlanChain, table: str, skips: Sequence[SkipState]) -> str:
 
     Args:
         chain: of the source.
-        table: `schema.table`.
+        table: `schema.table`, as it is named in the warehouse.
         skips: all skips of the source.
     """
-    mine = [one for one in skips if one.state == "used" and table in one.tables]
+    mine = [one for one in skips if one.state == "used" and table in one.names]
     if not mine:
         return ""
     name = TableName.parse(table)

@@ -54,10 +54,11 @@ def withdraw_skip(
 def _refusal(states: SkipStates, key: str, record: SkipRecord, kind: type[LoaderError]) -> LoaderError | None:
     """Return the error of a skip that cannot be withdrawn, or None."""
     plan = states.plan_with(key, record)
-    if not plan and states.of(key, record).state != "used":
+    state = states.of(key, record)
+    if not plan and state.state != "used":
         return None
     done = f"the interval from {plan.start} is planned without its rows" if plan else "an interval lacks its rows"
-    options = " ".join(f"--table {TableName.parse(table).argument}" for table in record.tables)
+    options = " ".join(f"--table {TableName.parse(table).argument}" for table in state.names or record.tables)
     return kind(
         "the skip cannot be withdrawn any more",
         why=f"{done}, and plans and staged intervals never change",
