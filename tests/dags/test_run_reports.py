@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from airflow.sdk.execution_time.context import OutletEventAccessors
@@ -17,6 +20,7 @@ from loader.errors import DataError
 from loader.materialise.spec import MaterialiseResult, TableResult
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import operator_of
+from tests.support.otlp_receiver import receiving
 from tests.unit.pipeline.test_gauges import LAG
 
 _ORDERS = {"table": "shop.orders", "inserts": 3, "updates": 2, "deletes": 1}
@@ -113,6 +117,31 @@ def test_a_run_that_fails_has_a_note_and_gauges(site: Site, running: Task, monke
         "binlog_loader.shop.quarantined_tables": 1,
         "binlog_loader.shop.tables_behind": 1,
         "binlog_loader.shop.paused_tables": 0,
+    }
+
+
+_MEASURE = """
+from airflow.sdk.observability import stats
+from airflow.sdk.observability.metrics import stats_utils
+from loader.airflow.reports.metrics import measured
+from loader.airflow.sources import settings_of
+stats.initialize(factory=stats_utils.get_stats_factory(), export_legacy_names=False)  # as a worker does for a task
+assert measured(settings_of("shop"))
+"""
+
+
+def test_opentelemetry_gets_the_gauges_before_the_process_of_a_task_ends(site: Site) -> None:
+    site.quarantine("shop.items")
+    with receiving() as found:
+        subprocess.run([sys.executable, "-c", _MEASURE], check=True, env=os.environ | found.settings)
+        sent = {name: value for name, value in found.gauges.items() if "binlog_loader" in name}
+    assert sent == {
+        "airflow.binlog_loader.shop.up": 1,
+        "airflow.binlog_loader.shop.server_up": 0,  # the server of this site is down
+        "airflow.binlog_loader.shop.staged_intervals": 0,
+        "airflow.binlog_loader.shop.quarantined_tables": 1,
+        "airflow.binlog_loader.shop.tables_behind": 1,
+        "airflow.binlog_loader.shop.paused_tables": 0,
     }
 
 
