@@ -49,11 +49,11 @@ def check_rows_only(found: FoundTransaction, captures: CapturedTables) -> None:
 
     place = {"position": found.begin, "gtid": found.gtid}
     if not found.is_done:
+        options = table_options(filter(captures, found.events))
         raise UnsupportedError(
             "a transaction that is rolled back cannot be skipped",
             why="the log does not tell which of its changes were undone",
-            hint=f"load its tables again: loader initial-load {table_options(filter(captures, found.events))} --again;"
-            " then: loader run",
+            hint=f"load its tables again: loader initial-load {options} --again; then: loader run",
             **place,
         )
     statements = [one for one in found.notes if isinstance(one, LogStatement)]

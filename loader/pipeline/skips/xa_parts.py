@@ -60,11 +60,12 @@ def _prepared(found: FoundTransaction, decided: Decided, transport: Transport, s
 
 def _xa_error(found: FoundTransaction, xid: str, tables: Iterable[TableName], *, committed: bool) -> UnsupportedError:
     what = "commits" if committed else "prepares"
+    options = table_options(tables)
     return UnsupportedError(
         "a part of an XA transaction cannot be skipped",
         why=f"this transaction {what} the XA transaction {xid}, whose rows and commit are separate in the log",
         hint=f"{'' if committed else 'wait for its XA COMMIT; '}correct its rows on the server if they are wrong; then"
-        f" load its tables again: loader initial-load {table_options(tables)} --again; then: loader run",
+        f" load its tables again: loader initial-load {options} --again; then: loader run",
         position=found.begin,
         gtid=found.gtid,
     )
