@@ -77,9 +77,10 @@ def _watch(root: int, peak: list[float], done: Event) -> None:
 
 
 def _resident(process: int, parent: tuple[bytes, str] = (b"", "")) -> int:
-    """Return the bytes in memory of a process and its children, without those that they share with others.
+    """Return the private memory of a process and its children that is in RAM, in bytes.
 
-    A child with the command line and the size of its parent has not started its program yet: it is the parent's memory.
+    A child with the command line and the size of its parent was just forked. Its memory is still that of its parent, so
+    it is not counted again.
     """
     with suppress(OSError, IndexError):
         where = Path(f"/proc/{process}")

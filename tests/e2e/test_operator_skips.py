@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.e2e.loaded import loaded
+from tests.e2e.loaded import Loaded, loaded
 
 pytestmark = pytest.mark.e2e
 
@@ -23,6 +23,12 @@ INSERT INTO shop.orders VALUES (1,'one',1),(2,'two',2)
 INSERT INTO shop.keyless VALUES (1),(2)
 """
 TABLES = ("shop.keyless", "shop.orders")
+
+
+def follow(shop: Loaded, hint: str) -> None:
+    """Run the commands that a hint names, as it prints them."""
+    for command in re.findall(r"loader ((?:initial-load|run)[^;]*)", hint):
+        shop.json(*shlex.split(command))
 
 
 @pytest.mark.timeout(900)
@@ -108,8 +114,7 @@ def test_a_skip_that_came_into_a_plan_is_undone_by_the_printed_command(
             assert shop.differences(TABLES) == {"shop.keyless": 1, "shop.orders": 1}
         error = shop.json("skip", places[1], "--withdraw", "--reason", "nor this one", code=2)
         assert error["what"] == "the skip cannot be withdrawn any more"
-        for command in re.findall(r"loader ((?:initial-load|run)[^;]*)", error["hint"]):
-            shop.json(*shlex.split(command))
+        follow(shop, error["hint"])
         assert shop.differences(TABLES) == {"shop.keyless": 0, "shop.orders": 0}
         state = shop.json("status")
         assert [one["state"] for one in state["skips"]] == ["withdrawn", "used"]
@@ -141,8 +146,7 @@ def test_the_tables_of_an_xa_transaction_are_loaded_again_by_the_printed_command
             error = shop.json("skip", place, "--reason", "bad row", code=4)
             assert error["what"] == "a part of an XA transaction cannot be skipped"
         shop.execute("UPDATE shop.orders SET name = 'three' WHERE id = 3")
-        for command in re.findall(r"loader ((?:initial-load|run)[^;]*)", error["hint"]):
-            shop.json(*shlex.split(command))
+        follow(shop, error["hint"])
         shop.execute("INSERT INTO shop.orders VALUES (4,'x',4)")
         shop.json("run")
         state = shop.json("status")

@@ -57,7 +57,7 @@ def prepare_columns(
         if _must_reorder(seen, before, layouts[-1]):
             _reorder(change, seen, layouts[-1].key)
 
-    if _changes(warehouse, table, required) or _must_reorder(metadata, before, layouts[-1]):
+    if _changes(_columns_of(warehouse, table), required, table) or _must_reorder(metadata, before, layouts[-1]):
         swap_metadata(warehouse, table, metadata.head, prepare)
     failpoint("columns.after")
     return partial(_finish_columns, warehouse, table, before, layouts[-1])
@@ -96,20 +96,20 @@ def _must_reorder(metadata: TableMetadata, before: Layout, after: Layout) -> boo
     return before.key != after.key or not _dropped_columns(order, before, after).isdisjoint(order)
 
 
-def _changes(warehouse: Warehouse, table: TableName, needed: ColumnTypes) -> dict[str, str]:
+def _changes(present: ColumnTypes, needed: ColumnTypes, table: TableName) -> dict[str, str]:
     """Return the types of the columns to add or to widen, by name.
 
     Raises:
         UnsupportedError: Iceberg cannot widen a column to the needed type.
     """
-    present = _columns_of(warehouse, table)
     types = {column: _wider_type(present.get(column, kind), kind, table, column) for column, kind in needed.items()}
     return {column: kind for column, kind in types.items() if kind != present.get(column)}
 
 
 def _add_and_widen(warehouse: Warehouse, table: TableName, change: JavaObject, needed: ColumnTypes) -> None:
     """Add the missing columns and widen types, in an Iceberg transaction."""
-    changed, present = _changes(warehouse, table, needed), _columns_of(warehouse, table)
+    present = _columns_of(warehouse, table)
+    changed = _changes(present, needed, table)
     if not changed:
         return
     update = change.updateSchema()

@@ -9,6 +9,7 @@ from loader.errors import DataError, LoaderError, UsageError
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
+from loader.pipeline.skips.content import table_options
 from loader.pipeline.skips.search import Place, parse_transaction
 from loader.pipeline.skips.states import SkipState, SkipStates
 from loader.settings import SourceSettings
@@ -58,7 +59,7 @@ def _refusal(states: SkipStates, key: str, record: SkipRecord, kind: type[Loader
     if not plan and state.state != "used":
         return None
     done = f"the interval from {plan.start} is planned without its rows" if plan else "an interval lacks its rows"
-    options = " ".join(f"--table {TableName.parse(table).argument}" for table in state.names or record.tables)
+    options = table_options(map(TableName.parse, state.names or record.tables))
     return kind(
         "the skip cannot be withdrawn any more",
         why=f"{done}, and plans and staged intervals never change",
@@ -73,7 +74,7 @@ def _find_records(chain: PlanChain, text: str, tables: Sequence[str]) -> Mapping
     """Return the records to withdraw by key. If all are withdrawn already, return those.
 
     Raises:
-        UsageError: there is none, the text names several transactions, or the whole transaction is skipped.
+        UsageError: no skip matches, the text matches several transactions, or only the whole transaction is skipped.
     """
     place, skips = parse_transaction(text), Skips(chain.store, chain.source)
     generations = {one.name: one for one in chain.generations()}
