@@ -132,6 +132,9 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
 
 _FEW_CORES = 2
 _JOINED = {"spark.driver.extraJavaOptions": " ", "spark.driver.extraClassPath": ":"}
+# Hadoop's own class runs the program chmod for each file and folder that it creates. This one calls the system.
+_LOCAL_FILES = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
+_LOCAL_FILES_JAR = "hadoop-bare-naked-local-fs-"
 
 
 def _on_cluster(settings: SparkSettings) -> dict[str, str]:
@@ -153,6 +156,8 @@ def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
     for name, separator in _JOINED.items():
         if name in settings.conf:
             ours[name] += separator + settings.conf[name]
+    if any(Path(jar).name.startswith(_LOCAL_FILES_JAR) for jar in _jars(settings)):
+        ours["spark.hadoop.fs.file.impl"] = _LOCAL_FILES
     return ours | {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -142,6 +142,14 @@ def test_settings_win_and_options_of_the_jvm_are_joined(jars: Path) -> None:
     assert "log4j2" in conf["spark.driver.extraJavaOptions"]
 
 
+def test_local_files_are_those_of_the_jar_if_it_is_there(jars: Path) -> None:
+    settings = SparkSettings(jars=str(jars))
+    assert "spark.hadoop.fs.file.impl" not in configuration(settings)  # a folder of an older version
+    (jars / "hadoop-bare-naked-local-fs-0.1.0.jar").touch()
+    assert configuration(settings)["spark.hadoop.fs.file.impl"].endswith(".BareLocalFileSystem")
+    assert "spark.hadoop.fs.file.impl" not in configuration(settings.model_copy(update={"master": "spark://h:7077"}))
+
+
 def test_two_cores_have_none_to_spare_for_collector_and_compiler(jars: Path) -> None:
     def options(master: str, chosen: str = "", *, short: bool = False) -> str:
         conf = {"spark.driver.extraJavaOptions": chosen} if chosen else {}
