@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import XComArg
+
+from loader.airflow.merge_handover import handed_over, with_handed_over
 from loader.airflow.operators import LoaderSparkOperator
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context, XComArg
+    from airflow.sdk import Context
 
     from loader.settings import SourceSettings
 
@@ -32,13 +35,14 @@ class MaterialiseOperator(LoaderSparkOperator):
     def __init__(self, *, source: str, staged: XComArg, interval: XComArg, **kwargs: Any) -> None:
         super().__init__(use_case="materialise", source=source, arguments=staged, **kwargs)
         self.interval: Any = interval
+        self._extract = next((task.task_id for task, _ in XComArg.iter_xcom_references(staged)), "")
 
     def _result(self, context: Context, settings: SourceSettings) -> dict[str, Any]:
         from loader import pipeline
         from loader.airflow.connections import secrets_of
         from loader.full_load.table_results import with_new_tables
 
-        merged = super()._result(context, settings)
+        merged = with_handed_over(super()._result(context, settings), handed_over(context, self._extract))
         listed = self.interval.get("listed")
         with secrets_of(settings):
             found = pipeline.find_unloaded(settings, pipeline.ListedTables.model_validate(listed) if listed else None)
@@ -49,6 +53,9 @@ class MaterialiseOperator(LoaderSparkOperator):
         refused = {one.table: one.error for one in found if one.error}
         unloaded = [one.table for one in found if one.action != "load"]
         return {**with_new_tables(merged, loaded, refused), **({"unloaded": unloaded} if unloaded else {})}
+
+    def _tries(self, context: Context) -> int:
+        return max(super()._tries(context), int(handed_over(context, self._extract)["tries"]))
 
     def _loaded(self, context: Context, settings: SourceSettings, names: list[str]) -> dict[str, Any]:
         """Load tables, and return the result of the job."""

@@ -117,12 +117,11 @@ class LoaderSparkOperator(SparkSubmitOperator):
             refuse_unknown_conf(context)
             settings = settings_of(self.source)
             result = self._result(context, settings)
-            self._work = TaskWork(
-                settings.name, settings.server, self._spec, self.arguments, result, context["ti"].try_number
-            )
+            tries = self._tries(context)
+            self._work = TaskWork(settings.name, settings.server, self._spec, self.arguments, result, tries)
             for line in summary(result):
                 self.log.info(line)
-            add_table_events(context, settings.catalog.name, self.arguments, result)
+            add_table_events(context, settings.catalog.name, self.arguments, result, tries)
             errors = errors_of(result)
             if not self.fail_on_tables:
                 errors = {table: error for table, error in errors.items() if retry_helps(error, context)}
@@ -145,6 +144,10 @@ class LoaderSparkOperator(SparkSubmitOperator):
             if job.kind.reads_source and not spark.local:
                 _refuse_secret(settings.server.password, spark)
             return self._submitted(context, job, spark)
+
+    def _tries(self, context: Context) -> int:
+        """Return how often the work was tried; an earlier try may have committed to tables and not reported it."""
+        return int(context["ti"].try_number)
 
     def _job(self, settings: SourceSettings) -> Job:
         from loader import pipeline

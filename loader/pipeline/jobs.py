@@ -76,15 +76,18 @@ def materialise_job(settings: SourceSettings, through_seqno: int | None = None, 
     return Job("materialise", spec)
 
 
-def delta_job(settings: SourceSettings, start_seqno: int, through_seqno: int, *, now: bool = False) -> Job:
+def delta_job(
+    settings: SourceSettings, start_seqno: int, through_seqno: int, *, now: bool = False, report_unmerged: bool = False
+) -> Job:
     """Return the job that extracts intervals from a start up to a stop, within a run's time, and merges them.
 
-    `now`: see `materialise_job`.
+    `now`: see `materialise_job`. `report_unmerged`: see DeltaSpec.
     """
     spec = DeltaSpec(
         extract=_extract_spec(settings, start_seqno, through_seqno),
         materialise=_materialise_spec(settings, None, now=now),
         threads=settings.spark.threads,
+        report_unmerged=report_unmerged,
     )
     return Job("delta", spec)
 

@@ -311,6 +311,10 @@ class Task:
     def xcom_push(self, key: str, value: object) -> None:
         self.xcoms[key] = value
 
+    def xcom_pull(self, *, task_ids: str, key: str) -> object:
+        """Return what any task of the run pushed."""
+        return self.xcoms.get(key)
+
     @property
     def context(self) -> Any:
         return {"ti": self, "dag": self, "dag_run": self, "task": self}

@@ -38,10 +38,9 @@ _EVENT = {
 
 
 def _events(result: dict[str, object], running: Task, tries: int = 1) -> dict[str, dict[str, object]]:
-    running.try_number = tries
     running.outlets = [tables_alias("shop")]
     accessors = OutletEventAccessors()
-    add_table_events({**running.context, "outlet_events": accessors}, "lake", _INTERVAL, result)
+    add_table_events({**running.context, "outlet_events": accessors}, "lake", _INTERVAL, result, tries)
     events = accessors[tables_alias("shop")].asset_alias_events
     assert {event.source_alias_name for event in events} <= {"shop.tables"}
     return {event.dest_asset_key.name: event.extra for event in events}

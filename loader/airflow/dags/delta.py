@@ -2,10 +2,11 @@
 
 **What it does.** `plan_interval` chooses intervals of the log: planned intervals that are not done, else the log since
 the last interval. `extract` stages their changes, one interval after the other, for up to `run_minutes` of the source;
-the next run continues. `materialise` applies staged changes to the warehouse. If no table changed, no Spark starts. The
-dates of a run have no meaning: each run starts where the intervals before it stop. So this DAG cannot be backfilled by
-date. To go over a part of the log again, use `SOURCE.replay`. `materialise` also names captured tables that are not
-loaded. With `auto_load` of the source it loads the small ones.
+the next run continues. `materialise` applies staged changes to the warehouse. If no table changed, it starts no Spark.
+On a Spark cluster, the application of `extract` also applies the changes. Then `materialise` finds and reports them, or
+applies them itself if that failed. The dates of a run have no meaning: each run starts where the intervals before it
+stop. So this DAG cannot be backfilled by date. To go over a part of the log again, use `SOURCE.replay`. `materialise`
+also names captured tables that are not loaded. With `auto_load` of the source it loads the small ones.
 
 **How to run it.** It is scheduled. A run that you trigger with `until` stops there. The next run goes on to the end of
 the log, so pause the DAG first if the tables must stay there. With `now`, tables with a rule such as `every = "1h"` are
@@ -32,8 +33,8 @@ from airflow.sdk import DAG
 
 from loader.airflow.dags.arguments import alarm, dag_arguments, parse_schedule, set_params
 from loader.airflow.form_params import flag_param, text_param
+from loader.airflow.merge_handover import ExtractOperator
 from loader.airflow.new_tables import MaterialiseOperator
-from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
 from loader.dag_settings import DagSettings, pool_of
@@ -56,16 +57,15 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
     ) as dag:
         until: Any = dag.param("until")
         interval: Any = plan_interval(source=source, until=until)
-        extract = LoaderSparkOperator(
-            task_id="extract", use_case="extract", source=source, arguments=interval, pool=pool
-        )
+        now = dag.param("now")
+        extract = ExtractOperator(task_id="extract", source=source, interval=interval, now=now, pool=pool)
         materialise = MaterialiseOperator(
             task_id="materialise",
             source=source,
             staged=extract.output,
             interval=interval,
             fail_on_tables=False,
-            now=dag.param("now"),
+            now=now,
             pool=pool,
             outlets=[tables_alias(source)],
         )

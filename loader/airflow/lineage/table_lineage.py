@@ -47,7 +47,7 @@ def lineage(work: TaskWork) -> OperatorLineage[Any, Any]:
     found: OperatorLineage[Any, Any] = OperatorLineage(
         run_facets={INTERVAL: IntervalRunFacet(source=work.source, **interval)}
     )
-    committed = list(committed_tables(work.arguments, work.result, work.try_number))
+    committed = list(committed_tables(work.arguments, work.result, work.tries))
     if not committed or not isinstance(work.spec, TablesSpec):
         return found
     schemas = _schemas(work, work.spec)

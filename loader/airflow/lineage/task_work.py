@@ -22,7 +22,7 @@ class TaskWork:
         spec: of the job.
         arguments: of the use case, with the interval and the staged rows by table, if there is one.
         result: of the use case.
-        try_number: of the task.
+        tries: of the work.
     """
 
     source: str
@@ -30,4 +30,4 @@ class TaskWork:
     spec: BaseModel | None
     arguments: Mapping[str, Any]
     result: Mapping[str, Any]
-    try_number: int
+    tries: int

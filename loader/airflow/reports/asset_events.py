@@ -34,7 +34,9 @@ def table_asset(catalog: str, table: str) -> Asset:
     return Asset(name=".".join(parts), uri=f"iceberg://{'/'.join(parts)}")
 
 
-def add_table_events(context: Context, catalog: str, arguments: dict[str, Any], result: dict[str, Any]) -> None:
+def add_table_events(
+    context: Context, catalog: str, arguments: dict[str, Any], result: dict[str, Any], tries: int
+) -> None:
     """Add an event for each table that a task committed to, if the task has the alias of a source among its outlets.
 
     A table counts as committed to if an earlier try of the task was: its worker may have died before it reported. So a
@@ -45,11 +47,12 @@ def add_table_events(context: Context, catalog: str, arguments: dict[str, Any], 
         catalog: name of the catalog.
         arguments: of the use case, with the interval and the staged rows by table, if there is one.
         result: of the use case.
+        tries: of the work. A table that an earlier try committed to counts as well.
     """
     aliases = [outlet for outlet in context["task"].outlets if isinstance(outlet, AssetAlias)]
     if not aliases:
         return
-    for table, counts in committed_tables(arguments, result, context["ti"].try_number):
+    for table, counts in committed_tables(arguments, result, tries):
         extra = {
             "source": aliases[0].name.removesuffix(".tables"),
             "start": arguments.get("start", ""),
@@ -63,18 +66,19 @@ def add_table_events(context: Context, catalog: str, arguments: dict[str, Any], 
 
 
 def committed_tables(
-    arguments: Mapping[str, Any], result: Mapping[str, Any], try_number: int
+    arguments: Mapping[str, Any], result: Mapping[str, Any], tries: int
 ) -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
     """Yield the result of each table that a task committed to, and its numbers of staged records by operation.
 
     Args:
         arguments: see add_table_events.
         result: see add_table_events.
-        try_number: of the task. A table that an earlier try committed to counts as well.
+        tries: see add_table_events.
     """
     staged = {one["table"]: one for one in arguments.get("tables") or () if isinstance(one, dict)}
     for table in result.get("tables", []):
-        again = table["status"] == "already" and table["table"] in staged and try_number > 1
-        if table["status"] in _COMMITTED or again:
+        status = table.get("status")  # tables that were only staged have none
+        again = status == "already" and table["table"] in staged and tries > 1
+        if status in _COMMITTED or again:
             counted = staged[table["table"]] if again else table
             yield table, {name: counted.get(name, 0) for name in _COUNTS}
