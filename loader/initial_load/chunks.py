@@ -8,7 +8,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from loader.errors import StagedDataError
+from loader.errors import DataError, StagedDataError
 from loader.initial_load.documents import Bound, LoadPlan
 from loader.initial_load.keys import bound_expression, range_condition
 from loader.model.table import ADDRESS_BYTES, Column
@@ -36,6 +36,7 @@ def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Itera
 
     Raises:
         MySQLError: from the driver.
+        DataError: the server does not find later keys than a bound.
     """
     columns = [plan.definition.column(part.name) for part in plan.key]
     order = ", ".join(quote_name(part.name) + (" DESC" if part.descending else "") for part in plan.key)
@@ -55,11 +56,23 @@ def find_bounds(connection: Connection[Any], plan: LoadPlan, rows: int) -> Itera
             found = cursor.fetchone()
             if found is None:
                 return
-            last = tuple(str(value) for value in found)
+            bound = tuple(str(value) for value in found)
+            if bound == last:
+                raise _repeated_error(plan, bound)
+            last = bound
             yield last
             number += 1
             if number % _REPORTED == 0:
                 _LOG.info("table %s: %d chunks of %d rows found", plan.name, number, rows)
+
+
+def _repeated_error(plan: LoadPlan, bound: Bound) -> DataError:
+    return DataError(
+        "the server finds the same key again when asked for later keys",
+        why=f"the key is {bound}",
+        hint="check the table: CHECK TABLE; then run the load again",
+        table=plan.name,
+    )
 
 
 def select_expression(column: Column) -> str:

@@ -1,23 +1,24 @@
 """Bounds of chunks as SQL. The server orders and compares keys in its own collations.
 
 A bound is the text of each key column: strings as hex digits of their bytes in the column's character set; numbers and
-temporal values as the server writes them; ENUM, SET and BIT as numbers, because their columns are ordered by number;
-UUID and addresses as text.
+temporal values as the server writes them, floating-point numbers with all digits; ENUM, SET and BIT as numbers, because
+their columns are ordered by number; UUID and addresses as text.
 """
 
 from __future__ import annotations
 
 import re
 
-from loader.errors import StagedDataError, UnsupportedError
+from loader.errors import StagedDataError
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
-from loader.model.table import Column, TableName
+from loader.model.table import Column
 from loader.source.schemas import quote_name
 from loader.types.catalogue import type_of
 from loader.types.column_type import KeyBound
 
 _EXPRESSIONS = {
     KeyBound.NUMBER: "CAST({} AS CHAR)",
+    KeyBound.FLOAT: "CAST({} AS DOUBLE)",  # a number and no text: see server_text of the types
     KeyBound.TEMPORAL: "CAST({} AS CHAR)",
     KeyBound.ADDRESS: "CAST({} AS CHAR)",
     KeyBound.INDEX: "CAST(CAST({} AS UNSIGNED) AS CHAR)",
@@ -26,27 +27,11 @@ _EXPRESSIONS = {
 }
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _MOMENT = re.compile(r"-?[0-9:. -]+")
 _ADDRESS = re.compile(r"[0-9a-f:.-]+")
 _INEXACT = 1 << 53  # a double holds every integer below this
 _LISTED = 1000  # ENUM and SET ranges with fewer values are listed value by value
-
-
-def refuse_inexact(table: TableName, columns: list[Column]) -> None:
-    """Refuse keys whose text is not their exact value.
-
-    Raises:
-        UnsupportedError: a key column is a FLOAT or DOUBLE.
-    """
-    for column in columns:
-        if type_of(column, table).key_bound is KeyBound.INEXACT:
-            raise UnsupportedError(
-                f"a key of type {column} is not covered",
-                why="its values cannot be compared exactly",
-                hint="exclude the table from the captured tables",
-                table=table,
-                column=column.name,
-            )
 
 
 def bound_expression(column: Column) -> str:
@@ -127,6 +112,8 @@ def literal(column: Column, text: str) -> str:
     bound = type_of(column).key_bound
     if bound in {KeyBound.NUMBER, KeyBound.INDEX, KeyBound.YEAR}:
         return _checked(_NUMBER, column, text)
+    if bound is KeyBound.FLOAT:
+        return _checked(_FLOAT, column, text) + ("" if "e" in text else "e0")  # without an exponent it is a DECIMAL
     if bound is KeyBound.TEMPORAL:
         return f"'{_checked(_MOMENT, column, text)}'"
     if bound is KeyBound.ADDRESS:

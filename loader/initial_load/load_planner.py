@@ -13,7 +13,6 @@ from loader.errors import GapError, RetryableError, UsageError
 from loader.initial_load.chunks import find_bounds, select_expression, suggest_rows
 from loader.initial_load.definition_check import altered_error, check_unaltered, is_altered
 from loader.initial_load.documents import Bound, KeyColumn, LoadPlan
-from loader.initial_load.keys import refuse_inexact
 from loader.initial_load.server.commit_visibility import wait_until_visible
 from loader.initial_load.server.read_limits import ReadLimits
 from loader.initial_load.server.replica import check_reader, check_same_definition, gtids_to_wait_for
@@ -46,7 +45,6 @@ def plan_load(connection: Connection[Any], spec: InitialLoadSpec, table: TableNa
     schema = _schema(connection, table)
     if read_key(connection, table) != key or schema.key != key.names:
         raise altered_error(table)
-    refuse_inexact(table, [schema.column(name) for name in key.names])
     check_cascades(connection, table)
     position = log_end(connection)
     wait_until_visible(connection, position)

@@ -12,7 +12,6 @@ from loader import __version__
 from loader.errors import UnsupportedError, UsageError
 from loader.extract.checkpoint import read_checkpoint
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.keys import refuse_inexact
 from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads
 from loader.initial_load.run import captured_tables
@@ -61,7 +60,6 @@ def plan_adoption(settings: SourceSettings, tables: tuple[str, ...], at: str) ->
     with connected(settings.server) as connection:
         for table in captured_tables(connection, settings.tables, tables):
             (schema,) = read_schemas(connection, [table])
-            refuse_inexact(table, [schema.column(name) for name in schema.key])
             if not schema.key and exact_at > position:
                 raise _repeated_error(table, position, exact_at)
             plans.append(plan_single_chunk(connection, spec, schema, position, definition_digest(connection, table)))

@@ -99,12 +99,12 @@ TYPES = (
     _integer("int", "INT INTEGER INT4", 3, (4, 4), _unsigned("int", "bigint")),
     _integer("bigint", "BIGINT INT8", 8, (8, 8), _unsigned("bigint", _UNSIGNED_64)),
     ColumnType(
-        "float", ("FLOAT", "FLOAT4"), Encoding.FLOAT, Form.NUMBER, _always("float"), KeyBound.INEXACT,
+        "float", ("FLOAT", "FLOAT4"), Encoding.FLOAT, Form.NUMBER, _always("float"), KeyBound.FLOAT,
         _DOUBLE, _AS_STRING, Comparison.SINGLE,
         log_type=4, log_metadata=1, log_bytes=4, result_type=4, result_bytes=4,
     ),
     ColumnType(
-        "double", ("FLOAT8", "DOUBLE", "REAL"), Encoding.DOUBLE, Form.NUMBER, _always("double"), KeyBound.INEXACT,
+        "double", ("FLOAT8", "DOUBLE", "REAL"), Encoding.DOUBLE, Form.NUMBER, _always("double"), KeyBound.FLOAT,
         _DOUBLE, _AS_STRING, Comparison.DOUBLE,
         log_type=5, log_metadata=1, log_bytes=8, result_type=5, result_bytes=8,
     ),

@@ -46,12 +46,12 @@ class KeyBound(Enum):
     """How a key value is written as the bound of a chunk of an initial load."""
 
     NUMBER = auto()  # decimal text
+    FLOAT = auto()  # shortest text that reads back to the same double-precision number
     INDEX = auto()  # decimal text of the number of the bits or labels, by which the server orders the column
     YEAR = auto()  # decimal text with the century
     TEMPORAL = auto()  # as the server writes it
     ADDRESS = auto()  # as the server writes it
     BYTES = auto()  # hex of the bytes, in the column's character set
-    INEXACT = auto()  # values cannot be compared exactly: a key with this type is refused
 
 
 class Comparison(Enum):

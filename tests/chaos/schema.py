@@ -21,6 +21,7 @@ _OWN = {"mariadb": ["UUID", "INET6", "INET4"] * 3, "mysql": ["VECTOR(3)", "VECTO
 _KEYS = [
     "INT", "BIGINT UNSIGNED", "SMALLINT", "VARCHAR(20)", "VARCHAR(20) COLLATE utf8mb4_bin", "CHAR(8)", "VARBINARY(8)", "DATE",
     "DATETIME(3)", "DECIMAL(8,2)", "ENUM('a','b','c','d','e','f')", "VARCHAR(16) CHARACTER SET latin1",
+    "DOUBLE", "FLOAT",
 ]  # fmt: skip
 _ODD_TABLES = [
     "Order Items",

@@ -114,8 +114,9 @@ def test_a_load_while_others_write(server: Server, tmp_path: Path, jars: str, re
 
 
 @pytest.mark.timeout(1800)
-def test_a_load_that_is_killed_anywhere(server: Server, tmp_path: Path, jars: str) -> None:
-    command, source = configured(server, tmp_path / "loader", jars, "readers = 2")
+@pytest.mark.parametrize("readers", [1, 2, 4])
+def test_a_load_that_is_killed_anywhere(server: Server, tmp_path: Path, jars: str, readers: int) -> None:
+    command, source = configured(server, tmp_path / "loader", jars, f"readers = {readers}")
     create_tables(source)
     writer = Writer(source, 1)
     writer.start()

@@ -11,7 +11,6 @@ from pymysql.connections import Connection
 from loader.errors import LoaderError
 from loader.initial_load.chunks import suggest_rows
 from loader.initial_load.documents import LoadPlan
-from loader.initial_load.keys import refuse_inexact
 from loader.initial_load.loads import Loads
 from loader.initial_load.run import captured_tables
 from loader.initial_load.server.consistent_snapshot import check_engine
@@ -181,7 +180,6 @@ def _checked_key(connection: Connection[Any], settings: SourceSettings, table: T
         LoaderError: the load would refuse the table.
     """
     (schema,) = read_schemas(connection, [table])
-    refuse_inexact(table, [schema.column(name) for name in schema.key])
     check_cascades(connection, table)
     if not schema.key:
         check_engine(connection, table)

@@ -33,12 +33,24 @@ def numbers(low: int, high: int) -> list[str]:
     return [str(n) for n in {low, high, 0, 1, low + 1, high - 1, *(dice.randint(low, high) for _ in range(60))}]
 
 
+def floats(largest: float, smallest: float) -> list[str]:
+    dice = random.Random(7)
+    found = {0.1, 1 / 3, -2 / 3, 1e15, 123456789012345678.0, 0.5, largest, -largest, smallest, -smallest}
+    found |= {dice.uniform(-1, 1) * 10.0 ** dice.randint(-30, 30) for _ in range(60)}
+    return [*(f"{number!r}e0" if "e" not in repr(number) else repr(number) for number in found), "-0e0"]
+
+
 TEXT = strings(WORDS)
 KEYS: dict[str, tuple[str, list[str]]] = {
     "int": ("k INT", numbers(-(2**31), 2**31 - 1)),
     "tinyint": ("k TINYINT", numbers(-128, 127)),
     "unsigned bigint": ("k BIGINT UNSIGNED ZEROFILL", numbers(0, 2**64 - 1)),
     "decimal": ("k DECIMAL(30,10)", [f"{n}.{abs(n) % 10**10:010}" for n in range(-(10**17), 10**17, 7 * 10**15)]),
+    "double": ("k DOUBLE", floats(1.7976931348623157e308, 2.2250738585072014e-308)),
+    "float": ("k FLOAT", floats(3.4028234663852886e38, 1.1754943508222875e-38)),
+    "float with a scale": ("k FLOAT(9,2), k2 INT", [f"{n / 7}, {n}" for n in range(-40, 40)]),
+    "double with a scale": ("k DOUBLE(15,3) UNSIGNED", [f"{n / 7 * 1e9}" for n in range(90)]),
+    "int and double": ("k INT, k2 DOUBLE", [f"{n % 4}, {n / 3}" for n in range(-60, 60)]),
     "varchar": ("k VARCHAR(40)", strings(WIDE)),
     "varchar bin": ("k VARCHAR(40) COLLATE utf8mb4_bin", strings(WIDE)),
     "varchar unicode": ("k VARCHAR(40) COLLATE utf8mb4_unicode_ci", strings(WIDE)),
@@ -187,14 +199,6 @@ def test_a_key_of_beginnings_is_one_chunk(source: SourceServer, tmp_path: Path) 
     assert len(read_chunks(source, plan)[0]) == 30
 
 
-@pytest.mark.parametrize("definition", ["k FLOAT PRIMARY KEY", "a INT, k DOUBLE, PRIMARY KEY (a, k)"])
-def test_keys_that_are_refused(source: SourceServer, tmp_path: Path, definition: str) -> None:
-    source.run(f"CREATE TABLE t ({definition})")
-    with pytest.raises(UnsupportedError) as caught:
-        plan_of(source, tmp_path, "t", 5)
-    assert caught.value.where["table"] == f"{source.schema}.t"
-
-
 @pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
 def test_tables_whose_cascades_are_not_logged_are_refused(source: SourceServer, tmp_path: Path, key: str) -> None:
     source.run("CREATE TABLE p (id INT PRIMARY KEY)")
@@ -225,6 +229,8 @@ EXPLAINED = {
     "datetime": ("k DATETIME(3), k2 INT", [f"'2024-01-{n % 28 + 1} 10:00', {n}" for n in range(3000)]),
     "timestamp": ("k TIMESTAMP, k2 INT", [f"'2024-01-{n % 28 + 1} 10:00', {n}" for n in range(3000)]),
     "decimal": ("k DECIMAL(12,3)", [f"{n}.{n % 1000:03}" for n in range(3000)]),
+    "double": ("k DOUBLE", [f"{n / 7}" for n in range(3000)]),
+    "float": ("k FLOAT", [f"{n / 7}" for n in range(3000)]),
     "bit": ("k BIT(20)", [str(n) for n in range(3000)]),
     "year": ("k YEAR, k2 INT", [f"{1950 + n % 100}, {n}" for n in range(3000)]),
     "enum": ("k ENUM('e', 'd', 'c', 'b', 'a'), k2 INT", [f"{n % 5 + 1}, {n}" for n in range(3000)]),

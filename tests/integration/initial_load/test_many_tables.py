@@ -19,7 +19,6 @@ pytestmark = pytest.mark.integration
 
 TABLES = 300 if "LOADER_SWEEP" in os.environ else 24
 REFUSED = {
-    "float_key": ("CREATE TABLE float_key (id FLOAT PRIMARY KEY)", "a key of type float is not covered"),
     "old_engine": (
         "CREATE TABLE old_engine (id INT) ENGINE=MyISAM",
         "a table of engine MyISAM without a primary key is not supported",
