@@ -5,61 +5,19 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from loader.airflow.actions.repair_form import check_form
 from tests.e2e.airflow_server import Airflow, running
 from tests.e2e.browser import browsing
+from tests.e2e.dag_form import Form
 
 pytestmark = [pytest.mark.e2e]
 
 _REPLAY = {"from": None, "lognum": 54, "logpos": None, "tables": [], "restore_files": False, "dry_run": True}
 _REPLAY["approval"] = False
-
-
-class Form:
-    """The form of a DAG, which a person has opened by the button "Trigger"."""
-
-    def __init__(self, page: Page, dag: str) -> None:
-        self._page, self._dag = page, dag
-        page.goto(f"/dags/{dag}")
-        page.get_by_role("button", name="Trigger").first.click()
-        self._dialog = page.get_by_role("dialog")
-        self._fields = self._dialog.get_by_test_id("config-form")
-        self.button = self._dialog.get_by_role("button", name="Trigger", exact=True)
-        expect(self.button).to_be_visible()
-
-    def field(self, name: str) -> Locator:
-        return self._fields.locator(f"[name=element_{name}]")
-
-    def type_and_clear(self, name: str, text: str) -> None:
-        self.field(name).fill(text)
-        self.field(name).blur()
-        self.field(name).fill("")
-        self.field(name).blur()
-
-    def choose(self, value: str) -> None:
-        self._fields.get_by_role("combobox").click()
-        self._page.get_by_role("option", name=value).click()
-
-    def refused(self) -> str:
-        """Why Airflow does not take the form."""
-        with self._page.expect_response(lambda answer: answer.url.endswith(f"/{self._dag}/dagRuns")) as answered:
-            self.button.click()
-        assert answered.value.status == 400
-        return answered.value.text()
-
-    def trigger(self) -> dict[str, Any]:
-        """The conf of the run, as Airflow took it from the form."""
-        expect(self.button).to_be_enabled()
-        with self._page.expect_response(lambda answer: answer.url.endswith(f"/{self._dag}/dagRuns")) as answered:
-            self.button.click()
-        assert answered.value.status == 200, answered.value.text()
-        found: dict[str, Any] = answered.value.json()["conf"]
-        return found
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +96,15 @@ def test_a_repair_is_chosen_from_a_list(form: Callable[[str], Form]) -> None:
     repair.choose("set_schema:")
     repair.field("position").fill("somewhere")
     assert "does not match" in repair.refused()
+
+
+def test_a_skip_is_asked_for_and_withdrawn(form: Callable[[str], Form]) -> None:
+    for action, option in (("skip", "skip: leave a transaction out"), ("withdraw_skip", "withdraw_skip:")):
+        repair = form("shop.repair")
+        repair.choose(option)
+        repair.fill(transaction="binlog.000054:123", tables="shop.orders", reason="wrong bytes")
+        found = repair.trigger()
+        assert found == _REPAIR | {
+            "action": action, "transaction": "binlog.000054:123", "tables": ["shop.orders"], "reason": "wrong bytes",
+        }  # fmt: skip
+        assert check_form(found) == action

@@ -9,8 +9,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.e2e.airflow_server import LOAD, Airflow, running, until
+from tests.e2e.browser import browsing
+from tests.e2e.dag_form import Form
 from tests.e2e.loaded import Loaded
 
 pytestmark = [
@@ -83,3 +86,31 @@ def test_only_an_approved_skip_is_recorded_and_the_table_goes_on(airflow: Airflo
     airflow.clear(run, "skip", REPAIR)
     airflow.wait_for(REPAIR, run, "success", tries=2)
     assert empty.json("status")["skips"] == [skipped]
+
+
+def test_a_person_records_a_skip_and_withdraws_it_in_a_browser(airflow: Airflow, empty: Loaded) -> None:
+    place = empty.json("status")["log_end"]
+    empty.execute("INSERT INTO shop.reviews (customer_id, sku) VALUES (1, 'NEW1')")
+    with browsing(airflow.url) as page:
+        run = sent(page, "skip: leave a transaction out", place, "a test order")
+        until("the question", lambda: airflow.tasks(REPAIR, run)["approve_skip"]["state"] == "awaiting_input")
+        page.goto(f"/dags/{REPAIR}/runs/{run}/tasks/approve_skip/required_actions")
+        page.get_by_role("button", name="Approve").click()
+        airflow.wait_for(REPAIR, run, "success")
+        assert [one["state"] for one in empty.json("status")["skips"]] == ["used", "waiting"]
+        run = sent(page, "withdraw_skip:", place, "it was a real order")
+        airflow.wait_for(REPAIR, run, "success")
+    _, withdrawn = empty.json("status")["skips"]
+    assert (withdrawn["state"], withdrawn["reason"]) == ("withdrawn", "a test order")
+    assert withdrawn["why"].endswith(": it was a real order")
+    empty.json("run")
+    assert empty.differences(("shop.reviews",)) == {"shop.reviews": 0}
+
+
+def sent(page: Page, action: str, place: str, reason: str) -> str:
+    """Fill in the form and send it, and return the run."""
+    form = Form(page, REPAIR)
+    form.choose(action)
+    form.fill(transaction=place, reason=reason)
+    form.trigger()
+    return form.run
