@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from loader.error_page import ErrorLinks
 from loader.errors import DataError
 from loader.initial_load.load_states import LoadState
 from loader.page import site
-from loader.page.host import CommandLine
+from loader.page.host import CommandLine, Host
 from loader.page.reports.report_cache import Cached
 from loader.page.reports.source_report import SourceReport
 from loader.page.source_page import source_page
@@ -29,7 +30,10 @@ _ROOT = Path(__file__).resolve().parents[2]
 _ASSETS = _ROOT / "docs" / "assets"
 _NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _INTERVALS, _BYTES, _BEHIND = 50, 48_211_006, 3_218_771
-_WIDE, _PHONE = (1100, 1000), (390, 844)
+_WIDE, _PHONE = 1100, 390
+"""Widths of pages."""
+_MARGIN = 8
+_CHARTS = f"The newest {_INTERVALS} intervals"
 _LARGEST = 150_000
 """Bytes of a picture."""
 
@@ -43,22 +47,36 @@ def main() -> None:
     }
     program = subprocess.run([_ROOT / "infra" / "chromium.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
+        pages["airflow"] = source_page("shop", cached, _airflow(folder), _NOW)
         browser = playwright.chromium.launch(executable_path=program.strip())
         for name in site.FILES:
             shutil.copy(Path(site.__file__).with_name(name), folder)
         for name, text in pages.items():
             Path(folder, f"{name}.html").write_text(text, encoding="utf-8")
-        _take(browser, Path(folder, "source.html"), "status-source", _WIDE, "light")
-        _take(browser, Path(folder, "source.html"), "status-source-dark", _WIDE, "dark")
-        _take(browser, Path(folder, "table.html"), "status-table-phone", _PHONE, "light")
+        source, table, airflow = (Path(folder, f"{name}.html") for name in ("source", "table", "airflow"))
+        _take(browser, source, "status-source", _WIDE, "light", "Tables")
+        _take(browser, source, "status-source-dark", _WIDE, "dark", "Tables")
+        _take(browser, table, "status-table-phone", _PHONE, "light", _CHARTS)
+        _take(browser, airflow, "status-airflow", _WIDE, "light", _CHARTS)
         browser.close()
 
 
-def _take(browser: Browser, page: Path, name: str, size: tuple[int, int], scheme: str) -> None:
-    width, height = size
-    opened = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]
+def _airflow(folder: str) -> Host:
+    """Return the host of the pages inside Airflow, which makes a home for itself where it is imported."""
+    os.environ["AIRFLOW_HOME"] = folder
+    from loader.airflow.status_app import AirflowHost
+
+    return AirflowHost(ErrorLinks())
+
+
+def _take(browser: Browser, page: Path, name: str, width: int, scheme: str, before: str) -> None:
+    """Make a picture of a page down to a heading, which is not in the picture."""
+    opened = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme=scheme)  # type: ignore[arg-type]
     opened.goto(page.as_uri())
-    picture = opened.screenshot()
+    heading = opened.get_by_role("heading", name=before, exact=True).bounding_box()
+    if heading is None:
+        raise SystemExit(f"{page.name} has no heading {before!r}")
+    picture = opened.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": heading["y"] - _MARGIN})
     opened.close()
     if len(picture) > _LARGEST:
         raise SystemExit(f"{name}.png has {len(picture):,} bytes; pictures have at most {_LARGEST:,}")
