@@ -38,7 +38,7 @@ def read_records(
     Raises:
         RuntimeError: a file is missing or changed, see `carried`; or kernels cannot read it, see `why_not_native`.
     """
-    with _carried():
+    with carried_or_left():
         store = open_store(root)
         for file in files:
             for records in read_batches(store, file, schema):
@@ -65,7 +65,7 @@ def read_last_records(
     Raises:
         RuntimeError: the store fails, see `carried`; or kernels cannot read the files, see `why_not_native`.
     """
-    with _carried(), ThreadPoolExecutor(1) as pool:
+    with carried_or_left(), ThreadPoolExecutor(1) as pool:
         latest = LastRecords(open_store(root), files, schema, after_seqno, last_seqno, pool, lanes=1)
         for file in files:
             records = latest.table(file)
@@ -82,7 +82,8 @@ def why_not_native(error: BaseException) -> str | None:
 
 
 @contextmanager
-def _carried() -> Iterator[None]:
+def carried_or_left() -> Iterator[None]:
+    """Send errors of a task to the driver, see `carried` and `why_not_native`."""
     with carried():
         try:
             yield

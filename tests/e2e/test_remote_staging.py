@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,3 +143,16 @@ def test_load_change_extract_materialise_compare_each_twice(remote: Remote) -> N
     assert os.environ.get("AWS_SECRET_ACCESS_KEY", "none") not in again.stdout + again.stderr
     assert (remote.staged(), remote.committed()) == (files, commits)
     assert source.loader("doctor").returncode == 0
+
+
+@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes on a cluster: make sweep")
+@pytest.mark.parametrize("remote", [("s3", "remote"), ("hdfs", "remote")], indirect=True, ids=["s3", "hdfs"])
+def test_tasks_of_a_cluster_write_the_data_files_of_a_load(remote: Remote) -> None:
+    source = remote.loaded
+    text = source.config.read_text()
+    source.config.write_text(text.replace('master = "local[2]"', 'master = "local-cluster[2,1,1024]"'))
+    assert {table["status"] for table in source.json("initial-load")["tables"]} == {"applied"}
+    files = [info.key for info in open_store(remote.warehouse).list("shop/") if info.key.endswith(".parquet")]
+    assert len(files) >= len(NOTHING_DIFFERS)
+    assert [file for file in files if not re.search(r"-\d{5}-[0-9a-f]{8}\.parquet$", file)] == []
+    assert source.differences() == NOTHING_DIFFERS

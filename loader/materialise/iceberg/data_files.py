@@ -10,7 +10,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
@@ -21,6 +21,7 @@ from loader.materialise.iceberg.table_metadata import TableMetadata, commit_prop
 _LOG = logging.getLogger(__name__)
 _FIELD_ID = b"PARQUET:field_id"
 _FORMAT = "write.format.default"
+_HADOOP_FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _TYPES = {
     "boolean": pa.bool_(),
@@ -60,6 +61,14 @@ def _arrow_type(kind: object) -> Any:
     return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _TYPES.get(kind)
 
 
+class WrittenFile(NamedTuple):
+    """A Parquet file at its place in the table's location, with its size and the offset of each row group, in bytes."""
+
+    location: str
+    size: int
+    split_offsets: Sequence[int]
+
+
 class DataFiles:
     """New data files of a table, which no snapshot has yet.
 
@@ -74,6 +83,15 @@ class DataFiles:
         self._name = uuid.uuid4().hex
         self.entries: list[JavaObject] = []
 
+    @property
+    def uses_hadoop(self) -> bool:
+        """Whether the table's files are read and written by Hadoop's file systems, with the rights of this process."""
+        return str(self._table.io().getClass().getName()) == _HADOOP_FILES
+
+    def location(self, number: int) -> str:
+        """Return the place of a new file, by its number among the new files."""
+        return str(self._table.locationProvider().newDataLocation(f"{self._name}-{number:05d}.parquet"))
+
     def upload(self, file: Path, number: int, split_offsets: Sequence[int]) -> None:
         """Copy a local Parquet file to the table's location through the table's file system.
 
@@ -82,21 +100,26 @@ class DataFiles:
             number: of the file among the new files.
             split_offsets: the offset of each row group in the file.
         """
-        name = f"{self._name}-{number:05d}.parquet"
-        location = self._table.locationProvider().newDataLocation(name)
+        location = self.location(number)
         stream = self._table.io().newOutputFile(location).create()
         try:
             self._class("java.nio.file.Files").copy(self._class("java.io.File")(str(file)).toPath(), stream)
         finally:
             stream.close()
-        metrics = self._class("org.apache.iceberg.parquet.ParquetUtil").fileMetrics(
-            self._class("org.apache.iceberg.Files").localInput(str(file)),
-            self._class("org.apache.iceberg.MetricsConfig").forTable(self._table),
-        )
+        local = self._class("org.apache.iceberg.Files").localInput(str(file))
+        self._add(WrittenFile(location, file.stat().st_size, split_offsets), local)
+
+    def add(self, file: WrittenFile) -> None:
+        """Add a file that another process wrote. Its footer is read through the table's file system."""
+        self._add(file, self._table.io().newInputFile(file.location))
+
+    def _add(self, file: WrittenFile, content: JavaObject) -> None:
+        rule = self._class("org.apache.iceberg.MetricsConfig").forTable(self._table)
+        metrics = self._class("org.apache.iceberg.parquet.ParquetUtil").fileMetrics(content, rule)
         builder = self._class("org.apache.iceberg.DataFiles").builder(self._table.spec())
-        builder = builder.withPath(location).withFormat("parquet")
-        builder = builder.withFileSizeInBytes(file.stat().st_size).withMetrics(metrics)
-        self.entries.append(builder.withSplitOffsets(self._longs(split_offsets)).build())
+        builder = builder.withPath(file.location).withFormat("parquet")
+        builder = builder.withFileSizeInBytes(file.size).withMetrics(metrics)
+        self.entries.append(builder.withSplitOffsets(self._longs(file.split_offsets)).build())
 
     def _longs(self, numbers: Sequence[int]) -> JavaObject:
         """Return a Java list of `Long`. In a list of its own, py4j would make each small number an `Integer`."""

@@ -22,7 +22,7 @@ from loader.materialise.collapse.native_records import group_files, is_of_own_co
 from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.iceberg.branch import Branch
 from loader.materialise.iceberg.warehouse import Warehouse
-from loader.materialise.load.native_load import FILE_BYTES
+from loader.materialise.load.native_load import FILE_BYTES, TASK_BYTES
 from loader.materialise.plan.merge_plan import Work
 from loader.native_collapse.last_records import NotSupportedNatively
 from loader.resources import sql
@@ -31,8 +31,6 @@ from loader.store.base import Store
 
 _LOG = logging.getLogger(__name__)
 _MISFIT = "loader-misfit"
-_TASK_BYTES = 4 * 1024 * 1024
-"""Fewer staged bytes are not worth a task."""
 
 
 def insert_rows(
@@ -72,7 +70,7 @@ def _insert_in_tasks(warehouse: Warehouse, store: Store, branch: Branch, work: W
         raise NotSupportedNatively("the records have other columns than the table")
     slots = warehouse.session.sparkContext.defaultParallelism
     # The staged files are in key order. So each task writes files with a range of keys, and nothing has to be sorted.
-    groups = list(group_files(work.files, slots, _TASK_BYTES, FILE_BYTES))
+    groups = list(group_files(work.files, slots, TASK_BYTES, FILE_BYTES))
     records_in_tasks(warehouse.session, store, work, groups).createOrReplaceTempView("loader_rows")
     with left_to_spark():
         warehouse.session.sql(_statement(branch, work, "WITH ('use-table-distribution-and-ordering' = 'false')"))

@@ -15,7 +15,7 @@ from loader.errors import StagedDataError
 from loader.materialise.iceberg import publication
 from loader.materialise.iceberg.data_files import DataFiles
 from loader.materialise.iceberg.table_metadata import TableMetadata
-from loader.materialise.load import native_load, table_load
+from loader.materialise.load import native_load, parquet_writer, table_load
 from loader.materialise.rules import TableRule
 from loader.model.table import Column, TableName, TableSchema
 from tests.integration.materialise.lake import Lake
@@ -72,7 +72,7 @@ def test_rows_and_column_bounds_are_those_of_spark(
     copy = TableSchema(TableName("shop", "by_spark"), EVERY.columns, EVERY.key)
     load(lake, EVERY, ROWS, parts=2)
     with monkeypatch.context() as patched:
-        patched.setattr(native_load, "on_one_machine", lambda _: False)
+        patched.setattr(native_load, "arrow_fields", lambda _: None)
         load(lake, copy, ROWS, parts=2)
     assert native == [True, False]
     assert lake.bag(EVERY.name) == lake.bag(copy.name)
@@ -87,8 +87,9 @@ def test_rows_and_column_bounds_are_those_of_spark(
 def test_a_large_table_becomes_files_with_ranges_of_keys(
     lake: Lake, native: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, size in (("FILE_BYTES", 10_000), ("_SMALL_BYTES", 10_000), ("_GROUP_BYTES", 4_000)):
-        monkeypatch.setattr(native_load, name, size)
+    for name in ("FILE_BYTES", "_SMALL_BYTES"):
+        monkeypatch.setattr(native_load, name, 10_000)
+    monkeypatch.setattr(parquet_writer, "_GROUP_BYTES", 4_000)
     rows = [(key, f"the name of order {key}") for key in range(1000)]
     load(lake, ORDERS, rows, parts=40)
     assert native == [True]

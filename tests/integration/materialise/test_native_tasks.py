@@ -84,20 +84,45 @@ def test_records_that_the_manifest_does_not_count(spark: SparkSession, tmp_path:
 
 
 @pytest.mark.parametrize("rule", [{}, {"mode": "soft_delete"}, {"mode": "history"}, {"on_misfit": "text"}])
-def test_both_ways_load_the_same(
+def test_all_ways_load_the_same(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, rule: dict[str, Any]
 ) -> None:
+    """Tasks write files next to the staging area. Elsewhere Spark writes the rows that tasks or Spark SQL read."""
     lake.rules = (TableRule(tables=("*",), **rule),)
-    monkeypatch.setattr(row_insert, "_TASK_BYTES", 1)
-    copy = TableSchema(TableName("shop", "by_sql"), EVERY.columns, EVERY.key)
-    with caplog.at_level(logging.INFO):
-        assert lake.one(lake.loaded(lake.staging.load(EVERY, ROWS, P0, 2))).rows_inserted == len(ROWS)
-        assert LEFT not in caplog.text
-        monkeypatch.setattr(row_insert, "on_one_machine", lambda _: True)
-        lake.one(lake.loaded(lake.staging.load(copy, ROWS, P0, 2)))
-    assert lake.bag(EVERY.name) == lake.bag(copy.name)
-    independent = [sorted(map(repr, by_pyiceberg(lake, schema.name))) for schema in (EVERY, copy)]
-    assert independent[0] == independent[1]
+    monkeypatch.setattr(native_load, "TASK_BYTES", 1)
+    monkeypatch.setattr(row_insert, "TASK_BYTES", 1)
+    schemas = [TableSchema(TableName("shop", name), EVERY.columns, EVERY.key) for name in ("files", "rows", "by_sql")]
+
+    def load(schema: TableSchema) -> str:
+        caplog.clear()
+        with caplog.at_level(logging.INFO):
+            assert lake.one(lake.loaded(lake.staging.load(schema, ROWS, P0, 2))).rows_inserted == len(ROWS)
+        return caplog.text
+
+    assert "loaded by Spark" not in load(schemas[0])
+    monkeypatch.setattr(native_load, "sibling_folder", lambda *_: None)
+    assert "loaded by Spark: the warehouse is not next to the staging area" in (found := load(schemas[1]))
+    assert LEFT not in found
+    monkeypatch.setattr(row_insert, "on_one_machine", lambda _: True)
+    load(schemas[2])
+    bags = [lake.bag(schema.name) for schema in schemas]
+    assert bags[0] == bags[1] == bags[2]
+    independent = [sorted(map(repr, by_pyiceberg(lake, schema.name))) for schema in schemas]
+    assert independent[0] == independent[1] == independent[2]
+
+
+def test_tasks_write_a_data_file_for_each_group_of_staged_files(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_load, "TASK_BYTES", 1)
+    rows = [(key, None, key) for key in range(6)]
+    lake.one(lake.loaded(lake.staging.load(PLAIN, rows, P0, 3)))
+    found = lake.sql(f"SELECT * FROM {lake.warehouse.name(PLAIN.name)}.files ORDER BY file_path")
+    assert [file.record_count for file in found] == [2, 2, 2]
+    assert [(file.readable_metrics.k.lower_bound, file.readable_metrics.k.upper_bound) for file in found] == [
+        (0, 1), (2, 3), (4, 5),
+    ]  # fmt: skip
+    paths = [Path(file.file_path.removeprefix("file:")) for file in found]
+    assert [file.file_size_in_bytes for file in found] == [path.stat().st_size for path in paths]
+    assert {oct(path.stat().st_mode) for path in paths} == {"0o100644"}
 
 
 def test_a_load_that_is_unusual_is_for_spark_sql(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
