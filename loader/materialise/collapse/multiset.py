@@ -75,10 +75,11 @@ def find_deleted_rows(session: SparkSession, changes: Changes, work: Work, branc
 def comparable(column: TableColumn, value: Expression | str) -> Expression:
     """Return a value, or the value of a named column, in the form in which it is compared.
 
-    A floating-point number is compared as text, since only its text distinguishes -0.0 from 0.0.
+    A floating-point number is compared as text, since only its text distinguishes -0.0 from 0.0. A FLOAT may be in a
+    wider column of the warehouse, where its text has more digits.
     """
     expression = sf.col(value) if isinstance(value, str) else value
-    return expression.cast("string") if column.type in {"float", "double"} else expression
+    return expression.cast(column.type).cast("string") if column.type in {"float", "double"} else expression
 
 
 def _counted(frame: DataFrame, image: Iterable[TableColumn]) -> dict[str, Any]:
