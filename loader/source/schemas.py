@@ -135,6 +135,8 @@ def read_ambiguous_tables(connection: Connection[Any], captured: Callable[[Table
             untold = {str(table) for (table,) in cursor.fetchall()}
         tables = [name for name in names if name.schema == schema and name.table in untold]
         for name, columns in (read_columns(connection, schema, tables) if tables else {}).items():
+            if not columns:
+                continue  # it was dropped or renamed meanwhile, as the copies of online schema changes are
             _check_whole(name, columns)
             found.append(TableSchema(name, tuple(map(_plain, columns)), ()))
             check_ranges(found[-1])
@@ -181,11 +183,7 @@ def _check_tables(connection: Connection[Any], schema: str, names: list[TableNam
         known = {str(table): (str(kind), str(engine)) for table, kind, engine in cursor.fetchall()}
     for name in names:
         if name.table not in known:
-            raise UsageError(
-                "the table does not exist, or the user may not see it",
-                hint="check the name, its case, and the SELECT privilege (see sql/source/grants.sql)",
-                table=name,
-            )
+            raise _missing_error(name)
         kind, engine = known[name.table]
         if kind == "SYSTEM VERSIONED":
             raise UnsupportedError(
@@ -201,6 +199,14 @@ def _check_tables(connection: Connection[Any], schema: str, names: list[TableNam
                 "unique keys of unlimited length are not supported",
                 "MariaDB stores their hash in a hidden column, which its log contains as well",
             )
+
+
+def _missing_error(table: TableName) -> UsageError:
+    return UsageError(
+        "the table does not exist, or the user may not see it",
+        hint="check the name, its case, and the SELECT privilege (see sql/source/grants.sql)",
+        table=table,
+    )
 
 
 def _refused(table: TableName, what: str, why: str) -> UnsupportedError:
@@ -259,7 +265,9 @@ def _read(row: tuple[Any, ...]) -> ColumnDescription:
 
 def _check_whole(name: TableName, columns: list[ColumnDescription]) -> None:
     """Refuse a table whose columns are partly hidden by column privileges. It would be read without them."""
-    if [column.ordinal for column in columns] != list(range(1, len(columns) + 1)) or not columns:
+    if not columns:
+        raise _missing_error(name)
+    if [column.ordinal for column in columns] != list(range(1, len(columns) + 1)):
         raise UsageError(
             "the user may not see all columns of the table",
             hint="grant SELECT on the whole table (see sql/source/grants.sql)",

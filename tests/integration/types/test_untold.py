@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from loader.model.position import Position
 from loader.model.table import TableSchema
 from loader.pipeline import begin, chain_of, plan_interval
 from loader.settings import IntervalLimits
+from loader.source import schemas
 from loader.source.schemas import read_ambiguous_tables, read_schemas
 from loader.staging.documents import Manifest, Plan
 from loader.transport.server.connection import connected
@@ -192,3 +194,19 @@ def test_times_of_mariadb_5_3_go_by_the_plan(mariadb: Source, tmp_path: Path) ->
     start = source.mark()
     source.run("INSERT INTO old (id) VALUES (2)")
     assert len(source.staged(tmp_path / "forced", start).records(f"{source.schema}.old")) == 1
+
+
+def test_a_table_that_is_dropped_between_two_questions_is_left_out(
+    mariadb: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Online schema changes drop their copies at any time."""
+    source = mariadb
+    source.run("DROP TABLE IF EXISTS copy, kept", "CREATE TABLE copy (u UUID)", "CREATE TABLE kept (u UUID)")
+    ask = schemas.read_columns
+
+    def dropped_before(*arguments: Any) -> Any:
+        source.run("DROP TABLE IF EXISTS copy")
+        return ask(*arguments)
+
+    monkeypatch.setattr(schemas, "read_columns", dropped_before)
+    assert [schema.name.table for schema in untold(source)] == ["kept"]
