@@ -407,6 +407,7 @@ class Manifest(Document):
                 "files": (*files, *(file for one in filled.values() for file in one.files)),
                 "schemas": self.schemas | {key: value for one in filled.values() for key, value in one.schemas.items()},
                 "left_out": tuple(one for one in self.left_out if one.name not in filled),
+                "skips": tuple(sorted({*self.skips, *(key for one in filled.values() for key in one.skips)})),
             }
         )
 
@@ -456,6 +457,8 @@ class Published(Document):
             dropped, with 0. None in records of versions that did not store it.
         committed_at: the newest commit time up to `stop`, as staged lines write it; empty if there is none, and in
             records of versions that did not store it.
+        skipped: by key of a skip of an operator, the names at `stop` of the tables that lack rows. Without those of
+            records of versions that did not store it.
     """
 
     source: str
@@ -467,11 +470,12 @@ class Published(Document):
     postponed: dict[str, PostponedTable] = Field(default_factory=dict)
     made: dict[str, int] | None = None
     committed_at: str = ""
+    skipped: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     def canonical(self) -> bytes:
         """Return the bytes that are stored. `made` is omitted if it is unknown, but not if it is empty."""
         omitted = {"made"} if self.made is None else set()
-        omitted |= {name for name in ("committed_at", "postponed") if not getattr(self, name)}
+        omitted |= {name for name in ("committed_at", "postponed", "skipped") if not getattr(self, name)}
         data = self.model_dump(mode="json", exclude=omitted)
         return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 

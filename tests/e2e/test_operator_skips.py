@@ -160,7 +160,7 @@ def test_the_tables_of_an_xa_transaction_are_loaded_again_by_the_printed_command
 def test_a_renamed_table_is_marked_under_its_new_name(
     kind: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:
-    """One of two tables is renamed in the interval of the skip."""
+    """One of two tables is renamed in the interval of the skip, and both in later ones."""
     with loaded(kind, "FULL", BEFORE, tmp_path, jars) as shop:
         shop.spark = lambda: spark
         place = shop.json("status")["log_end"]
@@ -178,6 +178,11 @@ def test_a_renamed_table_is_marked_under_its_new_name(
         assert "shop.keyless, shop.orders (now shop.sales)" in shop.loader("status").stdout
         verified = {table["table"]: table["skipped_at"] for table in shop.json("verify", code=4)["tables"]}
         assert verified == {"shop.keyless": place, "shop.sales": place}
+        shop.execute("RENAME TABLE shop.sales TO shop.sold, shop.keyless TO shop.sales")
+        shop.json("run")
+        assert "shop.keyless, shop.orders (now shop.sales, shop.sold)" in shop.loader("status").stdout
+        verified = {table["table"]: table["skipped_at"] for table in shop.json("verify", code=4)["tables"]}
+        assert verified == {"shop.sales": place, "shop.sold": place}
 
 
 @pytest.mark.timeout(900)

@@ -33,8 +33,10 @@ def backfill(chain: PlanChain, generation: str, start_seqno: int, attempt: Attem
         for left_out in manifest.left_out:
             plan = with_skips(chain, chain.require_plan(generation, manifest.start_seqno))
             given = schemas.given_keys(generation, plan.start_seqno, plan.stop_seqno)
+            # Not the skips of backfills: a skip of a whole transaction may be used for one of its tables only.
+            used = (chain.extracted_manifest(generation, manifest.start_seqno) or manifest).skips
             if _is_given(schemas, {*given} - {*manifest.given}, left_out.name) or _is_skipped(
-                skips, {one.key for one in plan.skips} - {*manifest.skips}, left_out.name
+                skips, {one.key for one in plan.skips} - {*used}, left_out.name
             ):
                 _fill(chain, schemas, left_out.name, attempt(plan_for_table(plan, left_out.name), given))
                 some = True

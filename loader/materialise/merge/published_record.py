@@ -44,6 +44,7 @@ def publish(chain: Chain, last: Manifest, results: Sequence[TableResult]) -> str
         tables=tables,
         behind={result.table: _seqno_behind(result) for result in behind},
         postponed={result.table: _postponed_table(result) for result in behind if result.postponed},
+        skipped=chain.skipped_names(last.stop_seqno, tables),
         made=chain.creation_seqnos(last.stop_seqno, {*tables, *(result.table for result in behind)}),
         committed_at=chain.newest_commit_time(last.stop_seqno),
     )

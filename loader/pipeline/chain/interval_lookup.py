@@ -6,7 +6,8 @@ from loader.errors import DataError
 from loader.model.position import Position
 from loader.pipeline.chain.chain_begin import chain_of
 from loader.settings import SourceSettings
-from loader.staging.documents import Generation
+from loader.staging.chain import PlanChain
+from loader.staging.documents import Generation, Published
 
 
 def find_interval(settings: SourceSettings, start: str) -> int:
@@ -61,3 +62,11 @@ def find_stop(settings: SourceSettings, stop: str) -> int:
 def _may_hold(generation: Generation, position: Position) -> bool:
     start = generation.start_position
     return start.basename == position.basename and start <= position
+
+
+def newest_record(chain: PlanChain) -> Published | None:
+    """Return the published record of the latest interval that has one, of any generation."""
+    for generation in reversed(chain.generations()):
+        if newest := chain.newest_published(generation.name):
+            return newest[1]
+    return None

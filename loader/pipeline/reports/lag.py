@@ -16,6 +16,7 @@ from loader.materialise.rules import rule_of
 from loader.model.position import Position
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of, check_server
+from loader.pipeline.chain.interval_lookup import newest_record
 from loader.pipeline.reports.retention import source_runway
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.pipeline.upkeep.table_pauses import pauses_of
@@ -176,14 +177,6 @@ def _placed(state: PostponedState, record: Published | None, applied: str) -> Po
     noted = record.postponed.get(state.table)
     short = state.table in record.behind
     return state.model_copy(update={"applied": noted.position if noted else "", "short": short})
-
-
-def newest_record(chain: PlanChain) -> Published | None:
-    """Return the published record of the latest interval that has one, of any generation."""
-    for generation in reversed(chain.generations()):
-        if newest := chain.newest_published(generation.name):
-            return newest[1]
-    return None
 
 
 def _staged_intervals(chain: PlanChain, generation: Generation, record: Published | None) -> int:

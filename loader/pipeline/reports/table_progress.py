@@ -9,8 +9,8 @@ from loader.errors import DataError
 from loader.model.moment import moment
 from loader.model.table import TableName
 from loader.pipeline.chain.chain_begin import chain_of
-from loader.pipeline.chain.interval_lookup import find_stop
-from loader.pipeline.reports.lag import newest_record, source_lag
+from loader.pipeline.chain.interval_lookup import find_stop, newest_record
+from loader.pipeline.reports.lag import source_lag
 from loader.pipeline.upkeep.quarantine_release import quarantines_of
 from loader.reader.seek.position_spec import Since, parse_place
 from loader.settings import SourceSettings

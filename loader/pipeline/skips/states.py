@@ -10,10 +10,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from loader.model.table import TableName
+from loader.pipeline.chain.interval_lookup import newest_record
 from loader.pipeline.skips.renames import names_after
 from loader.pipeline.skips.search import staged_with_gtid
 from loader.staging.chain import PlanChain
-from loader.staging.documents import Generation, Manifest, Plan
+from loader.staging.documents import Generation, Manifest, Plan, Published
 from loader.staging.skips import SkipRecord, Skips
 
 State = Literal["waiting", "used", "not used", "withdrawn"]
@@ -39,7 +40,8 @@ class SkipState(BaseModel):
         why: why it is not used, what it waits for, or who withdrew it; of a skip that is used, why its withdrawal had
             no effect, or empty.
         applies_from: the seqno from which the tables lack the rows; 0 if it is not used yet.
-        names: the names that the tables have at the stop of the interval; empty if it is not used yet.
+        names: the names that the tables have now in the warehouse, or at the stop of the interval if it is not applied
+            yet; empty if it is not used yet.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -76,6 +78,10 @@ class SkipStates:
     def _generations(self) -> list[Generation]:
         return self._chain.generations()
 
+    @cached_property
+    def _published(self) -> Published | None:
+        return newest_record(self._chain)
+
     def all(self) -> tuple[SkipState, ...]:
         """Return all skips, in the order of the log. Each needs a few requests."""
         return tuple(self.of(key, record) for key, record in self._skips.all().items())
@@ -96,10 +102,12 @@ class SkipStates:
             state=state,
             why=why,
             applies_from=seqno,
-            names=self._names(record) if state == "used" else (),
+            names=self._names(key, record) if state == "used" else (),
         )
 
-    def _names(self, record: SkipRecord) -> tuple[str, ...]:
+    def _names(self, key: str, record: SkipRecord) -> tuple[str, ...]:
+        if self._published and key in self._published.skipped:
+            return self._published.skipped[key]
         tables = [TableName.parse(table) for table in record.tables]
         start = self._chain.start_at_or_before(record.generation, record.seqno - 1)
         manifest = self._chain.extracted_manifest(record.generation, start) if start is not None else None
