@@ -68,9 +68,7 @@ def _folder(spark: SparkSession, warehouse: str, place: str) -> Finding | None:
     jvm: Any = spark._jvm
     wanted = jvm.org.apache.hadoop.fs.Path(warehouse)
     files = wanted.getFileSystem(spark._jsc.hadoopConfiguration())
-    nearest = wanted
-    while not files.exists(nearest):
-        nearest = nearest.getParent()
+    nearest = _nearest(files, wanted)
     if not files.getFileStatus(nearest).isDirectory():
         return error("catalog", f"{place}: {nearest} is not a folder", "set warehouse.path to another folder")
     if files.getScheme() == "file":
@@ -82,6 +80,16 @@ def _folder(spark: SparkSession, warehouse: str, place: str) -> Finding | None:
             "catalog", f"{place}: {nearest} is not writable", "allow the user of the Spark jobs to write there"
         )
     return None if nearest.equals(wanted) else ok("catalog", f"{place}, which the first load creates")
+
+
+def _nearest(files: Any, wanted: Any) -> Any:
+    """Return the first of the path's folders, from the root on, that is a file, or the last one that exists."""
+    if wanted.isRoot():
+        return wanted
+    parent = _nearest(files, wanted.getParent())
+    if not parent.equals(wanted.getParent()) or not files.getFileStatus(parent).isDirectory():
+        return parent  # a local file system refuses to look behind a file
+    return wanted if files.exists(wanted) else parent
 
 
 def _allowed(files: Any, path: Any, action: Any) -> bool:

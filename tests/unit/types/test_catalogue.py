@@ -16,7 +16,7 @@ from loader.binlog.events.table_map import TableMap
 from loader.binlog.program import compile_program
 from loader.cli.listing.json_lines import typed
 from loader.errors import UnsupportedError
-from loader.initial_load.keys import bound_expression, literal, refuse_inexact
+from loader.initial_load.keys import bound_expression, literal
 from loader.initial_load.result_set import program as result_set
 from loader.model.table import ADDRESS_BYTES, Column, TableName, TableSchema
 from loader.native_collapse.arrow_columns import read_columns
@@ -60,7 +60,7 @@ TEXT_OF = {
     Encoding.UUID: "00000000-0000-0000-0000-000000000001", Encoding.INET4: "127.0.0.1", Encoding.INET6: "::1",
 }  # fmt: skip
 BOUNDS = {
-    KeyBound.NUMBER: ("7", "7"), KeyBound.INDEX: ("1", "1"), KeyBound.YEAR: ("2026", "2026"),
+    KeyBound.NUMBER: ("7", "7"), KeyBound.FLOAT: ("0.5", "0.5e0"), KeyBound.INDEX: ("1", "1"), KeyBound.YEAR: ("2026", "2026"),
     KeyBound.TEMPORAL: ("09:30:00", "'09:30:00'"), KeyBound.ADDRESS: ("127.0.0.1", "'127.0.0.1'"),
 }  # fmt: skip
 """A bound, and the literal of it; of BYTES the literal depends on the character set."""
@@ -148,13 +148,8 @@ def test_it_has_a_type_in_the_warehouse_that_arrow_reads(known: ColumnType) -> N
     assert table.column_names[-1] == "c0"
 
 
-def test_a_key_of_it_has_bounds_or_is_refused(known: ColumnType) -> None:
+def test_a_key_of_it_has_bounds(known: ColumnType) -> None:
     column = column_of(known)
-    if known.key_bound is KeyBound.INEXACT:
-        with pytest.raises(UnsupportedError, match=f"a key of type {known.name}"):
-            refuse_inexact(NAME, [column])
-        return
-    refuse_inexact(NAME, [column])
     assert "`c`" in bound_expression(column)
     hexed = "_utf8mb4 X'61'" if column.charset else "X'61'"
     text, expected = BOUNDS.get(known.key_bound, ("61", hexed))
