@@ -24,7 +24,7 @@ from loader.transport.server.connection import AccessDenied, connected
 from tests.conftest import StartServer
 from tests.integration.initial_load.loading import spec_of, staged_keys
 from tests.integration.initial_load.source_server import SourceServer
-from tests.support.replicas import options_of_replica, replicating
+from tests.support.replicas import caught_up, options_of_replica, replicating
 
 pytestmark = pytest.mark.integration
 
@@ -99,7 +99,7 @@ def test_readers_wait_for_a_replica_that_is_behind(
     replica.drop()
     primary.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3)")
     replica.schema = primary.schema
-    assert wait_until(lambda: replica.run("SELECT COUNT(*) FROM t") == [(3,)], 30)
+    caught_up(primary.server, replica.server)
     spec = spec_of(replica, tmp_path, chunk_rows=2).model_copy(update={"limits": ReadLimits(max_replica_lag_seconds=1)})
     with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.WARNING):
         delay(replica, 600)
