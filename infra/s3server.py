@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +27,7 @@ from infra.servers.sources import distribution_sources, machine_sources
 _MODULE = "github.com/versity/versitygw/cmd/versitygw"
 _VERSION = "v1.8.0"
 _START_SECONDS = 30
+_UNVERIFIED = ssl._create_unverified_context()  # noqa: S323 - asks only whether something answers
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,11 @@ class S3Server:
     port: int
     access_key: str
     secret_key: str
+    scheme: str = "http"
 
     @property
     def endpoint(self) -> str:
-        return f"http://{HOST}:{self.port}"
+        return f"{self.scheme}://{HOST}:{self.port}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -68,10 +71,17 @@ def add_user(server: S3Server, name: str) -> dict[str, str]:
 
 
 class S3Process:
-    """The process of a server, which can be stopped and started again on its port with its buckets."""
+    """The process of a server, which can be stopped and started again on its port with its buckets.
 
-    def __init__(self, folder: Path) -> None:
-        self.server = S3Server(free_port(), "loader", secrets.token_hex(16))
+    Args:
+        folder: an empty folder, for the buckets.
+        certificate: a PEM file with the key and the certificate of the server; None for HTTP.
+    """
+
+    def __init__(self, folder: Path, certificate: Path | None = None) -> None:
+        scheme = "https" if certificate else "http"
+        self.server = S3Server(free_port(), "loader", secrets.token_hex(16), scheme)
+        self.certificate = certificate
         self._folder, self._users = folder, folder.with_name(f"{folder.name}.users")
         self._users.mkdir()
         self._child: subprocess.Popen[bytes] | None = None
@@ -86,6 +96,7 @@ class S3Process:
         server = self.server
         environment = {**os.environ, "ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
         options = ["--port", f"{HOST}:{server.port}", "--iam-dir", str(self._users), "--quiet"]
+        options += ["--cert", str(self.certificate), "--key", str(self.certificate)] if self.certificate else []
         command = [str(fetch_s3()), *options, "posix", str(self._folder)]
         log = self._folder.with_name(f"{self._folder.name}.log")
         with log.open("ab") as output:
@@ -102,13 +113,13 @@ class S3Process:
 
 
 @contextmanager
-def run_s3(folder: Path) -> Iterator[S3Process]:
-    """A server whose buckets are folders in an empty folder, until the end of the block.
+def run_s3(folder: Path, certificate: Path | None = None) -> Iterator[S3Process]:
+    """A server whose buckets are folders in an empty folder, until the end of the block; see `S3Process`.
 
     Raises:
         ServerError: it could not be built, or did not come up.
     """
-    process = S3Process(folder)
+    process = S3Process(folder, certificate)
     try:
         process.start()
         yield process
@@ -162,7 +173,7 @@ def _go(work: Path) -> str:
 def _answers(server: S3Server) -> bool:
     with suppress(OSError):
         try:
-            urlopen(server.endpoint, timeout=1).close()  # noqa: S310 - on loopback
+            urlopen(server.endpoint, timeout=1, context=_UNVERIFIED).close()  # noqa: S310 - on loopback
         except HTTPError:
             return True  # it requires a signature, so it is running
     return False

@@ -40,7 +40,7 @@ from loader.spark.submit import SparkSettings
 from loader.staging.documents import Skip, TableFilter
 from loader.staging.layout import encode
 from loader.store.address import HdfsOptions, LocalOptions, S3Options, signed_address
-from loader.store.spark_settings import hadoop_user, spark_conf
+from loader.store.spark_settings import hadoop_user, spark_conf, trusted_authorities
 from loader.transport.keys import KeyFiles
 from loader.transport.server.address import ServerAddress, check_tls
 
@@ -362,6 +362,7 @@ def _resolved(config: Config, name: str, source: Source) -> SourceSettings:
             python=config.spark.python,
             conf=spark_conf(config.staging.address) | config.spark.conf,
             hadoop_user=hadoop_user(config.staging.address),
+            tls_ca=trusted_authorities(config.staging.address),
         ),
     )
 

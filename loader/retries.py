@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from loader.errors import LoaderError
 from loader.outages import outage
+from loader.refusals import refusal
 
 _Result = TypeVar("_Result")
 _LOG = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ class Retries:
 
     After an outage, work is tried again with pauses that double from 1 s to 16 s, until the run has paused for
     `seconds` in total. So a long outage fails a run with many tables as soon as a run with one table. Work that failed
-    for an unknown reason is tried three times. A LoaderError is never retried, because its cause is known.
+    for an unknown reason is tried three times. A LoaderError or a refusal is never retried, because its cause is known.
     """
 
     def __init__(self, seconds: float = 60.0) -> None:
@@ -43,6 +44,8 @@ class Retries:
             except LoaderError:
                 raise
             except Exception as error:
+                if refusal(error):
+                    raise
                 tries += 1
                 known = outage(error)
                 if known is None and tries == _UNKNOWN_TRIES:

@@ -1,15 +1,21 @@
 """Clients of S3, and the translation of their errors.
 
 Credentials come from the machine: the environment (AWS_ACCESS_KEY_ID, ...), the files in ~/.aws, or the role of the
-instance. So do the region, and the address of a server other than Amazon's, if they are not configured.
+instance. So do the region, the address of a server other than Amazon's, and the authorities that are trusted
+(AWS_CA_BUNDLE), if they are not configured.
 """
 
 from __future__ import annotations
 
+import platform
+import re
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from loader.errors import LoaderError, RetryableError, UsageError
 
@@ -21,6 +27,9 @@ _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"}
 _NOT_DONE = {"501", "NotImplemented"}
 _NO_BUCKET = "NoSuchBucket"
 _CHANGED = {"412", "PreconditionFailed"}
+_UNTRUSTED = ("CERTIFICATE_VERIFY_FAILED", " doesn't match ", "no appropriate subjectAltName")
+_IN_OPENSSL = re.compile(r"^\[SSL: \w+\] | \(_ssl\.c:\d+\)$")
+_AUTHORITY = "staging.s3.tls_ca (or AWS_CA_BUNDLE) to the PEM file of the authority that signed its certificate"
 
 
 class S3ObjectMissing(LoaderError):
@@ -62,17 +71,21 @@ class S3Address:
         return f"s3://{self.bucket}/{self.key}"
 
 
-def open_client(*, endpoint: str = "", region: str = "", path_style: bool = False, attempts: int = _ATTEMPTS) -> Any:
+def open_client(
+    *, endpoint: str = "", region: str = "", path_style: bool = False, tls_ca: str = "", attempts: int = _ATTEMPTS
+) -> Any:
     """Return a client that several threads can use.
 
     Args:
         endpoint: address of the server, instead of the one of the machine's settings.
         region: region, instead of the one of the machine's settings.
         path_style: put the bucket into the path of addresses instead of the host name.
+        tls_ca: PEM file of the only trusted authorities, instead of those of the machine's settings.
         attempts: tries of one request, including the first.
 
     Raises:
-        UsageError: boto3 is not installed, or the AWS settings of the machine are invalid.
+        UsageError: boto3 is not installed, the AWS settings of the machine are invalid, or the file of authorities
+            cannot be read.
     """
     try:
         import boto3
@@ -80,6 +93,7 @@ def open_client(*, endpoint: str = "", region: str = "", path_style: bool = Fals
         from botocore.exceptions import BotoCoreError
     except ImportError as error:
         raise UsageError("S3 needs boto3", why=str(error), hint="pip install 'binlog-loader[s3]'") from error
+    _check_authorities(tls_ca or authorities_of_machine())
     # A new session: the default session of boto3 is not thread-safe, and keeps old credentials.
     config = Config(
         connect_timeout=_TIMEOUT_SECONDS,
@@ -89,11 +103,36 @@ def open_client(*, endpoint: str = "", region: str = "", path_style: bool = Fals
     )
     try:
         return boto3.session.Session().client(
-            "s3", config=config, endpoint_url=endpoint or None, region_name=region or None
+            "s3",
+            config=config,
+            endpoint_url=endpoint or None,
+            region_name=region or None,
+            verify=tls_ca or None,
         )
     except (BotoCoreError, ValueError) as error:
         raise UsageError(
             "the settings for S3 are invalid", why=str(error), hint="check ~/.aws and the AWS_* variables"
+        ) from error
+
+
+def authorities_of_machine() -> str:
+    """Return the path of the authorities in the AWS settings of this machine: `AWS_CA_BUNDLE`, `ca_bundle`."""
+    import botocore.session
+
+    return str(botocore.session.Session().get_config_variable("ca_bundle") or "")
+
+
+def _check_authorities(path: str) -> None:
+    if not path or Path(path).is_dir():  # the AWS settings may name a folder
+        return
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:
+        raise UsageError(
+            "the TLS authorities of S3 cannot be read",
+            why=f"{error}, on {platform.node()}",
+            hint=f"set {_AUTHORITY}, on each machine",
+            file=path,
         ) from error
 
 
@@ -105,9 +144,10 @@ def s3_errors(address: S3Address) -> Iterator[None]:
         S3ObjectMissing: the object does not exist.
         S3ObjectChanged: the object changed since it was first read.
         S3Unavailable: the store does not answer, or answers with an error.
-        UsageError: the bucket does not exist, access is denied, or the server does not support the request.
+        UsageError: the bucket does not exist, access is denied, the certificate of the server is not trusted, or the
+            server does not support the request.
     """
-    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, SSLError
 
     try:
         yield
@@ -115,6 +155,8 @@ def s3_errors(address: S3Address) -> Iterator[None]:
         raise _translated(error, address) from error
     except NoCredentialsError as error:
         raise _denied(str(error), address) from error
+    except SSLError as error:
+        raise _unencrypted(error, address) from error
     except BotoCoreError as error:
         raise _unavailable(str(error), address) from error
 
@@ -146,6 +188,19 @@ def _denied(why: str, address: S3Address) -> UsageError:
         "check the credentials of this machine (AWS_ACCESS_KEY_ID, ~/.aws, role of the instance) and their permissions"
     )
     return UsageError("S3 denies access to the loader", why=why, hint=hint, object=address)
+
+
+def _unencrypted(error: Any, address: S3Address) -> LoaderError:
+    why, host = str(error.kwargs.get("error", error)), urlsplit(str(error.kwargs.get("endpoint_url", ""))).netloc
+    if not any(words in why for words in _UNTRUSTED):
+        return _unavailable(str(error), address)  # the connection broke during the handshake
+    return UsageError(
+        "the certificate of the S3 server is not trusted",
+        why=f"{_IN_OPENSSL.sub('', why)}, on {platform.node()}",
+        hint=f"set {_AUTHORITY}, on each machine; replace a certificate that has expired or names another host",
+        host=host,
+        object=address,
+    )
 
 
 def _unavailable(why: str, address: S3Address) -> S3Unavailable:

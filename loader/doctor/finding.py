@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from loader.errors import LoaderError
+from loader.refusals import refusal
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,10 +58,16 @@ def examine(checks: Iterable[Check]) -> list[Finding]:
             findings.append(of_error(name, failed))
         except Exception as failed:
             _LOG.debug("check %s", name, exc_info=failed)
-            findings.append(error(name, f"the check itself failed: {_short(failed)}", "--verbose shows the traceback"))
+            findings.append(_unexpected(name, failed))
         else:
             findings += result if isinstance(result, list) else [result]
     return findings
+
+
+def _unexpected(name: str, failed: Exception) -> Finding:
+    if refused := refusal(failed):
+        return of_error(name, refused)
+    return error(name, f"the check itself failed: {_short(failed)}", "--verbose shows the traceback")
 
 
 def _short(failed: Exception) -> str:

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ValidationError
 from loader.errors import DataError, LoaderError, RetryableError, UnexpectedError, UsageError
 from loader.log_format import VisibleFormatter
 from loader.outages import outage
+from loader.refusals import refusal
 from loader.spark.yarn import hdfs_refusal
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _write(file: Path, result: dict[str, Any]) -> None:
 
 def failure(error: BaseException) -> dict[str, Any]:
     """Return any exception in the form of `LoaderError.as_dict()`, for a result file."""
-    known = error if isinstance(error, LoaderError) else carried_error(error) or outage(error)
+    known = error if isinstance(error, LoaderError) else carried_error(error) or refusal(error) or outage(error)
     if known is None:
         text = "".join(traceback.format_exception_only(error)).strip()
         known = UnexpectedError("the Spark job failed", why=text, hint="the job's log has the traceback")

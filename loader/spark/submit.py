@@ -30,6 +30,7 @@ from loader.private_files import is_private, private_folder
 from loader.resources import cache_folder
 from loader.spark.executor_python import python_conf
 from loader.spark.job import is_local, rebuild
+from loader.spark.trust_store import FILES, trusting_conf
 from loader.spark.yarn import require_yarn_conf
 
 _LOG = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class SparkSettings(BaseModel):
         package: address of an archive of `loader package`, for the executors of a cluster; empty without one.
         python: Python program of the executors, without a package; empty for the path of this process's program.
         hadoop_user: user of the jobs on HDFS; empty for the user of the process.
+        tls_ca: PEM file of authorities that Java trusts in addition to its own; empty for none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +62,7 @@ class SparkSettings(BaseModel):
     package: str = ""
     python: str = ""
     hadoop_user: str = ""
+    tls_ca: str = ""
 
     @property
     def local(self) -> bool:
@@ -126,7 +129,9 @@ def configuration(settings: SparkSettings, *, short: bool = False) -> dict[str, 
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
     }
     conf |= _local(settings, short=short) if settings.local else _on_cluster(settings)
-    joined = _JOINED if settings.local else {}
+    if settings.tls_ca:
+        conf |= trusting_conf(settings.tls_ca, java_program(), settings.conf, local=settings.local)
+    joined = {FILES, *(_JOINED if settings.local else ())} & conf.keys()
     return conf | {name: value for name, value in settings.conf.items() if name not in joined}
 
 

@@ -60,6 +60,8 @@ class S3Options(StoreOptions):
     Attributes:
         endpoint: address of a server other than Amazon's.
         path_style: put the bucket into the path of addresses instead of the host name.
+        tls_ca: PEM file of the authority that signed the certificate of the server, on each machine; empty for the
+            authorities of the machine's AWS settings, else public ones.
         sse: server-side encryption with keys of S3 (SSE-S3) or KMS (SSE-KMS); empty for the default of the bucket.
         kms_key: the KMS key, instead of the key of the account.
         requester_pays: the requester pays for requests to the bucket.
@@ -68,6 +70,7 @@ class S3Options(StoreOptions):
     endpoint: str = ""
     region: str = ""
     path_style: bool = False
+    tls_ca: str = ""
     sse: Literal["", "s3", "kms"] = ""
     kms_key: str = ""
     requester_pays: bool = False

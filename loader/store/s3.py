@@ -5,7 +5,9 @@ Conditional writes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/condit
 
 from __future__ import annotations
 
+import base64
 import uuid
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import SEEK_END
@@ -25,6 +27,11 @@ _ENCRYPTION = {"": {}, "s3": {"ServerSideEncryption": "AES256"}, "kms": {"Server
 _proved: set[str] = set()  # roots whose server is known in this process to refuse a second create
 
 
+def _checksum(data: bytes) -> str:
+    """Return the checksum of a body for a header. Over TLS boto3 otherwise sends it after the body."""
+    return base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
+
+
 class S3Remote:
     """Objects under a prefix of a bucket; see Remote."""
 
@@ -36,7 +43,11 @@ class S3Remote:
             require_key(self._place.key)
         # Only RemoteStore retries: two layers of retries would multiply.
         self._client = open_client(
-            endpoint=options.endpoint, region=options.region, path_style=options.path_style, attempts=1
+            endpoint=options.endpoint,
+            region=options.region,
+            path_style=options.path_style,
+            tls_ca=options.tls_ca,
+            attempts=1,
         )
         self._paying = {"RequestPayer": "requester"} if options.requester_pays else {}
         key = {"SSEKMSKeyId": options.kms_key} if options.kms_key else {}
@@ -49,10 +60,17 @@ class S3Remote:
             UsageError: the server ignores `If-None-Match`, so both of two creates would succeed.
         """
         writer = uuid.uuid4().hex
+        tried = False
 
         def attempt() -> bool:
+            nonlocal tried
             self._require_conditional_writes()
-            return self._created(key, data, writer) or self._writer(key) == writer
+            # A server may refuse an object before it has read all of it. Over TLS the client then sees a broken
+            # connection, and no reply.
+            if tried and (found := self._writer(key)) is not None:
+                return found == writer
+            tried = True
+            return self._created(key, data, writer) or self._known_writer(key) == writer
 
         return attempt
 
@@ -146,6 +164,7 @@ class S3Remote:
                         Bucket=place.bucket,
                         Key=place.key,
                         Body=data,
+                        ChecksumCRC32=_checksum(data),
                         IfNoneMatch="*",
                         Metadata={_WRITER: writer},
                         **self._writing,
@@ -154,13 +173,20 @@ class S3Remote:
                 return False
         return True
 
-    def _writer(self, key: str) -> str:
+    def _known_writer(self, key: str) -> str:
+        found = self._writer(key)
+        if found is None:
+            raise StoreUnavailable("an object disappeared", hint="run again", key=self._place / key)
+        return found
+
+    def _writer(self, key: str) -> str | None:
+        """Return which create wrote an object; None if there is no such object."""
         place = self._place / key
         try:
             with self._errors(key):
                 found = self._client.head_object(Bucket=place.bucket, Key=place.key, **self._paying)
-        except ObjectNotFound as error:
-            raise StoreUnavailable("an object disappeared", hint="run again", key=place) from error
+        except ObjectNotFound:
+            return None
         return str(found["Metadata"].get(_WRITER, ""))
 
     def _require_conditional_writes(self) -> None:

@@ -5,9 +5,10 @@ S3A: https://hadoop.apache.org/docs/r3.4.2/hadoop-aws/tools/hadoop-aws/index.htm
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from loader.s3 import S3Address, open_client
+from loader.s3 import S3Address, authorities_of_machine, open_client
 from loader.store.address import HdfsOptions, S3Options, split_address
 
 # Hadoop's default chain skips ~/.aws and the roles of Kubernetes, which boto3 uses.
@@ -43,6 +44,16 @@ def spark_conf(root: str) -> dict[str, str]:
         found["requester.pays.enabled"] = "true"
     prefix = f"spark.hadoop.fs.s3a.bucket.{S3Address.parse(address).bucket}"
     return {f"{prefix}.{name}": value for name, value in found.items()}
+
+
+def trusted_authorities(root: str) -> str:
+    """Return the PEM file of authorities that the JVMs of Spark must trust for a root on S3; empty for none."""
+    if not root.startswith("s3://"):
+        return ""
+    if named := split_address(root, S3Options)[1].tls_ca:
+        return named
+    found = authorities_of_machine()
+    return found if Path(found).is_file() else ""  # a folder is of use to boto3 only
 
 
 def hadoop_user(root: str) -> str:

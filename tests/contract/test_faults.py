@@ -97,7 +97,8 @@ def test_an_upload_that_fails_is_sent_again(place: Place, kind: str) -> None:
     written(place.store, "a/part.csv", data)
     assert not network.pending
     assert place.direct.get("a/part.csv") == data
-    network.fail(Fault(upload, kind, times))
+    # If a reply is lost, S3 is asked for the object before it is sent again, and has it.
+    network.fail(Fault(upload, kind, 1 if kind == "drop" else times))
     assert place.store.create("a/plan.json", data) is True
     assert place.direct.get("a/plan.json") == data
     assert [info.key for info in place.direct.list("a/")] == ["a/part.csv", "a/plan.json"]

@@ -17,7 +17,7 @@ import pytest
 from hdfs import InsecureClient
 
 from infra.hdfs import HdfsServer
-from infra.s3server import S3Server
+from infra.s3server import S3Server, run_s3
 from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
 from loader.jars.resolve import jars_folder
@@ -26,6 +26,7 @@ from loader.store.registry import open_store
 from tests.contract.conftest import hdfs_user
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.support.certificates import make_certificates
 
 _LOCK = Path(__file__).resolve().parents[1] / "jars.lock"
 
@@ -60,9 +61,9 @@ def both_jars(jars: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def on_s3(found: Loaded, server: S3Server, name: str, warehouse: str) -> Remote:
-    open_client(endpoint=server.endpoint).create_bucket(Bucket=name)
-    root, options = f"s3://{name}/a/staging", f"?endpoint={server.endpoint}"
+def on_s3(found: Loaded, server: S3Server, name: str, warehouse: str, authority: str = "") -> Remote:
+    open_client(endpoint=server.endpoint, tls_ca=authority).create_bucket(Bucket=name)
+    root, options = f"s3://{name}/a/staging", f"?endpoint={server.endpoint}&tls_ca={authority}"
     remote = Remote(found, root + options, f"file://{found.home}/warehouse")
     section = ""
     if warehouse == "remote":
@@ -70,7 +71,7 @@ def on_s3(found: Loaded, server: S3Server, name: str, warehouse: str) -> Remote:
         section = f'type = "jdbc"\nuri = "{database}"\nproperties = {{ "jdbc.schema-version" = "V1" }}'
         section += f'\npath = "s3a://{name}/warehouse"'
         remote.warehouse = f"s3://{name}/warehouse{options}"
-    staging = f'root = "{root}"\ns3 = {{ endpoint = "{server.endpoint}" }}'
+    staging = f'root = "{root}"\ns3 = {{ endpoint = "{server.endpoint}", tls_ca = "{authority}" }}'
     found.configure(staging=staging, warehouse=section)
     return remote
 
@@ -93,7 +94,25 @@ def on_hdfs(found: Loaded, server: HdfsServer, name: str, warehouse: str) -> Rem
 
 WAYS = [("s3", "remote")]
 if "LOADER_SWEEP" in os.environ:
-    WAYS += [("hdfs", "remote"), ("s3", "local"), ("hdfs", "local")]
+    WAYS += [("hdfs", "remote"), ("s3", "local"), ("hdfs", "local"), ("s3-tls", "remote")]
+
+
+CLUSTER = ["s3", "s3-tls", "hdfs"]
+
+
+@pytest.fixture(scope="module")
+def plain(s3_server: S3Server) -> tuple[S3Server, str]:
+    return s3_server, ""
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[S3Server, str]]:
+    """A server behind TLS, and the file of its private authority."""
+    folder = tmp_path_factory.mktemp("s3-tls")
+    (folder / "buckets").mkdir()
+    made = make_certificates(folder)
+    with run_s3(folder / "buckets", made.server) as process:
+        yield process.server, str(made.authority)
 
 
 @pytest.fixture(params=WAYS, ids=[f"{kind}-{warehouse}-warehouse" for kind, warehouse in WAYS])
@@ -102,16 +121,16 @@ def remote(
 ) -> Iterator[Remote]:
     kind, warehouse = request.param
     with start_server("mysql", tmp_path / "server") as server:
-        if request.param == ("s3", "remote"):
+        if kind.startswith("s3") and warehouse == "remote":
             jars = request.getfixturevalue("both_jars")
         found = Loaded(server, tmp_path / "loader", jars)
         name = f"lake-{random.SystemRandom().randrange(10**12)}"
-        if kind == "s3":
-            s3: S3Server = request.getfixturevalue("s3_server")
+        if kind.startswith("s3"):
+            s3, authority = request.getfixturevalue("encrypted" if kind == "s3-tls" else "plain")
             for variable, value in s3.environment.items():
                 monkeypatch.setenv(variable, value)
             monkeypatch.delenv("AWS_ENDPOINT_URL")
-            made = on_s3(found, s3, name, warehouse)
+            made = on_s3(found, s3, name, warehouse, authority)
         else:
             made = on_hdfs(found, request.getfixturevalue("hdfs_server"), name, warehouse)
         create_shop(found.address, 3000)
@@ -146,7 +165,7 @@ def test_load_change_extract_materialise_compare_each_twice(remote: Remote) -> N
 
 
 @pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes on a cluster: make sweep")
-@pytest.mark.parametrize("remote", [("s3", "remote"), ("hdfs", "remote")], indirect=True, ids=["s3", "hdfs"])
+@pytest.mark.parametrize("remote", [(kind, "remote") for kind in CLUSTER], indirect=True, ids=CLUSTER)
 def test_tasks_of_a_cluster_write_the_data_files_of_a_load(remote: Remote) -> None:
     source = remote.loaded
     text = source.config.read_text()

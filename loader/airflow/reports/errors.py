@@ -119,6 +119,7 @@ def details_file(context: Context) -> Path:
 def _judged(error: Exception, context: Context) -> LoaderError:
     """Return an unknown exception as a LoaderError, and write its traceback to the file of details."""
     from loader.outages import outage
+    from loader.refusals import refusal
     from loader.spark.job import carried_error
 
     file = details_file(context)
@@ -127,7 +128,7 @@ def _judged(error: Exception, context: Context) -> LoaderError:
         details.writelines(map(visible_lines, traceback.format_exception(error)))
     text = "".join(traceback.format_exception_only(error)).strip()
     hint = "read the traceback in the file of details, and report it: this is a bug of the loader"
-    known = carried_error(error) or outage(error)
+    known = carried_error(error) or refusal(error) or outage(error)
     return known or UnexpectedError("the task failed unexpectedly", why=text, hint=hint)
 
 
