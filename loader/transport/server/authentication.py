@@ -1,21 +1,28 @@
 """A connection that protects the password from other servers and from the network.
 
 PyMySQL obeys the server: it sends the password in clear text for some plug-ins, and encrypts it with any key that the
-server sends. Some versions continue without encryption if the server offers no TLS. This class refuses all three.
+server sends. Some versions continue without encryption if the server offers no TLS. This class refuses all three. It
+also says which side did not trust the certificate of the other.
 """
 
 from __future__ import annotations
 
+import re
 import ssl
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pymysql import err
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 
 from loader.errors import UsageError
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.driver import check_authentication
+
+_REFUSED = re.compile(r"ALERT_(?:UNKNOWN_CA|(?:BAD_|UNSUPPORTED_)?CERTIFICATE\w*|DECRYPT_ERROR)\] (?P<why>[^(]+)")
+"""What OpenSSL says if the server did not accept the certificate of the client."""
+_ALERT_SECONDS = 1
 
 _CHALLENGES = {"mysql_native_password", "client_ed25519", "caching_sha2_password", "sha256_password"}
 """Plug-ins that do not send the password itself. The last two may encrypt it with the key of the server."""
@@ -32,6 +39,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         check_authentication()
         self._address = address
         self._own_key = _read_key(address)
+        self._alert: str | None = None
         self._allowed = _Plugins(address, encrypted=tls is not None)
         super().__init__(
             host=address.host,
@@ -66,7 +74,26 @@ class GuardedConnection(Connection):  # type: ignore[misc]
                 source=self._address,
             )
         self._allowed.check(str(self._auth_plugin_name or "mysql_native_password"))
-        super()._request_authentication()
+        self._alert = ""
+        try:
+            super()._request_authentication()
+        except ssl.SSLCertVerificationError as error:
+            raise _distrusted(self._address, error.verify_message or str(error)) from error
+        except (ssl.SSLError, err.OperationalError) as error:
+            if found := _REFUSED.search(f"{error} {self._alert}"):
+                raise _certificate_refused(self._address, found["why"].strip()) from error
+            raise
+        self._alert = None
+
+    def _force_close(self) -> None:
+        """Close the socket. During the login, first read why the server closed it, as it may with TLS 1.3."""
+        if self._alert == "" and isinstance(self._sock, ssl.SSLSocket):
+            try:
+                self._sock.settimeout(_ALERT_SECONDS)
+                self._sock.recv(1)
+            except (OSError, ValueError) as error:
+                self._alert = str(error)
+        super()._force_close()
 
     def _refused(self, why: str) -> UsageError:
         return _refusal(self._address, why)
@@ -110,6 +137,27 @@ def _refusal(address: ServerAddress, why: str) -> UsageError:
         why=f"{why}, and the connection has no TLS",
         hint="use TLS (tls_ca), or caching_sha2_password with server_public_key (public_key.pem of the server)",
         source=address,
+    )
+
+
+def _distrusted(address: ServerAddress, why: str) -> UsageError:
+    return UsageError(
+        "the certificate of the server is not trusted",
+        why=why,
+        hint="set tls_ca to the certificate of the server's authority (MySQL: ca.pem in its data folder); replace a"
+        " certificate that has expired or names another host",
+        source=address,
+    )
+
+
+def _certificate_refused(address: ServerAddress, why: str) -> UsageError:
+    return UsageError(
+        "the server refused the certificate of the loader" if address.tls_cert else "the server requires a certificate",
+        why=f"its answer to the TLS handshake: {why}",
+        hint="set tls_cert and tls_key to a valid certificate of an authority that the server trusts"
+        ' (SHOW VARIABLES LIKE "ssl_ca"); its dates: openssl x509 -noout -dates -in FILE',
+        source=address,
+        **({"file": address.tls_cert} if address.tls_cert else {}),
     )
 
 

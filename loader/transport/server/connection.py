@@ -152,7 +152,8 @@ def _translated(error: pymysql.err.MySQLError, address: ServerAddress) -> Loader
         return AccessDenied(
             "the server refused the user",
             why=why,
-            hint="check user, password and grants: loader doctor; see sql/source/grants.sql",
+            hint="check user, password and grants: loader doctor; see sql/source/grants.sql; an account with REQUIRE"
+            " X509, ISSUER or SUBJECT needs its certificate (tls_cert)",
             source=address,
         )
     if code in _UNREACHABLE or code == 0:

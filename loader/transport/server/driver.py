@@ -39,7 +39,7 @@ def check_authentication() -> None:
     Raises:
         UsageError: a method is missing.
     """
-    check_driver(Connection, ("_request_authentication",))
+    check_driver(Connection, ("_request_authentication", "_force_close"))
 
 
 def send_command(connection: Connection[Any], command: int, payload: bytes | str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loader.errors import SourceUnavailable
+from loader.errors import UsageError
 from loader.model.position import Interval
 from loader.transport.network import NetworkTransport
 from loader.transport.server.address import ServerAddress
@@ -70,6 +70,8 @@ def test_a_certificate_of_another_authority_is_refused(fresh_server: StartServer
     source = fresh_server("mysql", options)
     address = ServerAddress(host=source.host, port=source.port, user=source.user, tls_ca=str(other))
     transport = NetworkTransport(address)
-    with pytest.raises(SourceUnavailable) as caught, transport.open("binlog.000001", 4, 100):
+    with pytest.raises(UsageError, match="not trusted") as caught, transport.open("binlog.000001", 4, 100):
         pass
-    assert "certificate verify failed" in caught.value.why
+    assert caught.value.what == "the certificate of the server is not trusted"
+    assert caught.value.why == "self-signed certificate"
+    assert "tls_ca" in caught.value.hint

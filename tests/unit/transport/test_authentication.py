@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from loader.errors import LoaderError, SourceUnavailable, UsageError
+from loader.errors import LoaderError, UsageError
 from loader.transport.server.address import ServerAddress
 from loader.transport.server.connection import connected
 from tests.integration.initial_load.test_tls import certificate
@@ -184,8 +184,9 @@ def test_without_an_authority_the_machines_own_are_asked(tmp_path: Path) -> None
         wire.wrap(context)
 
     error, heard = attempt(script)
-    assert isinstance(error, SourceUnavailable)
-    assert "certificate verify failed" in error.why
+    assert isinstance(error, UsageError)
+    assert error.what == "the certificate of the server is not trusted"
+    assert error.why == "self-signed certificate"
     assert SECRET.encode() not in heard
     assert len(heard) == 32  # the request for TLS, which names no user
 
