@@ -78,7 +78,11 @@ def test_the_doctor_logs_in(strict: Strict) -> None:
 
     def errors(address: ServerAddress) -> list[tuple[str, str]]:
         found = server_findings(
-            address, TableFilter(include=("shop.*",)), lambda: NetworkTransport(address), needed=lambda _: "", min_hours=0
+            address,
+            TableFilter(include=("shop.*",)),
+            lambda: NetworkTransport(address),
+            needed=lambda _: "",
+            min_hours=0,
         )
         return [(one.name, one.what) for one in found if one.severity == "error"]
 
