@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from loader.errors import LoaderError
 
 if TYPE_CHECKING:
     from loader import pipeline
+    from loader.config import Config
     from loader.spark import job
 else:
     job, pipeline = lazily("loader.spark.job"), lazily("loader.pipeline")
@@ -71,20 +73,27 @@ def status(
 def _print_gauges(session: Session, source: str) -> None:
     """Print the gauges of a source, or of all sources. A source that cannot be read gets the gauge `up` 0.
 
+    All sources are read at once, so that a server that does not answer delays no other source.
+
     Raises:
         LoaderError: a source could not be read; the gauges of all others are printed before.
     """
-    found: list[pipeline.Gauge] = []
-    failed: list[LoaderError] = []
-    for name in [session.settings(source).name] if source else session.load().sources:
-        try:
-            found += pipeline.gauges(pipeline.source_lag(session.settings(name)))
-        except LoaderError as error:
-            found.append(pipeline.unreadable(name))
-            failed.append(error)
-    typer.echo(pipeline.prometheus_text(found), nl=False)  # exact, and not wrapped at the width of a terminal
-    if failed:
-        raise failed[0]
+    loaded = session.load()
+    names = [loaded.source(source).name] if source else list(loaded.sources)
+    with ThreadPoolExecutor(len(names)) as pool:
+        read = list(pool.map(lambda name: _gauges(loaded, name), names))
+    typer.echo(pipeline.prometheus_text(gauge for found, _ in read for gauge in found), nl=False)  # not wrapped
+    for _, failure in read:
+        if failure:
+            raise failure
+
+
+def _gauges(loaded: Config, name: str) -> tuple[list[pipeline.Gauge], LoaderError | None]:
+    """Return the gauges of a source, and why it could not be read."""
+    try:
+        return list(pipeline.gauges(pipeline.source_lag(loaded.source(name)))), None
+    except LoaderError as error:
+        return [pipeline.unreadable(name)], error
 
 
 def _positions(output: Output, state: pipeline.SourceStatus) -> None:

@@ -29,6 +29,10 @@ from loader.staging.pauses import Pause
 from loader.staging.quarantine import Quarantine
 from loader.transport.server.connection import AccessDenied, connected, log_sizes
 
+_PATIENCE_SECONDS = 10.0
+"""A report does not wait longer for each answer of the server. The timeout of the source is for its longest statements.
+It is as long as the timeout of a connection."""
+
 
 class PostponedState(BaseModel):
     """A table that runs leave behind on purpose.
@@ -195,6 +199,7 @@ def _lag_seconds(behind: int | None, record: Published | None) -> float | None:
 
 def _server(settings: SourceSettings, generation: Generation, applied: Position) -> _Server:
     """Ask the server. Staged and applied positions are known without it."""
+    settings = _impatient(settings)
     try:
         identity, end = check_server(settings)
         name = f"{identity.kind} {identity.version} at {settings.server}"
@@ -203,6 +208,14 @@ def _server(settings: SourceSettings, generation: Generation, applied: Position)
         return _Server(name, str(end), _bytes_between(settings, applied, end), source_runway(settings))
     except (SourceUnavailable, AccessDenied) as error:
         return _Server(str(settings.server), error=error)
+
+
+def _impatient(settings: SourceSettings) -> SourceSettings:
+    """Return the settings with a short timeout: a server that accepts connections may never answer."""
+    seconds = min(settings.server.read_timeout_seconds, _PATIENCE_SECONDS)
+    server = settings.server.model_copy(update={"read_timeout_seconds": seconds})
+    transport = settings.transport.model_copy(update={"server": server} if settings.transport.server else {})
+    return settings.model_copy(update={"server": server, "transport": transport})
 
 
 def _bytes_between(settings: SourceSettings, start: Position, stop: Position) -> int:
