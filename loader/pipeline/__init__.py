@@ -30,7 +30,7 @@ from loader.pipeline.jobs import (
     snapshots_job,
 )
 from loader.pipeline.reports.activity import IntervalActivity, Statement, TableActivity, activity
-from loader.pipeline.reports.gauges import Gauge, gauges, prometheus_text, unreadable
+from loader.pipeline.reports.gauges import Gauge, gauges, prometheus_text, read_gauges, unreadable
 from loader.pipeline.reports.interval_details import (
     FileFault,
     IntervalDetail,
@@ -122,6 +122,7 @@ __all__ = [
     "prometheus_text",
     "purge",
     "quarantines_of",
+    "read_gauges",
     "read_tables_job",
     "record_adoption",
     "reextract_job",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +11,9 @@ from loader.cli.lazy import lazily
 from loader.cli.output import Output
 from loader.cli.reports import print_skips
 from loader.cli.session import Session, SourceOption
-from loader.errors import LoaderError
 
 if TYPE_CHECKING:
     from loader import pipeline
-    from loader.config import Config
     from loader.spark import job
 else:
     job, pipeline = lazily("loader.spark.job"), lazily("loader.pipeline")
@@ -73,27 +70,15 @@ def status(
 def _print_gauges(session: Session, source: str) -> None:
     """Print the gauges of a source, or of all sources. A source that cannot be read gets the gauge `up` 0.
 
-    All sources are read at once, so that a server that does not answer delays no other source.
-
     Raises:
         LoaderError: a source could not be read; the gauges of all others are printed before.
     """
     loaded = session.load()
     names = [loaded.source(source).name] if source else list(loaded.sources)
-    with ThreadPoolExecutor(len(names)) as pool:
-        read = list(pool.map(lambda name: _gauges(loaded, name), names))
-    typer.echo(pipeline.prometheus_text(gauge for found, _ in read for gauge in found), nl=False)  # not wrapped
-    for _, failure in read:
-        if failure:
-            raise failure
-
-
-def _gauges(loaded: Config, name: str) -> tuple[list[pipeline.Gauge], LoaderError | None]:
-    """Return the gauges of a source, and why it could not be read."""
-    try:
-        return list(pipeline.gauges(pipeline.source_lag(loaded.source(name)))), None
-    except LoaderError as error:
-        return [pipeline.unreadable(name)], error
+    found, failed = pipeline.read_gauges(names, loaded.source)
+    typer.echo(pipeline.prometheus_text(found), nl=False)  # exact, and not wrapped at the width of a terminal
+    if failed:
+        raise failed[0]
 
 
 def _positions(output: Output, state: pipeline.SourceStatus) -> None:

@@ -5,11 +5,14 @@ The format: https://prometheus.io/docs/instrumenting/exposition_formats/, versio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from loader.errors import LoaderError
 from loader.model.position import Position
-from loader.pipeline.reports.lag import SourceLag
+from loader.pipeline.reports.lag import SourceLag, source_lag
+from loader.settings import SourceSettings
 
 _PREFIX = "binlog_loader"
 _HELP = {
@@ -61,6 +64,30 @@ def gauges(lag: SourceLag) -> Iterator[Gauge]:
             yield Gauge("log_position", lag.source, position.logpos, (("stage", stage),))
     for table in lag.quarantined:
         yield Gauge("table_quarantined", lag.source, 1, (("table", table.table),))
+
+
+def read_gauges(
+    sources: Sequence[str], settings_of: Callable[[str], SourceSettings]
+) -> tuple[list[Gauge], list[LoaderError]]:
+    """Read all sources at once, so that a server that does not answer delays no other source.
+
+    Args:
+        sources: their names, at least one.
+        settings_of: returns the settings of a source.
+
+    Returns:
+        the gauges of all sources, in their order, and why sources could not be read.
+    """
+
+    def read(source: str) -> tuple[list[Gauge], LoaderError | None]:
+        try:
+            return list(gauges(source_lag(settings_of(source)))), None
+        except LoaderError as error:
+            return [unreadable(source)], error
+
+    with ThreadPoolExecutor(len(sources)) as pool:
+        found = list(pool.map(read, sources))
+    return [gauge for values, _ in found for gauge in values], [error for _, error in found if error]
 
 
 def unreadable(source: str) -> Gauge:
