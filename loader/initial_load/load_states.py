@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict
@@ -40,7 +41,7 @@ class LoadState(BaseModel):
     seconds_left: float | None = None
 
 
-def unfinished_loads(store: Store, source: str, generation: str) -> Iterator[LoadState]:
+def unfinished_loads(store: Store, source: str, generation: str, pool: Executor) -> Iterator[LoadState]:
     """Yield the newest load of each table, unless it is in the warehouse.
 
     A table without a key is read in one piece, and has no plan until it is read.
@@ -49,14 +50,18 @@ def unfinished_loads(store: Store, source: str, generation: str) -> Iterator[Loa
         store: of the staged files.
         source: its name.
         generation: of the log.
+        pool: for the requests of several tables at once.
     """
     root = f"{chain_folder(source, generation)}/load/"
-    for schema in store.folders(root):
-        for table in store.folders(f"{root}{schema}/"):
-            folder = f"{root}{schema}/{table}"
-            starts = store.folders(f"{folder}/")
-            if starts and (state := _state(store, f"{folder}/{starts[-1]}")):
-                yield state
+    folders = [
+        f"{root}{schema}/{table}" for schema in store.folders(root) for table in store.folders(f"{root}{schema}/")
+    ]
+    yield from filter(None, pool.map(lambda folder: _newest_state(store, folder), folders))
+
+
+def _newest_state(store: Store, folder: str) -> LoadState | None:
+    starts = store.folders(f"{folder}/")
+    return _state(store, f"{folder}/{starts[-1]}") if starts else None
 
 
 def _state(store: Store, folder: str) -> LoadState | None:

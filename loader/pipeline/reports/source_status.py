@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,6 +16,9 @@ from loader.pipeline.skips.states import SkipState, SkipStates, first_skip
 from loader.settings import SourceSettings
 from loader.staging.chain import PlanChain
 from loader.staging.documents import Generation, Published
+
+_AT_ONCE = 8
+"""Requests to the store. Its client keeps ten connections, and each table needs some requests."""
 
 
 class TableState(BaseModel):
@@ -65,37 +69,42 @@ def status(settings: SourceSettings) -> SourceStatus:
     generation = chain.require_generation()
     newest = newest_record(chain)
     skips = SkipStates(chain).all()
-    return SourceStatus(
-        **dict(source_lag(settings)),
-        tables=tuple(_table_states(chain, newest, skips)) if newest else (),
-        loads=tuple(_loads(chain, generation, newest)),
-        skips=skips,
-    )
-
-
-def _table_states(chain: PlanChain, newest: Published, skips: Sequence[SkipState]) -> Iterator[TableState]:
-    for name, table in sorted(newest.tables.items()):
-        skipped_at = first_skip(chain, name, skips)
-        yield TableState(
-            table=name,
-            applied_seqno=table.applied,
-            snapshot=table.snapshot,
-            exact=not skipped_at and newest.stop_seqno >= _exact_at(chain, TableName.parse(name)),
-            skipped_at=skipped_at,
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return SourceStatus(
+            **dict(source_lag(settings)),
+            tables=_table_states(chain, newest, skips, pool) if newest else (),
+            loads=tuple(_loads(chain, generation, newest, pool)),
+            skips=skips,
         )
 
 
-def _loads(chain: PlanChain, generation: Generation, newest: Published | None) -> Iterator[LoadState]:
+def _table_states(
+    chain: PlanChain, newest: Published, skips: Sequence[SkipState], pool: Executor
+) -> tuple[TableState, ...]:
+    """Return the states of the tables of a record, sorted. `pool`: for the requests to the store."""
+    generations = [generation.name for generation in chain.generations()]
+
+    def state(name: str) -> TableState:
+        table, skipped_at = newest.tables[name], first_skip(chain, name, skips)
+        parsed = TableName.parse(name)
+        exact_at = max(chain.exact_seqno(generation, parsed) for generation in generations)
+        return TableState(
+            table=name,
+            applied_seqno=table.applied,
+            snapshot=table.snapshot,
+            exact=not skipped_at and newest.stop_seqno >= exact_at,
+            skipped_at=skipped_at,
+        )
+
+    return tuple(pool.map(state, sorted(newest.tables)))
+
+
+def _loads(chain: PlanChain, generation: Generation, newest: Published | None, pool: Executor) -> Iterator[LoadState]:
     """Yield the loads that are not in the warehouse.
 
     A table in the newest published record counts as loaded: older versions of the loader did not note finished loads.
     """
     published = newest.tables if newest else {}
-    for load in unfinished_loads(chain.store, chain.source, generation.name):
+    for load in unfinished_loads(chain.store, chain.source, generation.name, pool):
         if not load.finished or load.table not in published:
             yield load
-
-
-def _exact_at(chain: PlanChain, table: TableName) -> int:
-    """Return the seqno from which the newest initial load of a table is exact; 0 without a load."""
-    return max(chain.exact_seqno(generation.name, table) for generation in chain.generations())

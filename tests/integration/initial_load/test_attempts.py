@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,8 @@ def test_the_status_shows_a_load_until_it_is_in_the_warehouse(mysql: SourceServe
     table = str(plan.name)
 
     def states() -> list[LoadState]:
-        return list(unfinished_loads(store, plan.source, plan.generation))
+        with ThreadPoolExecutor(2) as pool:
+            return list(unfinished_loads(store, plan.source, plan.generation, pool))
 
     assert states() == [LoadState(table=table, chunks=2, staged=0, finished=False)]
     chunk = load_chunk(mysql.address, store.root, plan_key(plan), "one", 0)
