@@ -27,4 +27,5 @@ def program(package: str, name: str) -> list[str]:
         apt.remove()
 
     root = build_once(cache_folder() / package, fetch) / "root"
-    return [*private_loader(root), str(root / "usr" / "bin" / name)]
+    found = next(path for folder in ("bin", "sbin") if (path := root / "usr" / folder / name).exists())
+    return [*private_loader(root), str(found)]

@@ -6,33 +6,47 @@ with start_hdfs(folder) as server:
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
 
 from infra.hadoop.site import JVM, configure
+from infra.kerberos import REALM, Kerberos
 from infra.servers.errors import ServerError, tail
 from infra.servers.process import HOST, free_port, wait_until
 from loader.jars.resolve import jars_folder, java
 
 _LOCK = Path(__file__).parent / "hadoop" / "jars.lock"
 _NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
-_DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 _ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 _START_SECONDS = 60
+_NODE, _WEB = f"hdfs/{HOST}@{REALM}", f"HTTP/{HOST}@{REALM}"
+_SECURE = {
+    "hadoop.security.authentication": "kerberos",
+    "dfs.namenode.kerberos.principal": _NODE,
+    "dfs.data.transfer.protection": "authentication",
+}
+_OPEN = "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED"
 _LIVE = (b'"NumLiveDataNodes" : 1', b'"FSState" : "Operational"')
 
 
 @dataclass(frozen=True)
 class HdfsServer:
-    """A running file system, which trusts the user name of every client."""
+    """A running file system. Without Kerberos it trusts the user name of every client.
+
+    Attributes:
+        settings: what clients need in their configuration of Hadoop.
+    """
 
     port: int
     web_port: int
     data_web_port: int
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -46,12 +60,26 @@ class HdfsServer:
 
 
 class HdfsNodes:
-    """The processes of a file system; its name node can be stopped and started again on its port."""
+    """The processes of a file system; its name node can be stopped and started again on its port.
 
-    def __init__(self, folder: Path) -> None:
-        self.server = HdfsServer(free_port(), free_port(), free_port())
+    Args:
+        folder: an empty folder.
+        realm: which users and nodes authenticate in; None without Kerberos. User `hdfs` of the realm may do everything.
+    """
+
+    def __init__(self, folder: Path, realm: Kerberos | None = None) -> None:
+        self.server = HdfsServer(free_port(), free_port(), free_port(), _SECURE if realm else {})
         self._folder = folder
-        self._command = [java(), *JVM, "-cp", f"{_configured(folder, self.server)}:{jars_folder(_LOCK)}/*"]
+        self._environment = dict(os.environ)
+        options = [*JVM]
+        settings = _settings(folder, self.server)
+        if realm:
+            keys = realm.keytab(_NODE, _WEB)
+            settings |= _secure(str(keys))
+            options += [realm.java_option, _OPEN]
+            self._environment["KRB5CCNAME"] = str(realm.ticket(keys, _NODE))
+        conf = _configured(folder, self.server, settings)
+        self._command = [java(), *options, "-cp", f"{conf}:{jars_folder(_LOCK)}/*"]
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
 
     def format(self) -> None:
@@ -71,10 +99,10 @@ class HdfsNodes:
         Raises:
             ServerError: it did not come up.
         """
-        for name in (_NAME_NODE, _DATA_NODE):
+        for name in (_NAME_NODE, DATA_NODE):
             if name not in self._nodes:
                 self._nodes[name] = self._started(name)
-        if not wait_until(lambda: self._ended() or _ready(self.server), _START_SECONDS) or self._ended():
+        if not wait_until(lambda: self._ended() or self._ready(), _START_SECONDS) or self._ended():
             logs = "\n".join(tail(log.read_text()) for log in self._folder.glob("*.log"))
             raise ServerError(f"HDFS did not come up:\n{logs}")
 
@@ -91,10 +119,19 @@ class HdfsNodes:
         Raises:
             ServerError: the name node refused.
         """
-        argv = [*self._command, _ADMIN, "-safemode", action]
-        done = subprocess.run(argv, check=False, capture_output=True, text=True)
+        done = self._admin("-safemode", action)
         if done.returncode:
             raise ServerError(f"safe mode could not be changed:\n{tail(done.stdout + done.stderr)}")
+
+    def _admin(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        argv = [*self._command, _ADMIN, *arguments]
+        return subprocess.run(argv, check=False, capture_output=True, text=True, env=self._environment)
+
+    def _ready(self) -> bool:
+        """Return whether files can be written. With Kerberos the name node shows its state to nobody else."""
+        if self.server.settings:
+            return self._admin("-safemode", "wait").returncode == 0
+        return _ready(self.server)
 
     def _started(self, name: str) -> subprocess.Popen[bytes]:
         log = self._folder / f"{name.rpartition('.')[2]}.log"
@@ -106,20 +143,20 @@ class HdfsNodes:
 
 
 @contextmanager
-def run_hdfs(folder: Path) -> Iterator[HdfsNodes]:
-    """A file system whose data is in an empty folder, until the end of the block.
+def run_hdfs(folder: Path, realm: Kerberos | None = None) -> Iterator[HdfsNodes]:
+    """A file system whose data is in an empty folder, until the end of the block; see `HdfsNodes`.
 
     Raises:
         ServerError: it did not come up.
         JarsError: its jars could not be had.
     """
-    nodes = HdfsNodes(folder)
+    nodes = HdfsNodes(folder, realm)
     nodes.format()
     try:
         nodes.start()
         yield nodes
     finally:
-        nodes.stop(_NAME_NODE, _DATA_NODE)
+        nodes.stop(_NAME_NODE, DATA_NODE)
 
 
 @contextmanager
@@ -137,12 +174,31 @@ def _ready(server: HdfsServer) -> bool:
     return False
 
 
-def _configured(folder: Path, server: HdfsServer) -> Path:
+def _configured(folder: Path, server: HdfsServer, settings: Mapping[str, str]) -> Path:
     """Write the files that both nodes read from the class path. They need folders for their web pages to start."""
     conf = folder / "conf"
     for name in ("hdfs", "datanode", "static"):
         (conf / "webapps" / name).mkdir(parents=True)
-    return configure(conf, {"core": {"fs.defaultFS": server.address}, "hdfs": _settings(folder, server)})
+    return configure(conf, {"core": {"fs.defaultFS": server.address, **server.settings}, "hdfs": settings})
+
+
+def _secure(keys: str) -> dict[str, str]:
+    return {
+        "dfs.block.access.token.enable": "true",
+        "dfs.namenode.keytab.file": keys,
+        "dfs.datanode.kerberos.principal": _NODE,
+        "dfs.datanode.keytab.file": keys,
+        "dfs.web.authentication.kerberos.principal": _WEB,
+        "dfs.web.authentication.kerberos.keytab": keys,
+        "hadoop.http.authentication.type": "kerberos",
+        "hadoop.http.authentication.kerberos.principal": _WEB,
+        "hadoop.http.authentication.kerberos.keytab": keys,
+        # Otherwise a data node needs ports below 1024, or HTTPS.
+        "ignore.secure.ports.for.testing": "true",
+        # Until the data node is there, the name node is in safe mode.
+        "dfs.namenode.safemode.min.datanodes": "1",
+        "dfs.namenode.safemode.extension": "0",
+    }
 
 
 def _settings(folder: Path, server: HdfsServer) -> dict[str, str]:

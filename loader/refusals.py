@@ -28,6 +28,20 @@ _RULES = (
         frozenset({"java.security.cert.CertificateException", "javax.net.ssl.SSLPeerUnverifiedException"}),
         ("PKIX path ", "the trustAnchors parameter must be non-empty"),
     ),
+    _Rule(
+        "Hadoop's client does not use Kerberos, which HDFS asks for",
+        "name the folder with core-site.xml and hdfs-site.xml of the cluster where this runs:"
+        " export HADOOP_CONF_DIR=/etc/hadoop/conf",
+        frozenset(),
+        ("SIMPLE authentication is not enabled",),
+    ),
+    _Rule(
+        "Java has no valid Kerberos ticket for HDFS",
+        "log in: kinit USER@REALM; or set spark.kerberos.keytab and spark.kerberos.principal in [spark.conf];"
+        " executors get tokens of HDFS from YARN and Kubernetes only",
+        frozenset({"org.apache.hadoop.security.KerberosAuthException"}),
+        ("Client cannot authenticate via:[TOKEN, KERBEROS]", "Failed to find any Kerberos tgt"),
+    ),
 )
 
 

@@ -91,7 +91,7 @@ def options(
     # show.
     lines.setLevel(logging.DEBUG if verbose else logging.WARNING)
     logging.basicConfig(level=lines.level, handlers=[lines])
-    for noisy in ("numba", "py4j"):
+    for noisy in ("numba", "py4j", "urllib3"):  # the last one logs addresses with tokens of HDFS
         logging.getLogger(noisy).setLevel(logging.WARNING)
     context.obj = Session(file, output, context.obj or ErrorLinks())
 

@@ -169,7 +169,7 @@ def _local(settings: SparkSettings, *, short: bool) -> dict[str, str]:
         # Otherwise any user of the machine can connect to the driver. A local master creates the secret itself.
         "spark.authenticate": "true",
         "spark.driver.memory": "2g",  # the driver is the executor too
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),  # not on the default file system of Hadoop
         # A delta is small: 200 empty partitions cost more than its work. AQE merges small partitions, but does not
         # split partitions that are too large to be sorted in memory.
         "spark.sql.shuffle.partitions": str(8 * settings.threads),

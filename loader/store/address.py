@@ -92,7 +92,8 @@ class HdfsOptions(StoreOptions):
 
     Attributes:
         webhdfs: addresses of WebHDFS on name nodes, separated by `;`. Default: port 9870 of the root's host.
-        user: user name that the loader sends. Default: $HADOOP_USER_NAME, else the user of the process.
+        user: user name that the loader sends, unless the server asks for Kerberos. Default: $HADOOP_USER_NAME, else
+            the user of the process.
     """
 
     webhdfs: str = ""

@@ -6,6 +6,7 @@ https://hadoop.apache.org/docs/r3.4.2/hadoop-project-dist/hadoop-hdfs/WebHDFS.ht
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,12 +17,14 @@ from urllib.parse import urlsplit
 from loader.errors import LoaderError, StoreUnavailable, UsageError
 from loader.store.address import HdfsOptions, split_address
 from loader.store.base import UNFINISHED, ObjectInfo, ObjectNotFound, Page, page_of, require_key
+from loader.store.negotiate import Negotiate
 
 _WEB_PORT = 9870
 _TIMEOUT_SECONDS = 60
 _MISSING = "FileNotFoundException"
 _EXISTS = "FileAlreadyExistsException"
 _DENIED = {"AccessControlException", "AuthorizationException", "SecurityException"}
+_TOKEN = re.compile(r"(delegation=)[^&\s)'\"]+")
 _UNKNOWN_USER = "Authentication failure"  # the text of HdfsCLI for a 401
 
 
@@ -189,7 +192,9 @@ def _open_client(options: HdfsOptions, host: str) -> Any:
     web = options.webhdfs or f"http://{host}:{_WEB_PORT}"
     user = options.user or os.environ.get("HADOOP_USER_NAME")
     client = InsecureClient(web, user=user, timeout=_TIMEOUT_SECONDS)
-    if not hasattr(client, "_rename"):  # a private method, but the only way to rename without replacing
+    client._session.auth = Negotiate()
+    # Private, but the only ways to rename without replacing, and to answer a server with Kerberos.
+    if not hasattr(client, "_rename") or not hasattr(client, "_session"):
         raise UsageError("this version of HdfsCLI is not supported", hint="install it with -c constraints.txt")
     return client
 
@@ -202,8 +207,9 @@ def _translated(error: Any, path: str) -> LoaderError:
     if error.exception in _DENIED or str(error).startswith(_UNKNOWN_USER):
         return UsageError(
             "HDFS denies access to the loader",
-            why=str(error),
-            hint="allow the user (staging.hdfs.user, $HADOOP_USER_NAME) to write to the staging root",
+            why=_text(error),
+            hint="allow the user (staging.hdfs.user, $HADOOP_USER_NAME, or of the Kerberos ticket) to write to the"
+            " staging root",
             key=path,
         )
     return _unavailable(error, path)
@@ -211,4 +217,9 @@ def _translated(error: Any, path: str) -> LoaderError:
 
 def _unavailable(error: Exception, path: str) -> StoreUnavailable:
     hint = "check the name node, the data nodes and staging.hdfs.webhdfs, then run again"
-    return StoreUnavailable("HDFS cannot write or read a file", why=str(error), hint=hint, key=path)
+    return StoreUnavailable("HDFS cannot write or read a file", why=_text(error), hint=hint, key=path)
+
+
+def _text(error: Exception) -> str:
+    """Return the text of an exception, which can have the address of a data node, without the token in the address."""
+    return _TOKEN.sub(r"\1...", str(error))

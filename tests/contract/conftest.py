@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from tests.support.catalogs import (
     rest_catalog,
     strict_hive_catalog,
 )
+from tests.support.secure_hdfs import SecureHdfs, secure_hdfs
 from tests.support.spark import jars, new_lake, settings, spark
 
 __all__ = [
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 REAL = ["local", pytest.param("s3", marks=pytest.mark.integration), pytest.param("hdfs", marks=pytest.mark.integration)]
+if "LOADER_SWEEP" in os.environ:
+    REAL.append(pytest.param("kerberos", marks=pytest.mark.integration))
 NewRoot = Callable[[str], str]
 
 
@@ -51,6 +54,19 @@ def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     return s3_server
+
+
+@pytest.fixture(scope="session")
+def secure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureHdfs]:
+    with secure_hdfs(tmp_path_factory.mktemp("secure")) as found:
+        yield found
+
+
+@pytest.fixture
+def secure(secure_server: SecureHdfs, monkeypatch: pytest.MonkeyPatch) -> SecureHdfs:
+    """HDFS with Kerberos, and a ticket of the user who owns its folder."""
+    monkeypatch.setenv("KRB5CCNAME", secure_server.ticket())
+    return secure_server
 
 
 @pytest.fixture
@@ -64,6 +80,9 @@ def new_root(request: pytest.FixtureRequest, tmp_path: Path) -> NewRoot:
         if kind == "s3":
             server: S3Server = request.getfixturevalue("s3")
             return f"{new_bucket(server)}/a/staging?endpoint={server.endpoint}&path_style=true"
+        if kind == "kerberos":
+            secure: SecureHdfs = request.getfixturevalue("secure")
+            return f"{secure.root}/{name}/staging?{secure.webhdfs}"
         assert kind == "hdfs", kind
         hdfs: HdfsServer = request.getfixturevalue("hdfs_server")
         return f"{hdfs.address}/{name}/staging?webhdfs={hdfs.web}&user={hdfs_user()}"
