@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -27,6 +28,10 @@ _remove_files = use_memory_disk()  # here, because the conftest of a folder may 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(_remove_files)
+
+
+def pytest_unconfigure() -> None:
+    logging.raiseExceptions = False  # py4j logs at the end of Python, when pytest has closed the streams of its tests
 
 
 @pytest.fixture(scope="session")

@@ -22,10 +22,13 @@ def waited_for(process: int) -> int:
 def test_a_commit_starts_no_other_program(kind: str, new_lake: NewLake, spark: SparkSession) -> None:
     lake = new_lake(kind)
     java = spark._jvm.ProcessHandle.current().pid()
-    before = waited_for(java)
-    lake.sql(f"CREATE TABLE {lake.catalog.name}.shop.t (id INT) USING iceberg")
-    lake.sql(f"INSERT INTO {lake.catalog.name}.shop.t VALUES (1), (2)")
-    assert waited_for(java) == before
+    faults = []
+    for table in ("a", "b", "c"):
+        before = waited_for(java)
+        lake.sql(f"CREATE TABLE {lake.catalog.name}.shop.{table} (id INT) USING iceberg")
+        lake.sql(f"INSERT INTO {lake.catalog.name}.shop.{table} VALUES (1), (2)")
+        faults.append(waited_for(java) - before)
+    assert min(faults) == 0  # a Python worker of an earlier test may end during one of them
 
 
 def test_files_and_folders_have_the_usual_permissions(spark: SparkSession, tmp_path: Path) -> None:
