@@ -6,6 +6,9 @@ from typing import Any
 
 from airflow.sdk import Param
 
+_TABLE = r"^(`([^`]|``)+`|[^.`]+)\..+$"
+"""The text of a table: a schema, quoted with backticks if it has a dot, and after its dot any name."""
+
 
 def text_param(title: str, description: str, **schema: Any) -> Param:
     """Return a field for an optional text. An empty field is null. `schema`: more keywords of its JSON schema."""
@@ -18,11 +21,11 @@ def flag_param(title: str, description: str, *, default: bool = False) -> Param:
 
 
 def tables_param(description: str) -> Param:
-    """Return the field `tables`: names as schema.table. An empty field is null."""
+    """Return the field `tables`: names in the text of `TableName`. An empty field is null."""
     return Param(
         [],
         type=["null", "array"],
-        items={"type": "string", "pattern": r"^[^.]+\.[^.]+$"},
+        items={"type": "string", "pattern": _TABLE},
         title="Tables",
         description=description,
     )

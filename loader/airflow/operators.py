@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -111,12 +112,15 @@ class LoaderSparkOperator(SparkSubmitOperator):
     def _execute(self, context: Context) -> dict[str, Any]:
         # Imported here and below, so that parsing a DAG file imports no driver and no pyspark.
         from loader.airflow.reports.failures import errors_of, failure, summary
+        from loader.airflow.reports.work_metrics import send_work
         from loader.airflow.sources import settings_of
 
         with reported(context):
             refuse_unknown_conf(context)
             settings = settings_of(self.source)
+            began = monotonic()
             result = self._result(context, settings)
+            send_work(settings.name, self.use_case, result, monotonic() - began)
             tries = self._tries(context)
             self._work = TaskWork(settings.name, settings.server, self._spec, self.arguments, result, tries)
             for line in summary(result):

@@ -1,13 +1,14 @@
-"""Answers requests for the pages. Nothing can be changed through them: buttons ask Airflow."""
+"""Answers requests for the pages and for gauges. Nothing can be changed through them: buttons ask Airflow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 
+from loader import pipeline
 from loader.errors import LoaderError
 from loader.page.buttons import SCRIPT
 from loader.page.error_panel import error_panel
@@ -27,6 +28,7 @@ FILES = {
 }
 """Files of the pages, by name, with their media types."""
 _HTML = "text/html; charset=utf-8"
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -67,7 +69,7 @@ class Site:
         """Return the answer to a request.
 
         Args:
-            page: the last part of the path: empty, `source`, `table` or the name of a file.
+            page: the last part of the path: empty, `source`, `table`, `metrics` or the name of a file.
             query: parameters of the address.
         """
         if page in FILES:
@@ -76,6 +78,8 @@ class Site:
         source = query.get("source" if page == "table" else "name", "")
         if page == "":
             return _page(HTTPStatus.OK, overview_page(self._reports.get(self._sources), now, refreshing=refreshing))
+        if page == "metrics":
+            return Answer(HTTPStatus.OK, _PROMETHEUS, pipeline.prometheus_text(self._gauges()).encode())
         if page not in {"source", "table"} or source not in self._sources:
             return text_answer(HTTPStatus.NOT_FOUND, "Not found", "There is no such page.")
         cached = self._reports.get([source])[source]
@@ -84,6 +88,15 @@ class Site:
             return _page(HTTPStatus.OK, table_page(source, name, cached, self._host, now, refreshing=refreshing))
         find = query.get("find", "")
         return _page(HTTPStatus.OK, source_page(source, cached, self._host, now, find=find, refreshing=refreshing))
+
+    def _gauges(self) -> Iterator[pipeline.Gauge]:
+        """Yield the gauges of all sources. A source that cannot be read now has only the gauge `up`."""
+        for source, cached in self._reports.get(self._sources).items():
+            report = cached.report
+            if report is None or report.status is None or report.error:
+                yield pipeline.unreadable(source)
+            else:
+                yield from pipeline.gauges(report.status)
 
 
 def file_answer(name: str) -> Answer:

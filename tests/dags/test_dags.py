@@ -143,12 +143,12 @@ def test_spark_is_started_by_our_operator_alone(dag: DAG) -> None:
     assert all(isinstance(task, LoaderSparkOperator) for task in spark)
 
 
-@pytest.mark.parametrize("tables", [None, [], ["shop.orders"], ["shop.orders", "crm.größe x"]])
+@pytest.mark.parametrize("tables", [None, [], ["shop.orders"], ["shop.orders.bak", "crm.größe x", "`a.b`.t"]])
 def test_tables_of_the_initial_load(dags: DagBag, tables: list[str] | None) -> None:
     assert _validated(dags.dags["shop.initial_load"], tables=tables) == {"tables": tables}
 
 
-@pytest.mark.parametrize("tables", ["shop.orders", ["orders"], ["a.b.c"], [3]])
+@pytest.mark.parametrize("tables", ["shop.orders", ["orders"], ["shop."], [".orders"], ["`a.b.c"], [3]])
 def test_wrong_tables_are_refused(dags: DagBag, tables: object) -> None:
     with pytest.raises(ParamValidationError):
         _validated(dags.dags["shop.initial_load"], tables=tables)

@@ -16,6 +16,7 @@ from loader.page.site import BUTTON_HEADERS
 from loader.staging.quarantine import Quarantines
 from tests.unit.page.reading import Element, read_page
 from tests.unit.pipeline.site import Site, shop
+from tests.unit.pipeline.test_gauges import samples
 
 PAGES = "/binlog-loader/"
 CANARY = "c4n4ry-of-a-connection"
@@ -89,7 +90,9 @@ def client(airflow_db: None, config: Path) -> Iterator[Client]:
         purge_cached_app()
 
 
-@pytest.mark.parametrize("path", ["", "source?name=shop", "table?source=shop&name=shop.orders", "docs", "openapi.json"])
+@pytest.mark.parametrize(
+    "path", ["", "source?name=shop", "table?source=shop&name=shop.orders", "metrics", "docs", "openapi.json"]
+)
 def test_without_a_login_nothing_is_shown(path: str, client: Client) -> None:
     status, text = client.get(path)
     assert status == 401
@@ -105,7 +108,7 @@ def test_a_token_of_somebody_else_is_refused(client: Client) -> None:
 
 
 @pytest.mark.parametrize("user", ["nobody", "only-hr"])
-@pytest.mark.parametrize("path", ["", "source?name=shop"])
+@pytest.mark.parametrize("path", ["", "source?name=shop", "metrics"])
 def test_a_user_who_may_read_no_dag_of_a_source_sees_no_source(user: str, path: str, client: Client) -> None:
     status, text = client.get(path, user)
     assert status == 403
@@ -118,6 +121,20 @@ def test_a_user_sees_the_sources_whose_dags_it_may_read(client: Client) -> None:
     for path in ("source?name=shop", "table?source=shop&name=shop.orders"):
         status, text = client.get(path, "only-crm")
         assert (status, read_page(text).one("h1").text) == (404, "Not found")
+
+
+def test_prometheus_reads_the_gauges_of_the_sources_whose_dags_it_may_read(client: Client) -> None:
+    """It sends a token of Airflow's API in a header."""
+    client._client.cookies.clear()
+    token = client._token(client._users["only-crm"])
+    answer = client._client.get(f"{PAGES}metrics", headers={"Authorization": f"Bearer {token}"})
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert samples(answer.text) == {'binlog_loader_up{source="crm"}': "0"}
+    _, text = client.get("metrics", "viewer")
+    found = samples(text)
+    assert found['binlog_loader_up{source="shop"}'] == "1"
+    assert found['binlog_loader_quarantined_tables{source="shop"}'] == "1"
+    assert found['binlog_loader_server_up{source="shop"}'] == "0"  # it is down
 
 
 def test_a_source_has_links_to_its_dags_and_forms(client: Client) -> None:

@@ -31,14 +31,21 @@ class StatsdReceiver:
 
     def gauges(self, prefix: str) -> dict[str, float]:
         """Return the newest values of the gauges whose names begin with a prefix, by the rest of their names."""
-        found = {}
+        return dict(self._values(prefix, "g"))
+
+    def counters(self, prefix: str) -> dict[str, float]:
+        """Return the sums of the counters whose names begin with a prefix, by the rest of their names."""
+        found: dict[str, float] = {}
+        for name, value in self._values(prefix, "c"):
+            found[name] = found.get(name, 0) + value
+        return found
+
+    def _values(self, prefix: str, kind: str) -> Iterator[tuple[str, float]]:
         for line in self.lines:
             name, _, value = line.partition(":")
-            if name.startswith(prefix):
-                number, kind = value.split("|")
-                assert kind == "g", line
-                found[name.removeprefix(prefix)] = float(number)
-        return found
+            number, _, found = value.partition("|")
+            if name.startswith(prefix) and found == kind:
+                yield name.removeprefix(prefix), float(number)
 
     def listen(self) -> None:
         """Keep what is sent, until the end of the block of `receiving`."""

@@ -120,6 +120,19 @@ def test_gauges_of_a_run(airflow: Airflow, followed: str, metrics: StatsdReceive
     assert sent == _NOTHING_IS_BEHIND
 
 
+def test_counters_of_runs(airflow: Airflow, followed: str, metrics: StatsdReceiver) -> None:
+    """StatsD gets the sums over all tables. Work is counted once, by the task that did it."""
+    loaded = airflow.get(f"{LOAD}/dagRuns")["dag_runs"][0]["dag_run_id"]
+    read = airflow.get(f"{LOAD}/dagRuns/{loaded}/taskInstances/read_tables/xcomEntries/return_value")["value"]
+    staged, merged = airflow.result(followed, "extract"), airflow.result(followed, "materialise")["tables"]
+    applied = [table for table in merged if table["status"] == "applied"]
+    sent = metrics.counters(_GAUGES)
+    assert sent["read_tables.rows"] == sum(table["rows"] for table in json.loads(read)["tables"]) > 0
+    assert sent["extract.rows"] == _records(staged["tables"]) > 0
+    assert sent["extract.bytes"] == staged["bytes"] > 0
+    assert sent["materialise.rows"] == _records(applied) == sent["extract.rows"]
+
+
 def test_lineage_leads_from_the_server_to_the_warehouse(airflow: Airflow, followed: str, empty: Loaded) -> None:
     planned, merged = airflow.result(followed, "plan_interval"), airflow.result(followed, "materialise")
     applied = {table["table"]: table for table in merged["tables"] if table["status"] == "applied"}
@@ -290,6 +303,10 @@ def _lineage(loaded: Loaded, dag: str, run: str, task: str) -> dict[str, Any]:
         if (event["job"]["name"], event["eventType"], started) == (f"{dag}.{task}", "COMPLETE", run):
             return dict(event)
     raise AssertionError(f"no event of {dag}.{task}")
+
+
+def _records(tables: list[dict[str, Any]]) -> int:
+    return sum(table[name] for table in tables for name in ("inserts", "updates", "deletes"))
 
 
 def _published(loaded: Loaded) -> dict[str, bytes]:

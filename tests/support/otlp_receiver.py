@@ -1,4 +1,4 @@
-"""A receiver of OpenTelemetry metrics on this machine: an HTTP server that keeps the gauges it is sent."""
+"""A receiver of OpenTelemetry metrics on this machine: an HTTP server that keeps what it is sent."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
 )
+from opentelemetry.proto.metrics.v1.metrics_pb2 import NumberDataPoint
 
 _PATH = "/v1/metrics"
 
@@ -24,10 +25,12 @@ class OtlpReceiver:
     Attributes:
         port: where it listens.
         gauges: the newest value of each gauge by name.
+        counters: the newest sum of each counter by its name and its labels in braces, if it has any.
     """
 
     port: int
     gauges: dict[str, float] = field(default_factory=dict)
+    counters: dict[str, float] = field(default_factory=dict)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -39,11 +42,18 @@ class OtlpReceiver:
         }
 
     def keep(self, request: ExportMetricsServiceRequest) -> None:
-        """Keep the gauges of a request."""
+        """Keep the gauges and counters of a request."""
         scopes = (scope for resource in request.resource_metrics for scope in resource.scope_metrics)
         for metric in (metric for scope in scopes for metric in scope.metrics):
             for point in metric.gauge.data_points:
-                self.gauges[metric.name] = point.as_double if point.HasField("as_double") else float(point.as_int)
+                self.gauges[metric.name] = _value(point)
+            for point in metric.sum.data_points:
+                labels = ",".join(sorted(f"{one.key}={one.value.string_value}" for one in point.attributes))
+                self.counters[f"{metric.name}{{{labels}}}" if labels else metric.name] = _value(point)
+
+
+def _value(point: NumberDataPoint) -> float:
+    return point.as_double if point.HasField("as_double") else float(point.as_int)
 
 
 @contextmanager

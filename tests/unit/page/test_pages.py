@@ -445,6 +445,20 @@ def test_files_of_the_pages(site: Site) -> None:
     assert site.answer("actions.js", {}).media_type == "text/javascript; charset=utf-8"
 
 
+def test_gauges_for_prometheus() -> None:
+    """They are those of `loader status`. An old report is no state of now."""
+    reports = {
+        "shop": REPORT,
+        "stale": replace(REPORT, error=DOWN.as_dict()),
+        "never": SourceReport("never", NOW, error=DOWN.as_dict()),
+    }
+    answer = Site(list(reports), ReportCache(reports.__getitem__), HOST).answer("metrics", {})
+    assert (answer.status, answer.media_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    down = [pipeline.unreadable("stale"), pipeline.unreadable("never")]
+    assert answer.body.decode() == pipeline.prometheus_text([*pipeline.gauges(STATUS), *down])
+    assert 'binlog_loader_up{source="never"} 0' in answer.body.decode()
+
+
 def test_a_source_that_was_never_loaded(tmp_path: Path) -> None:
     report = ReportReader(lambda _: settings_of(tmp_path)).read("shop")
     assert [panel.split("\n")[0] for panel in source(report).panels()] == ["nothing was loaded from this source yet"]

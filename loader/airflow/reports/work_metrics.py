@@ -1,0 +1,57 @@
+"""What tasks did and why they failed, sent through Airflow's metrics as counters and timers.
+
+StatsD has no labels, so there a counter is the sum over all tables. OpenTelemetry and Datadog have the labels `table`
+and `operation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk.observability import stats
+
+from loader.dag_settings import dag_key
+from loader.errors import LoaderError
+
+_OPERATIONS = {"inserts": "insert", "updates": "update", "deletes": "delete", "rows": "read"}
+_COUNTED = {"staged", "applied"}
+
+
+def send_work(source: str, use_case: str, result: Mapping[str, Any], seconds: float) -> None:
+    """Send rows, bytes of log and seconds of a use case. Work that an earlier try or run did is not counted again.
+
+    The names are `binlog_loader.<source>.<use case>.` with `rows`, `bytes`, `seconds` or `table_seconds`.
+
+    Args:
+        source: its name.
+        use_case: of the operator, such as `extract`.
+        result: of its job.
+        seconds: that the use case took, with the start of Spark.
+    """
+    name = f"binlog_loader.{dag_key(source).replace('.', '__')}.{use_case}"
+    stats.timing(f"{name}.seconds", timedelta(seconds=seconds))
+    for table in _counted_tables(result):
+        for field, operation in _OPERATIONS.items():
+            if rows := table.get(field):
+                stats.incr(f"{name}.rows", rows, tags={"table": table["table"], "operation": operation})
+        if took := table.get("seconds"):
+            stats.timing(f"{name}.table_seconds", timedelta(seconds=took), tags={"table": table["table"]})
+    if result.get("status") in _COUNTED and result.get("bytes"):
+        stats.incr(f"{name}.bytes", result["bytes"])
+
+
+def send_failure(dag: str, error: LoaderError) -> None:
+    """Count a failed try of a task, as `binlog_loader.<DAG>.failures.<class of the error>`.
+
+    OpenTelemetry has names in lower case.
+    """
+    stats.incr(f"binlog_loader.{dag}.failures.{type(error).__name__}")
+
+
+def _counted_tables(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the tables of which this job staged or applied rows."""
+    for table in result.get("tables", ()):
+        if table.get("status", result.get("status")) in _COUNTED:
+            yield table
