@@ -18,7 +18,7 @@ from airflow.sdk.exceptions import AirflowException
 from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
 from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
-from loader.airflow.reports.links import ErrorLink
+from loader.airflow.reports.links import ErrorLink, StatusLink
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.error_page import ErrorLinks
 from loader.errors import RetryableError, UsageError
@@ -65,8 +65,9 @@ class LoaderSparkOperator(SparkSubmitOperator):
     """
 
     template_fields: Sequence[str] = ("source", "arguments", "now")
-    operator_extra_links = (ErrorLink(),)
+    operator_extra_links = (StatusLink(), ErrorLink())
     error_link = ""
+    source_name = ""
     _output: logging.Logger | None = None
     _spec: BaseModel | None = None
     _work: TaskWork | None = None
@@ -118,6 +119,7 @@ class LoaderSparkOperator(SparkSubmitOperator):
         with reported(context):
             refuse_unknown_conf(context)
             settings = settings_of(self.source)
+            self.source_name = settings.name
             began = monotonic()
             result = self._result(context, settings)
             send_work(settings.name, self.use_case, result, monotonic() - began)

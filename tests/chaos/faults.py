@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from time import sleep
 from typing import TYPE_CHECKING
 
 from tests.chaos.damage import damage
@@ -49,11 +51,32 @@ def load_killed(run: Run, rng: Random) -> None:
 
 
 def server_killed(run: Run, rng: Random) -> None:
-    """The server dies and comes back, before a delta or in the middle of one."""
-    run.say("  the server is killed")
-    run.server.kill()
-    run.server.start()
+    """The server dies and comes back, at any moment of a delta or an initial load."""
+    command = rng.choice([("run",), ("run",), ("initial-load", "--again")])
+    seconds = rng.uniform(0, 12)
+    run.say(f"  the server is killed {seconds:.1f} s after the start of {' '.join(command)}")
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(run.loader, *command)
+        sleep(seconds)
+        run.server.kill()
+        run.server.start()
+        ended.result()
+    run.loader(command[0])
+
+
+def log_purged(run: Run, rng: Random) -> None:
+    """The server purges the log files that are staged, as its retention does some day."""
+    run.reader.execute("FLUSH BINARY LOGS")
     run.loader("run")
+    ended = run.command.run("status")
+    if ended.code:
+        run.say(f"  no status: {[one['what'] for one in ended.errors]}")
+        return
+    file = ended.document["staged"].rpartition(":")[0]
+    run.say(f"  files before {file} are purged")
+    run.reader.execute(f"PURGE BINARY LOGS TO '{file}'")
+    if rng.random() < 0.5:
+        run.loader("run")
 
 
 def rotated(run: Run, rng: Random) -> None:
@@ -124,6 +147,13 @@ def slowed(run: Run, rng: Random) -> None:
     run.command.configure()
 
 
+def several(run: Run, rng: Random) -> None:
+    """Two of the other faults happen in one round."""
+    for fault in rng.sample([one for one in FAULTS if one not in {*BEFORE, nothing, several}], 2):
+        run.say(f"  {fault.__name__}:")
+        fault(run, rng)
+
+
 def failed_over(run: Run, rng: Random) -> None:
     """The replica takes over, with or without a delta since; the old server becomes its replica."""
     if run.replica is None:
@@ -151,5 +181,6 @@ BEFORE = (failed_over, damaged)
 FAULTS: dict[Callable[[Run, Random], None], int] = {
     paused: 3, slowed: 2, nothing: 3, deltas: 3, loader_killed: 4, load_killed: 1, server_killed: 2, rotated: 2,
     loaded_again: 2, maintained: 2, limited: 1, reconfigured: 2, failed_over: 2, damaged: 2,
+    log_purged: 2, several: 3,
 }  # fmt: skip
 """Each fault and how often it happens."""

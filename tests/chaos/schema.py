@@ -21,7 +21,7 @@ _OWN = {"mariadb": ["UUID", "INET6", "INET4"] * 3, "mysql": ["VECTOR(3)", "VECTO
 _KEYS = [
     "INT", "BIGINT UNSIGNED", "SMALLINT", "VARCHAR(20)", "VARCHAR(20) COLLATE utf8mb4_bin", "CHAR(8)", "VARBINARY(8)", "DATE",
     "DATETIME(3)", "DECIMAL(8,2)", "ENUM('a','b','c','d','e','f')", "VARCHAR(16) CHARACTER SET latin1",
-    "DOUBLE", "FLOAT",
+    "DOUBLE", "FLOAT", "TIME(2)", "TIMESTAMP(3)", "YEAR", "SET('x','y','z','u','v')", "BIT(16)", "BINARY(4)",
 ]  # fmt: skip
 _ODD_TABLES = [
     "Order Items",
@@ -34,6 +34,13 @@ _ODD_TABLES = [
     "tick`ed",
     "x" * 60,
     "emo_日本",
+    "orders.bak",
+    "a/b",
+    "back\\slash",
+    "co:lon",
+    "50%",
+    "#x",
+    "why?",
 ]
 _ODD_COLUMNS = ["group", "Two Words", "ünï", "it's", "tick`", "dash-ed", "per%cent", "a,b", "point.ed", "UPPER", "日本"]
 
@@ -76,7 +83,8 @@ def create_table(rng: Random, kind: str, name: str, *, keyed: bool = False) -> s
     if key:
         order = [f"k{place}" for place in range(len(key))]
         rng.shuffle(order)
-        parts.append(f"PRIMARY KEY ({', '.join(order)})")
+        declared_as = "PRIMARY KEY" if keyed or rng.random() < 0.9 else "UNIQUE KEY"
+        parts.append(f"{declared_as} ({', '.join(order)})")
     return f"CREATE TABLE {quoted(name)} (\n  {', '.join(parts)}\n) {_options(rng, key)}".rstrip()
 
 

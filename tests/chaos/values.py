@@ -104,6 +104,14 @@ def key_literal(rng: Random, column: Column, number: int) -> str:
         return f"x'{number % 65536:04x}'" if column.length > 1 else f"x'{number % 256:02x}'"
     if kind == "uuid":
         return text(str(uuid.UUID(int=number)))
+    if kind == "time":
+        return text(f"{number % 838:02}:00:00" + f".{number % 10}" * (column.size > 0))
+    if kind == "year":
+        return str(1901 + number % 255)
+    if kind == "set":
+        return str(number % (1 << len(column.labels)))
+    if kind == "bit":
+        return f"b'{number % (1 << column.size):b}'"
     return _value(rng, column)
 
 

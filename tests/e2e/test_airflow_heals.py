@@ -105,6 +105,10 @@ def test_a_run_tells_what_it_did(airflow: Airflow, followed: str, empty: Loaded)
         f"lake.{name}" for name in NOTHING_DIFFERS
     }
 
+    for task in ("extract", "materialise"):
+        links = airflow.get(f"{DELTA}/dagRuns/{followed}/taskInstances/{task}/links")["extra_links"]
+        assert str(links["Status of the source"]).endswith("/binlog-loader/source?name=shop")
+
     found = samples(empty.loader("status", "--format", "prometheus").stdout)
     assert (found['binlog_loader_up{source="shop"}'], found['binlog_loader_server_up{source="shop"}']) == ("1", "1")
     number, offset = planned["stop"].removeprefix("binlog.").split(":")

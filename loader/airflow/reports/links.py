@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from airflow.sdk import BaseOperatorLink
 
@@ -15,3 +16,16 @@ class ErrorLink(BaseOperatorLink):
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Return the link. The worker calls this after the task, and Airflow keeps the result as an XCom."""
         return str(operator.error_link)
+
+
+class StatusLink(BaseOperatorLink):
+    """The status page of the task's source, inside Airflow: positions, intervals, tables, and their errors."""
+
+    name = "Status of the source"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the link, below the address of Airflow as the worker knows it (`[api] base_url`)."""
+        from airflow.sdk.configuration import conf
+
+        pages = f"{(conf.get('api', 'base_url', fallback='') or '').rstrip('/')}/binlog-loader/"
+        return f"{pages}source?{urlencode({'name': operator.source_name})}" if operator.source_name else pages
