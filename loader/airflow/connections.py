@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 
 from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.sdk import BaseHook, Connection
-from airflow.sdk.exceptions import AirflowNotFoundException
 
+from loader.airflow.versions import AirflowNotFoundException
 from loader.errors import UsageError
 from loader.secret import keep_secrets, secret_variable
 from loader.settings import SourceSettings

@@ -41,10 +41,10 @@ def run_dag(dag_id: str, conf: dict[str, Any], airflow_home: str | Path) -> dict
         KeyError: there is no such DAG.
     """
     _prepare(str(Path(airflow_home).absolute()))
-    from airflow.dag_processing.dagbag import DagBag
+    from loader.airflow.versions import open_dag_bag
 
     # Parsed again for each run, because a run renders the templates of its tasks in place.
-    bag = DagBag(folder("dags"))
+    bag = open_dag_bag(folder("dags"))
     if bag.import_errors:
         raise RuntimeError("\n".join(bag.import_errors.values()))
     dag = bag.dags[dag_id]

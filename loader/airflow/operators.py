@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk.exceptions import AirflowException
 
 from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
 from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
 from loader.airflow.reports.links import ErrorLink, StatusLink
 from loader.airflow.run_conf import refuse_unknown_conf
+from loader.airflow.versions import AirflowException
 from loader.error_page import ErrorLinks
 from loader.errors import RetryableError, UsageError
 

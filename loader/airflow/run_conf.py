@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow.sdk.exceptions import AirflowSkipException
-
+from loader.airflow.versions import AirflowSkipException
 from loader.errors import UsageError
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep
-from airflow.models.dag import DagModel
 from fastapi import FastAPI, HTTPException, Request, Response
 
 from loader.airflow.actions.repair_form import forms_of
 from loader.airflow.connections import keep_password
 from loader.airflow.sources import settings_of
+from loader.airflow.versions import team_names
 from loader.config import load_config
 from loader.dag_settings import dag_key
 from loader.error_page import ErrorLinks
@@ -88,7 +88,7 @@ def dag_id(source: str, name: str) -> str:
 def readable_sources(sources: Collection[str], user: BaseUser) -> list[str]:
     """Return the sources whose delta DAG a user may read."""
     ids = {source: dag_id(source, "delta") for source in sources}
-    teams = DagModel.get_dag_id_to_team_name_mapping(list(ids.values()))
+    teams = team_names(ids.values())
     manager = get_auth_manager()
     return [
         source

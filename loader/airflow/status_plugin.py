@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow.sdk.plugins_manager import AirflowPlugin
+from loader.airflow.versions import AirflowPlugin
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

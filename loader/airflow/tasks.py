@@ -6,10 +6,10 @@ import logging
 from typing import Any
 
 from airflow.sdk import get_current_context, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow.reports.errors import QUARANTINED, RUNWAY, reported
 from loader.airflow.run_conf import refuse_unknown_conf
+from loader.airflow.versions import AirflowSkipException
 from loader.errors import LoaderError
 
 _LOG = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -43,21 +44,29 @@ _CURE = "for a private mirror: loader jars --mirror URL, or set LOADER_IVY_SETTI
 
 
 def spark_jars(chosen: Sequence[str] = DEFAULT, *, mirror: str = "") -> Path:
-    """Return the folder with the jars of these parts of the shipped lock; see `jars_folder`."""
-    return jars_folder(LOCK, chosen, mirror=mirror)
+    """Return the folder with the jars of these parts of the shipped lock, for the installed Spark; see `jars_folder`.
+
+    Raises:
+        UsageError: the lock has no jars for the installed Spark.
+    """
+    return jars_folder(LOCK, chosen, spark=_installed_spark(), mirror=mirror)
 
 
-def jars_folder(lock: Path, chosen: Sequence[str] = (), *, mirror: str = "") -> Path:
+def jars_folder(lock: Path, chosen: Sequence[str] = (), *, spark: str = "", mirror: str = "") -> Path:
     """Return the folder with exactly the jars of these parts of the lock, or of all. Download missing jars.
 
-    `mirror` is the address of a Maven repository. Proxies come from `https_proxy` and `http_proxy`.
+    Args:
+        lock: the file.
+        chosen: the parts; empty: all.
+        spark: line of Spark, see `loader.jars.lock.parts`.
+        mirror: address of a Maven repository. Proxies come from `https_proxy` and `http_proxy`.
 
     Raises:
         UsageError: the part, Java or pyspark is missing.
         RetryableError: Ivy could not download a jar.
         DataError: a downloaded jar differs from the lock.
     """
-    jars = locked_jars(lock, chosen)
+    jars = locked_jars(lock, chosen, spark)
     text = lock.read_bytes() if not chosen else "\n".join(jar.sha256 for jar in jars).encode()
     folder = cache_folder() / "jars" / hashlib.sha256(text).hexdigest()[:16]
     if not folder.is_dir():
@@ -163,10 +172,23 @@ def _check(path: Path, jar: Jar) -> None:
         )
 
 
+def _installed_spark() -> str:
+    """Return the line of the installed pyspark, such as 4.1."""
+    try:
+        version = importlib.metadata.version("pyspark")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise _without_pyspark() from error
+    return ".".join(version.split(".")[:2])
+
+
 def _ivy_jar() -> Path:
     spec = importlib.util.find_spec("pyspark")
     folders = spec.submodule_search_locations if spec else None
     found = [jar for folder in folders or [] for jar in Path(folder).glob("jars/ivy-*.jar")]
     if not found:
-        raise UsageError("pyspark is not installed here", hint="pip install 'binlog-loader[spark]'")
+        raise _without_pyspark()
     return found[0]
+
+
+def _without_pyspark() -> UsageError:
+    return UsageError("pyspark is not installed here", hint="pip install 'binlog-loader[spark]' -c constraints.txt")

@@ -225,7 +225,7 @@ def _require_iceberg_for(spark: str, jars: Sequence[str], folder: str) -> None:
         raise UsageError(
             "Iceberg's jar and Spark do not fit each other",
             why=f"the folder has Iceberg for Spark {made_for[0]}, and pyspark {spark} is installed",
-            hint="install the versions in constraints.txt; then run: loader jars; and set spark.jars to its folder",
+            hint="download jars for this pyspark with: loader jars; then set spark.jars to the folder that it prints",
             folder=folder,
         )
 

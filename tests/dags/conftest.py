@@ -57,9 +57,10 @@ def _airflow_home() -> Iterator[None]:
 
 
 with _airflow_home():
-    from airflow.dag_processing.dagbag import DagBag
     from airflow.providers.apache.spark.hooks import spark_submit
     from airflow.utils.db import initdb
+
+    from loader.airflow.versions import open_dag_bag
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def airflow_db() -> Iterator[None]:
 class Configure(Protocol):
     """Writes the configuration, and parses the DAG file with it."""
 
-    def __call__(self, sources: str | None, *, parse: bool = True) -> DagBag: ...
+    def __call__(self, sources: str | None, *, parse: bool = True) -> Any: ...
 
 
 def source_table(name: str) -> str:
@@ -85,24 +86,24 @@ _PLACES = '[staging]\nroot = "file:///staging"\n[warehouse]\npath = "/warehouse"
 
 @pytest.fixture
 def configured(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configure:
-    def configure(sources: str | None, *, parse: bool = True) -> DagBag:
+    def configure(sources: str | None, *, parse: bool = True) -> Any:
         file = tmp_path / "loader.toml"
         if sources is not None:
             file.write_text(_PLACES + sources, encoding="utf-8")
         monkeypatch.setenv("LOADER_CONFIG", str(file))
-        return DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"]) if parse else DagBag(str(tmp_path / "none"))
+        return open_dag_bag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"] if parse else tmp_path / "none")
 
     return configure
 
 
 @pytest.fixture(scope="module")
-def dags(airflow_db: None, tmp_path_factory: pytest.TempPathFactory) -> DagBag:
+def dags(airflow_db: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The DAGs of one source with the default settings."""
     file = tmp_path_factory.mktemp("configuration") / "loader.toml"
     file.write_text(_PLACES + source_table("shop"), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOADER_CONFIG", str(file))
-        return DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+        return open_dag_bag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
 
 
 @dataclass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow.operators import LoaderSparkOperator
-from loader.airflow.reports.errors import RetryWhereItHelps, TaskFailed
+from loader.airflow.reports.errors import RetryWhereItHelps, TaskFailed, task_failed
+from loader.airflow.versions import HAS_RETRY_POLICIES, AirflowFailException, AirflowSkipException
 from loader.errors import GapError, LoaderError, SourceUnavailable, UsageError
 from loader.materialise.spec import MaterialiseResult, TableResult
 from loader.spark.job import failure
@@ -143,6 +143,7 @@ def test_the_file_of_details_does_not_act_on_a_terminal(
     assert not {"\x1b", "\x9b"} & set(text)
 
 
+@pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="this version of Airflow has no retry policies")
 def test_no_retry_follows_an_error_that_it_cannot_help() -> None:
     policy = RetryWhereItHelps()
     for error, retry, action in (
@@ -151,6 +152,17 @@ def test_no_retry_follows_an_error_that_it_cannot_help() -> None:
         (ValueError("x"), True, "default"),
     ):
         assert policy.evaluate(error, 1, 5).action.value == action, retry
+
+
+@pytest.mark.parametrize("policies", [False, True])
+@pytest.mark.parametrize("retry", [False, True])
+def test_without_policies_the_class_of_the_exception_prevents_retries(
+    policies: bool, retry: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loader.airflow.reports.errors.HAS_RETRY_POLICIES", policies)
+    failed = task_failed(UsageError("x"), retry=retry)
+    assert (str(failed), failed.code, failed.retry) == ("x", 2, retry)
+    assert isinstance(failed, AirflowFailException) == (not policies and not retry)
 
 
 @pytest.mark.parametrize("second", [SourceUnavailable, GapError])

@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 from airflow.providers_manager import _create_provider_info_schema_validator
-from airflow.sdk._shared.module_loading import import_string
+from airflow.sdk.module_loading import import_string
 
 from loader.airflow.provider import get_provider_info
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowSkipException, TaskAwaitingInput
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,12 +18,14 @@ from loader.airflow.actions.repair_form import USES, check_form, forms_of, repai
 from loader.airflow.actions.repair_tasks import choose_repair, release, set_schema
 from loader.airflow.actions.skip_tasks import ApproveSkipOperator, SkipOperator, question, withdraw_skip
 from loader.airflow.reports.errors import TaskFailed
+from loader.airflow.versions import AirflowSkipException
 from loader.errors import LOAD_ALL_AGAIN, DataError, UsageError
 from loader.model.table import TableName
 from loader.pipeline import TransactionRows, chain_of, table_schema
 from loader.staging.skips import RowCounts, SkipRecord, Skips
 from tests.dags.conftest import Site, SparkSubmit, Task
 from tests.dags.operators import connect, failed_task, operator_of
+from tests.support.airflow_waits import TaskWaits
 
 _EMPTY = dict.fromkeys(("position", "accept", "definition", "place", "transaction", "reason")) | {
     "tables": [],
@@ -201,7 +202,7 @@ def test_a_person_is_asked_before_anything_is_skipped(
     )
     monkeypatch.setattr("loader.pipeline.find_skippable", lambda _, *named: asked.update(named=named) or SKIPPED)
     operator = ApproveSkipOperator(task_id="approve_skip", source="shop", form=SKIP_FORM)
-    with pytest.raises(TaskAwaitingInput):
+    with pytest.raises(TaskWaits):
         operator.execute(running.context | {"task_instance": type("Instance", (), {"id": 1})()})
     assert asked["named"] == ("0-1-7", ("shop.a|b",))
     assert (asked["subject"], asked["defaults"]) == ("Skip a transaction at binlog.000001:100?", ["Reject"])

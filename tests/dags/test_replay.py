@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowSkipException, TaskAwaitingInput
 
 from loader.airflow.actions.replay_form import Step, approver, question, reason_to_skip, start_of
 from loader.airflow.actions.replay_steps import ApproveReplayOperator, ReplayOperator, RestoreFilesOperator
 from loader.airflow.reports.errors import TaskFailed
+from loader.airflow.versions import AirflowSkipException
 from loader.errors import UsageError
 from tests.dags.conftest import Site, SparkSubmit, Task
+from tests.support.airflow_waits import TaskWaits
 
 EMPTY: dict[str, Any] = {
     "from": None,
@@ -189,7 +190,7 @@ def test_a_person_is_asked(running: Task, monkeypatch: pytest.MonkeyPatch) -> No
         "airflow.providers.standard.operators.hitl.upsert_hitl_detail", lambda **given: asked.update(given)
     )
     context = running.context | {"task_instance": type("Instance", (), {"id": 1})()}
-    with pytest.raises(TaskAwaitingInput):
+    with pytest.raises(TaskWaits):
         _approval(COMPARED, approval=True).execute(context)
     assert (asked["subject"], asked["defaults"]) == ("Correct 1 table?", ["Reject"])
     assert asked["body"] == question(COMPARED)

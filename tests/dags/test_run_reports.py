@@ -16,6 +16,7 @@ from loader.airflow.reports.asset_events import add_table_events, table_asset, t
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.reports.run_note import run_note
 from loader.airflow.tasks import check_tables
+from loader.airflow.versions import AIRFLOW
 from loader.errors import DataError
 from loader.materialise.spec import MaterialiseResult, TableResult
 from tests.dags.conftest import Site, SparkSubmit, Task
@@ -99,7 +100,7 @@ def test_the_note_of_a_run() -> None:
 def test_a_run_that_fails_has_a_note_and_gauges(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: dict[str, float] = {}
     monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
-    monkeypatch.setattr(metrics.stats, "gauge", sent.__setitem__)
+    monkeypatch.setattr(metrics, "send_gauge", sent.__setitem__)
     site.quarantine("shop.items")
     error = DataError("an invalid date", hint="set on_misfit", table="shop.items").as_dict()
     with pytest.raises(TaskFailed):
@@ -119,12 +120,14 @@ def test_a_run_that_fails_has_a_note_and_gauges(site: Site, running: Task, monke
     }
 
 
-_MEASURE = """
+_INITIALIZE = """
 from airflow.sdk.observability import stats
 from airflow.sdk.observability.metrics import stats_utils
+stats.initialize(factory=stats_utils.get_stats_factory(), export_legacy_names=False)  # as a worker does for a task
+"""
+_MEASURE = f"""{_INITIALIZE if AIRFLOW >= (3, 3) else ""}
 from loader.airflow.reports.metrics import measured
 from loader.airflow.sources import settings_of
-stats.initialize(factory=stats_utils.get_stats_factory(), export_legacy_names=False)  # as a worker does for a task
 assert measured(settings_of("shop"))
 """
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import TaskDeferred
 
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.sensors import TableAtLeastSensor, TableAtLeastTrigger, ask, is_reached
+from loader.airflow.versions import TaskDeferred
 from loader.errors import LoaderError, SourceUnavailable, UsageError
 from loader.transport.server.connection import AccessDenied
 from tests.dags.conftest import Site, Task

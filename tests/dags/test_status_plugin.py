@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,10 +28,12 @@ class Client:
 
     def __init__(self) -> None:
         from airflow.api_fastapi.app import create_app, get_auth_manager
+        from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
         self._client = TestClient(create_app(apps="core"))
         manager = get_auth_manager()
-        self._users = {user.get_name(): user for user in manager.get_users()}  # type: ignore[attr-defined]
+        pairs = (pair.split(":") for pair in os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"].split(","))
+        self._users = {name: SimpleAuthManagerUser(username=name, role=role or None) for name, role in pairs}
         self._token = manager.generate_jwt
 
     def get(self, path: str, user: str = "") -> tuple[int, str]:

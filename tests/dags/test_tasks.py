@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow import tasks
 from loader.airflow.reports import errors
 from loader.airflow.reports.errors import TaskFailed
 from loader.airflow.tasks import check_runway, check_tables, plan_interval, purge
+from loader.airflow.versions import AirflowSkipException
 from loader.errors import DataError, GapError, LoaderError, SourceUnavailable
 from loader.pipeline import IntervalChosen, ListedTables, Removal
 from loader.secret import secret_variable

@@ -14,6 +14,7 @@ from loader.config import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from tests.e2e.airflow_server import LOAD, Airflow, running, until
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.support.airflow_waits import WAITING
 
 pytestmark = [
     pytest.mark.e2e,
@@ -52,7 +53,7 @@ def asked(airflow: Airflow, warehouse: Warehouse) -> tuple[str, dict[str, Any]]:
 
 
 def wait_for_question(airflow: Airflow, run: str) -> None:
-    until("the question", lambda: airflow.tasks(REPLAY, run)["approve"]["state"] == "awaiting_input")
+    until("the question", lambda: airflow.tasks(REPLAY, run)["approve"]["state"] == WAITING)
 
 
 def answer(airflow: Airflow, run: str, option: str) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from loader.errors import DataError, LoaderError, RetryableError, UsageError
-from loader.jars.lock import DEFAULT, LOCK, locked_jars, parts
-from loader.jars.resolve import jars_folder, proxy_options
+from loader.jars.lock import DEFAULT, LOCK, Jar, locked_jars, parts, spark_lines
+from loader.jars.resolve import jars_folder, proxy_options, spark_jars
 from loader.resources import cache_folder
 
 IVY = """
@@ -43,7 +43,8 @@ def write_lock(folder: Path, line: str) -> Path:
 def test_the_committed_lock_is_well_formed() -> None:
     assert set(DEFAULT) < set(parts())
     jars = locked_jars()
-    assert "iceberg-spark-runtime-4.1_2.13-1.12.0.jar" in [jar.file_name for jar in jars]
+    names = {jar.file_name for jar in jars}
+    assert {"iceberg-spark-runtime-4.1_2.13-1.12.0.jar", "iceberg-spark-runtime-4.0_2.13-1.11.0.jar"} < names
     assert all(len(bytes.fromhex(jar.sha256)) == 32 for jar in jars)
 
 
@@ -97,6 +98,27 @@ def test_parts_of_the_lock_are_chosen(mirror: Path) -> None:
     assert [jar.name for jar in locked_jars(lock)] == ["thing", "other"]
     with pytest.raises(UsageError, match="the lock has no jars for three"):
         jars_folder(lock, ["one", "three"])
+
+
+@pytest.mark.parametrize("spark", ["4.0", "4.1"])
+def test_each_line_of_spark_has_the_same_parts(spark: str) -> None:
+    assert set(parts(LOCK, spark)) == set(parts())
+    iceberg, hadoop = (next(jar for jar in jars if jar.name.startswith(name)) for jars, name in _of_lines(spark))
+    assert f"-{spark}_2.13" in iceberg.name
+    assert hadoop.version == {"4.0": "3.4.1", "4.1": "3.4.2"}[spark]  # what that pyspark bundles
+    assert len(locked_jars(LOCK, DEFAULT, spark)) == len({jar.name for jar in locked_jars(LOCK, DEFAULT, spark)})
+
+
+def _of_lines(spark: str) -> list[tuple[tuple[Jar, ...], str]]:
+    return [(parts(LOCK, spark)["iceberg"], "iceberg-"), (parts(LOCK, spark)["s3"], "hadoop-aws")]
+
+
+def test_the_jars_are_those_of_the_installed_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert spark_lines() == ["4.1", "4.0"]
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "4.2.1")
+    with pytest.raises(UsageError, match=r"does not support Spark 4\.2") as refused:
+        spark_jars()
+    assert refused.value.why == "the lock has jars for Spark 4.1 and 4.0"
 
 
 @pytest.mark.integration

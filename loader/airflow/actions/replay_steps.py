@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow.actions.replay_form import approver, differing, question, reason_to_skip, start_of
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.errors import reported
 from loader.airflow.run_conf import refuse_unknown_conf
+from loader.airflow.versions import AirflowSkipException
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, XComArg

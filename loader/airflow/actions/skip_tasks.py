@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import get_current_context, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from loader.airflow.actions.replay_form import approver, table_rows
 from loader.airflow.actions.run_user import run_user
 from loader.airflow.operators import LoaderSparkOperator
 from loader.airflow.reports.errors import reported
+from loader.airflow.versions import AirflowSkipException
 from loader.visible_text import visible
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowSkipException
-
 from loader.airflow.operators import LoaderSparkOperator
+from loader.airflow.versions import AirflowSkipException
 from loader.errors import DataError, LoaderError
 from loader.model.table import TableName
 

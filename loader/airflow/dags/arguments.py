@@ -13,6 +13,7 @@ from airflow.sdk.definitions.param import ParamsDict
 
 from loader.airflow.reports.errors import RetryWhereItHelps
 from loader.airflow.reports.notifications import NewCauseNotifier
+from loader.airflow.versions import retry_arguments, run_arguments
 from loader.dag_settings import DagSettings, NotifierSettings, dag_key
 from loader.errors import UsageError
 
@@ -51,9 +52,7 @@ def dag_arguments(name: Name, source: str, settings: DagSettings, page: str) -> 
         "max_active_runs": 1,
         "max_consecutive_failed_dag_runs": 1 if settings.pause_on_failure else 0,
         "catchup": False,
-        # A task that is cleared after a new DAG version was deployed must run the new version.
-        "rerun_with_latest_version": True,
-        "allowed_run_types": _run_types(getattr(settings.schedule, name, "")),
+        **run_arguments(_run_types(getattr(settings.schedule, name, ""))),
     }
 
 
@@ -73,9 +72,8 @@ def _task_arguments(source: str, settings: DagSettings, hours: float) -> dict[st
         "owner": settings.owner,
         "retries": settings.retries,
         "retry_delay": timedelta(seconds=30),
-        "retry_exponential_backoff": 2.0,
         "max_retry_delay": timedelta(minutes=10),
-        "retry_policy": RetryWhereItHelps(),
+        **retry_arguments(RetryWhereItHelps()),
         "execution_timeout": timedelta(hours=hours),
     }
     found |= {name: value for name in ("queue", "executor") if (value := getattr(settings, name))}

@@ -37,6 +37,7 @@ from loader.airflow.merge_handover import ExtractOperator
 from loader.airflow.new_tables import MaterialiseOperator
 from loader.airflow.reports.asset_events import tables_alias
 from loader.airflow.tasks import check_runway, check_tables, plan_interval
+from loader.airflow.versions import flag_field
 from loader.dag_settings import DagSettings, pool_of
 
 _UNTIL = (
@@ -57,7 +58,7 @@ def delta_dag(source: str, settings: DagSettings) -> DAG:
     ) as dag:
         until: Any = dag.param("until")
         interval: Any = plan_interval(source=source, until=until)
-        now = dag.param("now")
+        now = flag_field(dag, "now")
         extract = ExtractOperator(task_id="extract", source=source, interval=interval, now=now, pool=pool)
         materialise = MaterialiseOperator(
             task_id="materialise",

@@ -14,9 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import RetryDecision, RetryPolicy
-from airflow.sdk.exceptions import AirflowException
-
+from loader.airflow.versions import (
+    HAS_RETRY_POLICIES,
+    AirflowException,
+    AirflowFailException,
+    RetryDecision,
+    RetryPolicy,
+    config_value,
+)
 from loader.error_page import ErrorLinks
 from loader.errors import LoaderError, UnexpectedError
 from loader.log_format import visible_records
@@ -56,6 +61,16 @@ class TaskFailed(SystemExit):
 
     def __str__(self) -> str:
         return str(self.error)
+
+
+class _FinalTaskFailed(TaskFailed, AirflowFailException):
+    """Ends a task that is not tried again, in versions of Airflow without retry policies. They log its traceback."""
+
+
+def task_failed(error: LoaderError, *, retry: bool) -> TaskFailed:
+    """Return the exception that ends a task with an error; see TaskFailed."""
+    kind = TaskFailed if retry or HAS_RETRY_POLICIES else _FinalTaskFailed
+    return kind(error, retry=retry)
 
 
 class RetryWhereItHelps(RetryPolicy):
@@ -102,15 +117,13 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
         context["ti"].xcom_push(key=ERROR, value=known.as_dict())
         _tell(known, details_file(context), section or _section(known), context["ti"].dag_id)
         _count(known, context["ti"].dag_id)
-        raise TaskFailed(known, retry=retry_helps(known, context)) from None
+        raise task_failed(known, retry=retry_helps(known, context)) from None
 
 
 def details_file(context: Context) -> Path:
     """Return the file for tracebacks and Spark's output of this try, next to the log of the task."""
-    from airflow.sdk.configuration import conf
-
     ti = context["ti"]
-    folder = Path(conf.get("logging", "base_log_folder"), f"dag_id={ti.dag_id}", f"run_id={ti.run_id}")
+    folder = Path(config_value("logging", "base_log_folder"), f"dag_id={ti.dag_id}", f"run_id={ti.run_id}")
     folder = folder / f"task_id={ti.task_id}"
     if (index := ti.map_index) is not None and index >= 0:
         folder = folder / f"map_index={index}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from math import isfinite
 
-from airflow.sdk.observability import stats
-
 from loader.airflow.connections import secret
+from loader.airflow.versions import send_gauge
 from loader.dag_settings import dag_key
 from loader.errors import LoaderError
 from loader.pipeline import SourceLag, gauges, source_lag
@@ -30,5 +29,5 @@ def measured(settings: SourceSettings) -> SourceLag | None:
     source = dag_key(settings.name).replace(".", "__")  # a dot separates levels of the name
     for gauge in gauges(lag):
         if not gauge.labels and isfinite(gauge.value):
-            stats.gauge(f"binlog_loader.{source}.{gauge.name}", gauge.value)
+            send_gauge(f"binlog_loader.{source}.{gauge.name}", gauge.value)
     return lag

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.bases.notifier import BaseNotifier
 
 from loader.airflow.reports.errors import ERROR
+from loader.airflow.versions import HAS_PREVIOUS_TASKS
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -37,7 +38,9 @@ class NewCauseNotifier:
 
 
 def _failed_before(context: Context) -> bool:
-    """Return whether the same task failed for the same cause in the scheduled run before; False if that is unknown."""
+    """Return whether the same task failed for the same cause in the scheduled run before; False if unknown."""
+    if not HAS_PREVIOUS_TASKS:
+        return False
     ti: Any = context["ti"]
     try:
         error = ti.xcom_pull(task_ids=ti.task_id, key=ERROR)
