@@ -21,6 +21,7 @@ from loader.materialise.collapse.file_checks import verify_files
 from loader.materialise.collapse.native_records import group_files, is_of_own_columns, left_to_spark, records_in_tasks
 from loader.materialise.collapse.staged_records import read_records
 from loader.materialise.iceberg.branch import Branch
+from loader.materialise.iceberg.insert_columns import insert_lists
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.load.native_load import FILE_BYTES, TASK_BYTES
 from loader.materialise.plan.merge_plan import Work
@@ -73,7 +74,9 @@ def _insert_in_tasks(warehouse: Warehouse, store: Store, branch: Branch, work: W
     groups = list(group_files(work.files, slots, TASK_BYTES, FILE_BYTES))
     records_in_tasks(warehouse.session, store, work, groups).createOrReplaceTempView("loader_rows")
     with left_to_spark():
-        warehouse.session.sql(_statement(branch, work, "WITH ('use-table-distribution-and-ordering' = 'false')"))
+        warehouse.session.sql(
+            _statement(warehouse.session, branch, work, "WITH ('use-table-distribution-and-ordering' = 'false')")
+        )
     failpoint("insert.after")
 
 
@@ -84,7 +87,7 @@ def _insert_by_sql(warehouse: Warehouse, store: Store, branch: Branch, work: Wor
     _checked_rows(records, work).createOrReplaceTempView("loader_rows")
     try:
         misfits = _count_misfits(records, work)
-        warehouse.session.sql(_statement(branch, work))
+        warehouse.session.sql(_statement(warehouse, branch, work))
     except Exception as error:
         if _MISFIT in str(error):
             raise misfit_error(records, work) from error
@@ -93,13 +96,12 @@ def _insert_by_sql(warehouse: Warehouse, store: Store, branch: Branch, work: Wor
     return misfits
 
 
-def _statement(branch: Branch, work: Work, options: str = "") -> str:
+def _statement(warehouse: Warehouse, branch: Branch, work: Work, options: str = "") -> str:
     return sql("materialise/load_rows").format(
         insert="INSERT INTO" if work.rule.mode == "history" else "INSERT OVERWRITE",
         branch=branch.target,
         options=options,
-        columns=work.layout.column_list,
-        values=work.layout.value_list,
+        **insert_lists(warehouse.session, branch.target, work.layout.values),
     )
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 from loader.materialise.collapse.multiset import find_deleted_rows
 from loader.materialise.collapse.table_changes import Changes
 from loader.materialise.iceberg.branch import Branch
+from loader.materialise.iceberg.insert_columns import insert_lists
 from loader.materialise.plan.frame_columns import key_places
 from loader.materialise.plan.merge_plan import Work
 from loader.materialise.quoting import identifiers
@@ -38,9 +39,9 @@ def build_statements(session: SparkSession, changes: Changes, work: Work, branch
         return _multiset_statements(session, changes, work, branch.target)
     changes.frame.createOrReplaceTempView("loader_changes")
     if mode == "history":
-        return (_insert(changes, work, branch.target, "true"),)
+        return (_insert(session, changes, work, branch.target, "true"),)
     delete = Statement(_delete_keys(changes, work, branch.target), "delete.after")
-    insert = _insert(changes, work, branch.target, "_op <> 'D'" if mode == "mirror" else "true")
+    insert = _insert(session, changes, work, branch.target, "_op <> 'D'" if mode == "mirror" else "true")
     return (*((delete,) if branch.has_rows() else ()), *((insert,) if changes.rows_to_insert else ()))
 
 
@@ -53,7 +54,7 @@ def _multiset_statements(session: SparkSession, changes: Changes, work: Work, br
     if changes.rows_to_insert:
         copies = changes.frame.where("net > 0").withColumn("nth", sf.explode(sf.sequence(sf.lit(1), "net")))
         copies.createOrReplaceTempView("loader_changes")
-        found.append(_insert(changes, work, branch, "true"))
+        found.append(_insert(session, changes, work, branch, "true"))
     return tuple(found)
 
 
@@ -67,11 +68,9 @@ def _delete_keys(changes: Changes, work: Work, branch: str) -> str:
     )
 
 
-def _insert(changes: Changes, work: Work, branch: str, kept: str) -> Statement:
-    layout = work.layout
-    text = sql("materialise/insert_rows").format(
-        branch=branch, options=_options(changes), columns=layout.column_list, values=layout.value_list, kept=kept
-    )
+def _insert(session: SparkSession, changes: Changes, work: Work, branch: str, kept: str) -> Statement:
+    lists = insert_lists(session, branch, work.layout.values)
+    text = sql("materialise/insert_rows").format(branch=branch, options=_options(changes), kept=kept, **lists)
     return Statement(text, "insert.after")
 
 

@@ -6,6 +6,7 @@ from pyspark.sql import functions as sf
 
 from loader.errors import UnsupportedError
 from loader.materialise.iceberg.branch import Branch
+from loader.materialise.iceberg.insert_columns import insert_lists
 from loader.materialise.iceberg.warehouse import Warehouse
 from loader.materialise.merge.dml import Statement
 from loader.materialise.plan.frame_columns import places
@@ -44,8 +45,7 @@ def copy_statement(warehouse: Warehouse, branch: Branch, merge: Merge, stage: Co
     columns |= {name: identifier(their) if their else "NULL" for name, their in meta.items()}
     text = sql("materialise/copy_rows").format(
         branch=branch.target,
-        columns=", ".join(map(identifier, columns)),
-        values=", ".join(columns.values()),
+        **insert_lists(warehouse.session, branch.target, columns),
         table=warehouse.name(other),
         snapshot=stage.snapshot,
     )

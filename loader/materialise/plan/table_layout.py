@@ -9,7 +9,6 @@ from typing import NamedTuple
 from loader.errors import UnsupportedError
 from loader.materialise.plan.column_names import column_name
 from loader.materialise.plan.frame_columns import key_places, places
-from loader.materialise.quoting import identifier
 from loader.materialise.rules import TableRule
 from loader.model.table import TableSchema
 from loader.types.warehouse import spark_type
@@ -97,14 +96,9 @@ class Layout:
         )
 
     @property
-    def column_list(self) -> str:
-        """The column names as a SQL list."""
-        return ", ".join(identifier(column.name) for column in self.columns)
-
-    @property
-    def value_list(self) -> str:
-        """The column values as a SQL list."""
-        return ", ".join(column.value for column in self.columns)
+    def values(self) -> dict[str, str]:
+        """The values in SQL by column name."""
+        return {column.name: column.value for column in self.columns}
 
     def check(self) -> None:
         """Verify that the warehouse can hold a table with these columns.
