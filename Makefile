@@ -101,7 +101,7 @@ lint: $(SYNCED) ## check style, formatting, types, layers and spelling
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
-	@.venv/bin/mypy -p infra.servers -p infra.pages -p infra.catalogs -m infra.jars
+	@.venv/bin/mypy -p infra.servers -p infra.pages -p infra.catalogs -m infra.jars -m infra.combinations
 	@.venv/bin/lint-imports
 	@.venv/bin/codespell loader dags docs infra sql tests *.md
 
@@ -127,10 +127,11 @@ wheel: ## build the wheel into dist/
 	@infra/uv.sh build --wheel --out-dir dist
 
 .PHONY: constraints
-constraints: ## write constraints.txt and requirements.txt, the locked versions for pip, without and with digests
+constraints: $(SYNCED) ## write the locked versions for pip, without and with digests, and those of other combinations
 	@infra/uv.sh export --frozen --all-extras --no-dev --no-emit-project --no-hashes --quiet \
 		--output-file constraints.txt
 	@infra/uv.sh export --frozen --all-extras --no-dev --no-emit-project --quiet --output-file requirements.txt
+	@.venv/bin/python -m infra.combinations constraints
 
 .PHONY: clean
 clean: ## delete what was made in the checkout; what was fetched stays in the cache folder

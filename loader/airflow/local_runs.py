@@ -14,7 +14,9 @@ import os
 import sys
 import time
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TextIO
 
 from loader.resources import folder
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
 
 _SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
+_API_SECRET = "AIRFLOW__API_AUTH__JWT_SECRET"  # noqa: S105 - the name of a variable
 
 
 def run_dag(dag_id: str, conf: dict[str, Any], airflow_home: str | Path) -> dict[str, Any]:
@@ -67,6 +70,8 @@ def _prepare(airflow_home: str) -> None:
     if os.environ.get("AIRFLOW_HOME") != airflow_home and "airflow" in sys.modules:
         raise RuntimeError("airflow was imported already, with another home")
     os.environ |= _environment(airflow_home)
+    if version("apache-airflow-core").startswith("3.2."):  # whose API needs a secret, also inside this process
+        os.environ.setdefault(_API_SECRET, token_hex(32))
     os.environ.setdefault(_SPARK, json.dumps({"conn_type": "spark", "host": "local[*]"}))
     from airflow.utils.db import initdb
 

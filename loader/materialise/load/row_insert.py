@@ -75,7 +75,7 @@ def _insert_in_tasks(warehouse: Warehouse, store: Store, branch: Branch, work: W
     records_in_tasks(warehouse.session, store, work, groups).createOrReplaceTempView("loader_rows")
     with left_to_spark():
         warehouse.session.sql(
-            _statement(warehouse.session, branch, work, "WITH ('use-table-distribution-and-ordering' = 'false')")
+            _statement(warehouse, branch, work, "WITH ('use-table-distribution-and-ordering' = 'false')")
         )
     failpoint("insert.after")
 

@@ -75,6 +75,19 @@ def test_packages() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("version", "fits"),
+    [("4.0.0", True), ("4.1.3", True), ("4.2", False), ("4.2.0", False), ("3.5.9", False), ("4.0.5", False)],
+)
+def test_a_range_of_versions(version: str, fits: bool) -> None:
+    asked = ["pyspark!=4.0.5,<4.2,>=4.0; extra == 'spark'", "boto3>=1.40; extra == 's3'"]
+    found = packages({"pyspark": version, "boto3": "1.0"}, asked)
+    wrong = f"pyspark {version} is installed, but the loader needs >=4.0,<4.2,!=4.0.5"
+    assert [one.what for one in (found if isinstance(found, list) else [found])] == [
+        f"pyspark {version}" if fits else wrong
+    ]
+
+
 LINES = [
     "GRANT SELECT, INSERT (`a`, `b`), UPDATE ON `sh\\_op`.* TO `u`@`%` WITH GRANT OPTION",
     "GRANT SELECT ON `a``b`.`t.1` TO `u`@`%`",

@@ -51,5 +51,5 @@ def test_a_package_of_another_version_that_is_found_first(tmp_path: Path) -> Non
     shadow.mkdir(parents=True)
     (shadow / "METADATA").write_text("Metadata-Version: 2.1\nName: pyspark\nVersion: 3.5.0\n")
     first, second = doctor(tmp_path, "packages", PYTHONPATH=str(shadow.parent))
-    assert first == ("error", "pyspark 3.5.0 is installed, but the loader needs 4.1.3")
+    assert first == ("error", "pyspark 3.5.0 is installed, but the loader needs >=4.0,<4.2,!=4.0.5,!=4.1.4")
     assert second == ("error", "pyspark 3.5.0 and pyspark-client 4.1.3 differ")
