@@ -16,7 +16,6 @@ import time
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TextIO
 
 from loader.resources import folder
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
 
 _SPARK = "AIRFLOW_CONN_SPARK_DEFAULT"
-_API_SECRET = "AIRFLOW__API_AUTH__JWT_SECRET"  # noqa: S105 - the name of a variable
 
 
 def run_dag(dag_id: str, conf: dict[str, Any], airflow_home: str | Path) -> dict[str, Any]:
@@ -40,7 +38,7 @@ def run_dag(dag_id: str, conf: dict[str, Any], airflow_home: str | Path) -> dict
         text of the `error` that ended them.
 
     Raises:
-        RuntimeError: a DAG file cannot be imported, or this process already uses another home.
+        RuntimeError: a DAG file cannot be imported, this process already uses another home, or this is Airflow 3.2.
         KeyError: there is no such DAG.
     """
     _prepare(str(Path(airflow_home).absolute()))
@@ -67,11 +65,12 @@ def run_dag(dag_id: str, conf: dict[str, Any], airflow_home: str | Path) -> dict
 @cache
 def _prepare(airflow_home: str) -> None:
     """Set Airflow up in this process, once."""
+    if version("apache-airflow-core").startswith("3.2."):
+        # Its API inside the process answers before it has started (InProcessExecutionAPI.transport).
+        raise RuntimeError("Airflow 3.2 cannot run DAGs in one process; start a scheduler, or use Airflow 3.1 or 3.3")
     if os.environ.get("AIRFLOW_HOME") != airflow_home and "airflow" in sys.modules:
         raise RuntimeError("airflow was imported already, with another home")
     os.environ |= _environment(airflow_home)
-    if version("apache-airflow-core").startswith("3.2."):  # whose API needs a secret, also inside this process
-        os.environ.setdefault(_API_SECRET, token_hex(32))
     os.environ.setdefault(_SPARK, json.dumps({"conn_type": "spark", "host": "local[*]"}))
     from airflow.utils.db import initdb
 

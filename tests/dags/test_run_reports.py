@@ -125,7 +125,13 @@ from airflow.sdk.observability import stats
 from airflow.sdk.observability.metrics import stats_utils
 stats.initialize(factory=stats_utils.get_stats_factory(), export_legacy_names=False)  # as a worker does for a task
 """
-_MEASURE = f"""{_INITIALIZE if AIRFLOW >= (3, 3) else ""}
+if AIRFLOW == (3, 2):
+    _INITIALIZE = """
+from airflow.sdk.observability.metrics import stats_utils
+from airflow.sdk.observability.stats import Stats
+Stats.initialize(factory=stats_utils.get_stats_factory(Stats))
+"""
+_MEASURE = f"""{_INITIALIZE if AIRFLOW >= (3, 2) else ""}
 from loader.airflow.reports.metrics import measured
 from loader.airflow.sources import settings_of
 assert measured(settings_of("shop"))
