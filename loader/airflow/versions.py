@@ -96,20 +96,16 @@ def retry_arguments(policy: RetryPolicy) -> dict[str, Any]:
 
 
 def config_value(section: str, key: str) -> str:
-    """Return a value of Airflow's configuration."""
+    """Return a value of Airflow's configuration; empty if it has none."""
     module: Any = import_module("airflow.sdk.configuration" if AIRFLOW >= (3, 2) else "airflow.configuration")
-    return str(module.conf.get(section, key))
+    return str(module.conf.get(section, key, fallback=None) or "")
 
 
-def send_gauge(name: str, value: float) -> None:
-    """Send a gauge through Airflow's metrics."""
+def stats_client() -> Any:
+    """Return Airflow's metrics: an object with `gauge`, `incr` and `timing`."""
     if AIRFLOW >= (3, 3):
-        from airflow.sdk.observability import stats
-
-        stats.gauge(name, value)
-    else:
-        module: Any = import_module("airflow.sdk.observability.stats" if AIRFLOW >= (3, 2) else "airflow.stats")
-        module.Stats.gauge(name, value)
+        return import_module("airflow.sdk.observability.stats")
+    return import_module("airflow.sdk.observability.stats" if AIRFLOW >= (3, 2) else "airflow.stats").Stats
 
 
 def open_dag_bag(folder: str | Path) -> Any:

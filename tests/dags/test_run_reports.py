@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from airflow.sdk.execution_time.context import OutletEventAccessors
@@ -100,7 +101,7 @@ def test_the_note_of_a_run() -> None:
 def test_a_run_that_fails_has_a_note_and_gauges(site: Site, running: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: dict[str, float] = {}
     monkeypatch.setattr(tasks, "get_current_context", lambda: running.context)
-    monkeypatch.setattr(metrics, "send_gauge", sent.__setitem__)
+    monkeypatch.setattr(metrics, "stats_client", lambda: SimpleNamespace(gauge=sent.__setitem__))
     site.quarantine("shop.items")
     error = DataError("an invalid date", hint="set on_misfit", table="shop.items").as_dict()
     with pytest.raises(TaskFailed):

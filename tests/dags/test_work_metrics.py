@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,7 +66,8 @@ def test_a_failed_task_is_counted(
     site: Site, spark_submit_program: SparkSubmit, running: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(work_metrics.stats, "incr", sent.append)
+    client = SimpleNamespace(incr=sent.append, timing=lambda *_, **__: None)
+    monkeypatch.setattr(work_metrics, "stats_client", lambda: client)
     spark_submit_program.result = {"error": DataError("an invalid date", hint="set on_misfit").as_dict()}
     failed_task("materialise", site, running)
     assert sent == ["binlog_loader.shop.delta.failures.DataError"]

@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 
 from airflow.sdk import BaseOperatorLink
 
+from loader.airflow.versions import config_value
+
 
 class ErrorLink(BaseOperatorLink):
     """The entry of a failed task's error on the documentation site (`docs_url`). Empty without an error or a site."""
@@ -25,7 +27,5 @@ class StatusLink(BaseOperatorLink):
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """Return the link, below the address of Airflow as the worker knows it (`[api] base_url`)."""
-        from airflow.sdk.configuration import conf
-
-        pages = f"{(conf.get('api', 'base_url', fallback='') or '').rstrip('/')}/binlog-loader/"
+        pages = f"{config_value('api', 'base_url').rstrip('/')}/binlog-loader/"
         return f"{pages}source?{urlencode({'name': operator.source_name})}" if operator.source_name else pages

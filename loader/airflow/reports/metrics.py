@@ -6,7 +6,7 @@ import logging
 from math import isfinite
 
 from loader.airflow.connections import secret
-from loader.airflow.versions import send_gauge
+from loader.airflow.versions import stats_client
 from loader.dag_settings import dag_key
 from loader.errors import LoaderError
 from loader.pipeline import SourceLag, gauges, source_lag
@@ -29,5 +29,5 @@ def measured(settings: SourceSettings) -> SourceLag | None:
     source = dag_key(settings.name).replace(".", "__")  # a dot separates levels of the name
     for gauge in gauges(lag):
         if not gauge.labels and isfinite(gauge.value):
-            send_gauge(f"binlog_loader.{source}.{gauge.name}", gauge.value)
+            stats_client().gauge(f"binlog_loader.{source}.{gauge.name}", gauge.value)
     return lag

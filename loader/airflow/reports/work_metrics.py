@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk.observability import stats
-
+from loader.airflow.versions import stats_client
 from loader.dag_settings import dag_key
 from loader.errors import LoaderError
 
@@ -31,15 +30,15 @@ def send_work(source: str, use_case: str, result: Mapping[str, Any], seconds: fl
         seconds: that the use case took, with the start of Spark.
     """
     name = f"binlog_loader.{dag_key(source).replace('.', '__')}.{use_case}"
-    stats.timing(f"{name}.seconds", timedelta(seconds=seconds))
+    stats_client().timing(f"{name}.seconds", timedelta(seconds=seconds))
     for table in _counted_tables(result):
         for field, operation in _OPERATIONS.items():
             if rows := table.get(field):
-                stats.incr(f"{name}.rows", rows, tags={"table": table["table"], "operation": operation})
+                stats_client().incr(f"{name}.rows", rows, tags={"table": table["table"], "operation": operation})
         if took := table.get("seconds"):
-            stats.timing(f"{name}.table_seconds", timedelta(seconds=took), tags={"table": table["table"]})
+            stats_client().timing(f"{name}.table_seconds", timedelta(seconds=took), tags={"table": table["table"]})
     if result.get("status") in _COUNTED and result.get("bytes"):
-        stats.incr(f"{name}.bytes", result["bytes"])
+        stats_client().incr(f"{name}.bytes", result["bytes"])
 
 
 def send_failure(dag: str, error: LoaderError) -> None:
@@ -47,7 +46,7 @@ def send_failure(dag: str, error: LoaderError) -> None:
 
     OpenTelemetry has names in lower case.
     """
-    stats.incr(f"binlog_loader.{dag}.failures.{type(error).__name__}")
+    stats_client().incr(f"binlog_loader.{dag}.failures.{type(error).__name__}")
 
 
 def _counted_tables(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
