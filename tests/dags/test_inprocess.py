@@ -18,7 +18,8 @@ from tests.dags.conftest import Site
 def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
     (tmp_path / "staging" / "shop" / "0001" / "generation.json").unlink()
     sent = tmp_path / "sent"
-    text = "{{ ti.task_id }}: {{ exception }}"
+    has_exception = AIRFLOW >= (3, 2)  # in one process; with a scheduler 3.1 has it as well
+    text = "{{ ti.task_id }}: {{ exception }}" if has_exception else "{{ ti.task_id }}: "
     with (tmp_path / "loader.toml").open("a") as config:
         config.write('[sources.shop.airflow.notifier]\ntype = "tests.dags.notifiers.FileNotifier"\n')
         config.write(f'arguments = {{ file = "{sent}", text = "{text}" }}\n')
@@ -48,4 +49,4 @@ def test_requests_are_answered_line_by_line(site: Site, tmp_path: Path) -> None:
     ]
     lines = sent.read_text().splitlines()
     assert [line.partition(": ")[0] for line in lines] == ["plan_interval", "read_tables", "read_tables"]
-    assert (lines[0].partition(": ")[2], lines[2].partition(": ")[2]) == (told[0], told[1])
+    assert not has_exception or [lines[0].partition(": ")[2], lines[2].partition(": ")[2]] == told

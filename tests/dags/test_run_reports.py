@@ -139,6 +139,9 @@ assert measured(settings_of("shop"))
 """
 
 
+@pytest.mark.skipif(
+    AIRFLOW < (3, 2), reason="this version of Airflow does not take the collector from OpenTelemetry's variables"
+)
 def test_opentelemetry_gets_the_gauges_before_the_process_of_a_task_ends(site: Site) -> None:
     site.quarantine("shop.items")
     with receiving() as found:

@@ -14,7 +14,7 @@ from loader.config import load_config
 from loader.materialise.iceberg.warehouse import Warehouse
 from tests.e2e.airflow_server import LOAD, Airflow, running, until
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
-from tests.support.airflow_waits import WAITING
+from tests.support.airflow_version import WAITING
 
 pytestmark = [
     pytest.mark.e2e,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from loader.airflow.versions import AIRFLOW
 from loader.cli.demo.dags import Airflow
 from loader.errors import LoaderError
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
+from tests.support.airflow_version import AIRFLOW
 
 pytestmark = pytest.mark.e2e
 

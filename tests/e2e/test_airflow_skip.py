@@ -15,7 +15,7 @@ from tests.e2e.airflow_server import LOAD, Airflow, running, until
 from tests.e2e.browser import browsing
 from tests.e2e.dag_form import Form
 from tests.e2e.loaded import Loaded
-from tests.support.airflow_waits import WAITING
+from tests.support.airflow_version import WAITING
 
 pytestmark = [
     pytest.mark.e2e,

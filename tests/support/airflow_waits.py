@@ -1,4 +1,4 @@
-"""How a task of Airflow waits for a person."""
+"""The exception by which a task of Airflow waits for a person."""
 
 from __future__ import annotations
 
@@ -9,6 +9,4 @@ if HAS_AWAITING_INPUT:
 else:
     from loader.airflow.versions import TaskDeferred as TaskWaits
 
-WAITING = "awaiting_input" if HAS_AWAITING_INPUT else "deferred"
-"""The state of the task."""
-__all__ = ["WAITING", "TaskWaits"]
+__all__ = ["TaskWaits"]
