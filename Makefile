@@ -33,7 +33,8 @@ WHOLE := tests/e2e tests/dags tests/infra tests/cases tests/chaos tests/contract
 # The unit tests come first: until Spark is needed, the other half has made the archive of classes that speeds it up.
 PARTS := tests/unit $(filter-out $(WHOLE) tests/unit tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 # Every file with tests that only run in the sweep.
-SWEEP = tests/cases $(sort $(shell grep -rl --include='test_*.py' LOADER_SWEEP tests))
+SWEEP = tests/cases $(sort $(wildcard tests/integration/materialise/test_live_*.py) \
+		$(shell grep -rl --include='test_*.py' LOADER_SWEEP tests))
 
 .PHONY: test-whole
 test-whole:

@@ -127,11 +127,11 @@ def test_gauges_of_a_run(airflow: Airflow, followed: str, metrics: StatsdReceive
 def test_counters_of_runs(airflow: Airflow, followed: str, metrics: StatsdReceiver) -> None:
     """StatsD gets the sums over all tables. Work is counted once, by the task that did it."""
     loaded = airflow.get(f"{LOAD}/dagRuns")["dag_runs"][0]["dag_run_id"]
-    read = airflow.get(f"{LOAD}/dagRuns/{loaded}/taskInstances/read_tables/xcomEntries/return_value")["value"]
+    read = airflow.get(f"{LOAD}/dagRuns/{loaded}/taskInstances/read_tables/xcomEntries/return_value")["value"]["tables"]
     staged, merged = airflow.result(followed, "extract"), airflow.result(followed, "materialise")["tables"]
     applied = [table for table in merged if table["status"] == "applied"]
     sent = metrics.counters(_GAUGES)
-    assert sent["read_tables.rows"] == sum(table["rows"] for table in json.loads(read)["tables"]) > 0
+    assert sent["read_tables.rows"] == sum(table["rows"] for table in read) > 0
     assert sent["extract.rows"] == _records(staged["tables"]) > 0
     assert sent["extract.bytes"] == staged["bytes"] > 0
     assert sent["materialise.rows"] == _records(applied) == sent["extract.rows"]
@@ -319,8 +319,13 @@ def _published(loaded: Loaded) -> dict[str, bytes]:
 
 def _newest_interval(airflow: Airflow) -> str:
     """Return the run that planned the newest interval; the schedule may have started it before a trigger did."""
-    runs = airflow.get(f"{DELTA}/dagRuns?order_by=-run_after&limit=5")["dag_runs"]
-    planned = {str(run["dag_run_id"]): airflow.result(run["dag_run_id"], "plan_interval") for run in runs}
+
+    def ended() -> list[str]:
+        runs = airflow.get(f"{DELTA}/dagRuns?order_by=-run_after&limit=5")["dag_runs"]
+        done = {run["state"] for run in runs} <= {"success", "failed"}
+        return [str(run["dag_run_id"]) for run in runs if done and run["state"] == "success"]
+
+    planned = {run: airflow.result(run, "plan_interval") for run in until("the end of all runs", ended)}
     newest = max(interval["stop_seqno"] for interval in planned.values())
     run = next(name for name, interval in planned.items() if interval["new"] and interval["stop_seqno"] == newest)
     airflow.wait_for(DELTA, run, "success")

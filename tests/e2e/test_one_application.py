@@ -24,7 +24,9 @@ TABLES = ("shop.customers", "shop.orders")
 SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes: make sweep")
 
 
-@pytest.fixture(scope="module", params=["local-cluster[2,1,1024]", pytest.param("standalone", marks=SWEEP)])
+@pytest.fixture(
+    scope="module", params=[pytest.param(one, marks=SWEEP) for one in ("local-cluster[2,1,1024]", "standalone")]
+)
 def master(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The master of Spark, in the connection of Airflow."""
     with pytest.MonkeyPatch.context() as patch:

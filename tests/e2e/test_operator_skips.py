@@ -90,7 +90,7 @@ def test_the_printed_commands_get_past_a_row_and_the_table_is_marked_until_it_is
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("planned", ["planned", pytest.param("applied", marks=SWEEP)])
-@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
 def test_a_skip_that_came_into_a_plan_is_undone_by_the_printed_command(
     kind: str, planned: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:
@@ -156,7 +156,7 @@ def test_the_tables_of_an_xa_transaction_are_loaded_again_by_the_printed_command
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", ["mysql", pytest.param("mariadb", marks=SWEEP)])
+@pytest.mark.parametrize("kind", [pytest.param("mysql", marks=SWEEP), pytest.param("mariadb", marks=SWEEP)])
 def test_a_renamed_table_is_marked_under_its_new_name(
     kind: str, tmp_path: Path, jars: str, spark: SparkSession
 ) -> None:
