@@ -18,6 +18,7 @@ from loader.airflow.lineage.task_work import TaskWork
 from loader.airflow.reports.asset_events import add_table_events
 from loader.airflow.reports.errors import TaskFailed, details_file, reported, retry_helps
 from loader.airflow.reports.links import ErrorLink, StatusLink
+from loader.airflow.reports.work_metrics import send_work
 from loader.airflow.run_conf import refuse_unknown_conf
 from loader.airflow.versions import AirflowException
 from loader.error_page import ErrorLinks
@@ -113,7 +114,6 @@ class LoaderSparkOperator(SparkSubmitOperator):
     def _execute(self, context: Context) -> dict[str, Any]:
         # Imported here and below, so that parsing a DAG file imports no driver and no pyspark.
         from loader.airflow.reports.failures import errors_of, failure, summary
-        from loader.airflow.reports.work_metrics import send_work
         from loader.airflow.sources import settings_of
 
         with reported(context):

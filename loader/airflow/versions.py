@@ -103,9 +103,8 @@ def config_value(section: str, key: str) -> str:
 
 def stats_client() -> Any:
     """Return Airflow's metrics: an object with `gauge`, `incr` and `timing`."""
-    if AIRFLOW >= (3, 3):
-        return import_module("airflow.sdk.observability.stats")
-    return import_module("airflow.sdk.observability.stats" if AIRFLOW >= (3, 2) else "airflow.stats").Stats
+    module: Any = import_module("airflow.sdk.observability.stats" if AIRFLOW >= (3, 2) else "airflow.stats")
+    return module if AIRFLOW >= (3, 3) else module.Stats
 
 
 def open_dag_bag(folder: str | Path) -> Any:

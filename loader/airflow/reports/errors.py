@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loader.airflow.reports.work_metrics import send_failure
 from loader.airflow.versions import (
     HAS_RETRY_POLICIES,
     AirflowException,
@@ -116,7 +117,7 @@ def reported(context: Context, section: str = "") -> Iterator[None]:
         known = error if isinstance(error, LoaderError) else _judged(error, context)
         context["ti"].xcom_push(key=ERROR, value=known.as_dict())
         _tell(known, details_file(context), section or _section(known), context["ti"].dag_id)
-        _count(known, context["ti"].dag_id)
+        send_failure(context["ti"].dag_id, known)
         raise task_failed(known, retry=retry_helps(known, context)) from None
 
 
@@ -151,12 +152,6 @@ def _section(error: LoaderError) -> str:
     from loader.transport.server.connection import AccessDenied
 
     return OUTAGE if error.retryable or isinstance(error, AccessDenied) else FAILED
-
-
-def _count(error: LoaderError, dag: str) -> None:
-    from loader.airflow.reports.work_metrics import send_failure
-
-    send_failure(dag, error)
 
 
 def _tell(error: LoaderError, details: Path, section: str, dag: str) -> None:

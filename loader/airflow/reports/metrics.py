@@ -6,8 +6,8 @@ import logging
 from math import isfinite
 
 from loader.airflow.connections import secret
+from loader.airflow.reports.work_metrics import metrics_prefix
 from loader.airflow.versions import stats_client
-from loader.dag_settings import dag_key
 from loader.errors import LoaderError
 from loader.pipeline import SourceLag, gauges, source_lag
 from loader.settings import SourceSettings
@@ -26,8 +26,7 @@ def measured(settings: SourceSettings) -> SourceLag | None:
     except LoaderError as error:
         _LOG.warning("the lag is not known: %s", error.what)
         return None
-    source = dag_key(settings.name).replace(".", "__")  # a dot separates levels of the name
     for gauge in gauges(lag):
         if not gauge.labels and isfinite(gauge.value):
-            stats_client().gauge(f"binlog_loader.{source}.{gauge.name}", gauge.value)
+            stats_client().gauge(f"{metrics_prefix(settings.name)}.{gauge.name}", gauge.value)
     return lag

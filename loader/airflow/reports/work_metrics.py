@@ -18,6 +18,11 @@ _OPERATIONS = {"inserts": "insert", "updates": "update", "deletes": "delete", "r
 _COUNTED = {"staged", "applied"}
 
 
+def metrics_prefix(source: str) -> str:
+    """Return what the names of a source's metrics begin with. A dot separates levels of a name."""
+    return f"binlog_loader.{dag_key(source).replace('.', '__')}"
+
+
 def send_work(source: str, use_case: str, result: Mapping[str, Any], seconds: float) -> None:
     """Send rows, bytes of log and seconds of a use case. Work that an earlier try or run did is not counted again.
 
@@ -29,7 +34,7 @@ def send_work(source: str, use_case: str, result: Mapping[str, Any], seconds: fl
         result: of its job.
         seconds: that the use case took, with the start of Spark.
     """
-    name = f"binlog_loader.{dag_key(source).replace('.', '__')}.{use_case}"
+    name = f"{metrics_prefix(source)}.{use_case}"
     stats_client().timing(f"{name}.seconds", timedelta(seconds=seconds))
     for table in _counted_tables(result):
         for field, operation in _OPERATIONS.items():
@@ -50,7 +55,7 @@ def send_failure(dag: str, error: LoaderError) -> None:
 
 
 def _counted_tables(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the tables of which this job staged or applied rows."""
+    """Yield the tables whose rows this job staged or applied."""
     for table in result.get("tables", ()):
         if table.get("status", result.get("status")) in _COUNTED:
             yield table
