@@ -65,17 +65,6 @@ def change_key(catalogue: Catalogue) -> None:
             catalogue.do(*catalogue.changes(table.name))
 
 
-def partition(catalogue: Catalogue) -> None:
-    """Change the partitions of a table: without a change of rows, or with one that the log does not tell."""
-    for table in catalogue.some(1):
-        act = catalogue.rng.choice(
-            ["ADD PARTITION PARTITIONS 1", "COALESCE PARTITION 1", "TRUNCATE PARTITION p0", "REMOVE PARTITIONING"]
-        )
-        catalogue.do(
-            *catalogue.changes(table.name), f"ALTER TABLE {table.quoted} {act}", *catalogue.changes(table.name)
-        )
-
-
 def alter_otherwise(catalogue: Catalogue) -> None:
     """Add a column with a default in a session of another character set, sql_mode or time zone."""
     rng = catalogue.rng
@@ -112,4 +101,9 @@ _DEFAULTS = [
     "INT NOT NULL",
     "ENUM('é','b') NOT NULL",
     "DECIMAL(9,3) DEFAULT 1.5",
+    "TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)",
+    "DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP",
+    "VARCHAR(36) DEFAULT (UUID())",
+    "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE",
+    "INT GENERATED ALWAYS AS (1 + 1) STORED",
 ]

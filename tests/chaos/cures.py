@@ -37,3 +37,8 @@ def is_gone(printed: str) -> bool:
     return (
         "the source has no such captured table" in printed and "dropped or renamed on the server: loader run" in printed
     )
+
+
+def must_be_excluded(error: dict[str, Any]) -> bool:
+    """Whether the cure is to leave the table out: its foreign keys change rows that MariaDB does not log."""
+    return "its foreign keys CASCADE or SET NULL" in f"{error['why']}" and "tables.exclude" in str(error["hint"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.chaos import alters, lifetimes, relations, renames
+from tests.chaos import alters, lifetimes, partitions, relations, renames
 from tests.chaos.catalogue import Catalogue
 
 
@@ -34,8 +34,10 @@ _GROUPS: list[tuple[int, str, Callable[[Catalogue], None]]] = [
     (2, "sessions", alters.alter_otherwise),
     (1, "moves", renames.move),
     (2, "relations", relations.foreign_key),
-    (2, "relations", relations.trigger),
-    (1, "partitions", alters.partition),
+    (3, "relations", relations.trigger),
+    (1, "relations", relations.trigger_outside),
+    (2, "partitions", partitions.change),
+    (1, "partitions", partitions.exchange),
     (1, "engines", lifetimes.other_engine),
     (1, "statements", alters.by_statement),
 ]

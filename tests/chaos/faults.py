@@ -164,6 +164,19 @@ def failed_over(run: Run, rng: Random) -> None:
         run.loader("run")
 
 
+def primary_lost(run: Run, rng: Random) -> None:
+    """The server dies for good while it is written to, and the replica takes over with what it has."""
+    if run.replica is None:
+        return
+    seconds = rng.uniform(0, 12)
+    run.say(f"  the server is lost {seconds:.1f} s after the start of a delta")
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(run.loader, "run")
+        sleep(seconds)
+        run.lose_server()
+        ended.result()
+
+
 def damaged(run: Run, rng: Random) -> None:
     """Somebody deletes or duplicates rows in the warehouse, and a replay mends them."""
     if run.scenario.catalog != "sqlite" or len(run.quiet.stops) < 2:
@@ -181,6 +194,6 @@ BEFORE = (failed_over, damaged)
 FAULTS: dict[Callable[[Run, Random], None], int] = {
     paused: 3, slowed: 2, nothing: 3, deltas: 3, loader_killed: 4, load_killed: 1, server_killed: 2, rotated: 2,
     loaded_again: 2, maintained: 2, limited: 1, reconfigured: 2, failed_over: 2, damaged: 2,
-    log_purged: 2, several: 3,
+    log_purged: 2, several: 3, primary_lost: 1,
 }  # fmt: skip
 """Each fault and how often it happens."""

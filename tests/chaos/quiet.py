@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.chaos.command import Command, Ended
 from tests.chaos.compare import differences
-from tests.chaos.cures import asks_to_run_again, commands, is_gone
+from tests.chaos.cures import asks_to_run_again, commands, is_gone, must_be_excluded
 from tests.chaos.refusals import is_known
 from tests.chaos.source import Session
 
@@ -102,6 +102,10 @@ class QuietPoint:
             found = commands(error)
             again = [one for one in found if "initial-load" in one]
             self._say(f"  refused: {error['what']} ({error['where']}): {error['why']}; {error['hint']}")
+            if must_be_excluded(error):
+                self._command.excluded += concerned(error)[0]
+                self._command.configure()
+                continue
             if not found and not asks_to_run_again(error):
                 raise Failure(f"an error without a command that cures it: {error}", *concerned(error))
             for line in (one for one in again[:1] or found if one not in run):

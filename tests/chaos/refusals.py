@@ -23,6 +23,8 @@ REASONS = [
     r"^row images leave columns out, and MariaDB also leaves out columns that changed",
     r"^1 value does not fit the column's type .* in the key$",
     r"^\d+ values do not fit the column's type .* in the key$",
+    r"^the log does not have all changes of the table its foreign keys CASCADE or SET NULL",
+    r"its foreign keys CASCADE or SET NULL, and the server does not log the rows that they change",
     r"^the log leaves a generated column out of changes, whether or not it changes",
 ]
 """Patterns over `what` and `why` of an error. Each stops one table, and its printed cure must lead to equal tables."""

@@ -71,16 +71,24 @@ def pt_osc(catalogue: Catalogue) -> None:
         catalogue.do(alter(catalogue, Table(catalogue.session, new)))
         copied = _shared(catalogue, table.name, new)
         values = ", ".join(f"NEW.{one}" for one in copied.split(", "))
-        trigger = quoted(f"pt_{name[:40]}")
+        trigger, *others = (quoted(f"pt_{event}_{name[:40]}") for event in ("ins", "upd", "del"))
+        same = " AND ".join(f"{quoted(new)}.{one.quoted} <=> OLD.{one.quoted}" for one in table.key)
+        delete = f"DELETE IGNORE FROM {quoted(new)} WHERE {same}"
+        more = [
+            f"CREATE TRIGGER {others[0]} AFTER UPDATE ON {table.quoted} FOR EACH ROW BEGIN {delete};"
+            f" REPLACE INTO {quoted(new)} ({copied}) VALUES ({values}); END",
+            f"CREATE TRIGGER {others[1]} AFTER DELETE ON {table.quoted} FOR EACH ROW {delete}",
+        ] * bool(table.key)
         catalogue.do(
             f"CREATE TRIGGER {trigger} AFTER INSERT ON {table.quoted} FOR EACH ROW"
             f" REPLACE INTO {quoted(new)} ({copied}) VALUES ({values})",
+            *more,
             *catalogue.changes(table.name),
             f"INSERT IGNORE INTO {quoted(new)} ({copied}) SELECT {copied} FROM {table.quoted}",
             *catalogue.changes(table.name),
             f"RENAME TABLE {table.quoted} TO {quoted(old)}, {quoted(new)} TO {table.quoted}",
             f"DROP TABLE IF EXISTS {quoted(old)}",
-            f"DROP TRIGGER IF EXISTS {trigger}",
+            *(f"DROP TRIGGER IF EXISTS {one}" for one in (trigger, *others)),
         )
         catalogue.do(*catalogue.changes(table.name))
 

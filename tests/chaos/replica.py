@@ -8,6 +8,7 @@ from typing import Any
 import pymysql
 
 from infra.servers import Options, Server, start_server
+from infra.servers.process import wait_until
 
 
 def start_replica(primary: Server, folder: Path, options: Options) -> Server:
@@ -35,6 +36,24 @@ def follow(primary: Server, replica: Server) -> None:
             " MASTER_USE_GTID=slave_pos",
             "START SLAVE",
         )
+
+
+def take_over_dead(replica: Server) -> None:
+    """Promote the replica of a server that is dead, with the transactions that have come so far."""
+    if replica.kind == "mysql":
+        _ask(replica, "STOP REPLICA IO_THREAD")
+        status = "SELECT received_transaction_set FROM performance_schema.replication_connection_status"
+        _ask(replica, f"SELECT WAIT_FOR_EXECUTED_GTID_SET(({status}), 60)")
+        _ask(replica, "STOP REPLICA", "RESET REPLICA ALL")
+    else:
+        _ask(replica, "STOP SLAVE IO_THREAD")
+        wait_until(lambda: _has_applied(replica), 60)
+        _ask(replica, "STOP SLAVE", "RESET SLAVE ALL")
+
+
+def _has_applied(replica: Server) -> bool:
+    states = _ask(replica, "SELECT state FROM information_schema.processlist WHERE command LIKE 'Slave%'")
+    return any("has read all relay log" in f"{state}" for (state,) in states)
 
 
 def take_over(primary: Server, replica: Server) -> bool:

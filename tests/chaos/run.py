@@ -18,7 +18,7 @@ from tests.chaos.dump import dump
 from tests.chaos.faults import BEFORE, choose
 from tests.chaos.modes import MODES
 from tests.chaos.quiet import QuietPoint
-from tests.chaos.replica import start_replica, take_over
+from tests.chaos.replica import start_replica, take_over, take_over_dead
 from tests.chaos.scenario import Scenario
 from tests.chaos.schema import create_table, table_name
 from tests.chaos.source import DATABASE, History, Session
@@ -39,6 +39,7 @@ class Run:
         self.replica: Server | None = None
         self.before: dict[str, list[str]] = {}
         """The tables as they were before the last round, as statements."""
+        self._writing: list[Session] = []
         self.quiet = QuietPoint(self.command, self.reader, say)
 
     def begin(self) -> None:
@@ -121,9 +122,23 @@ class Run:
         assert self.replica
         if not take_over(self.server, self.replica):
             raise AssertionError("the replica did not catch up")
-        self.server, self.replica = self.replica, self.server
-        self.command.server = self.reader.server = self.server
+        old = self.server
+        self._use(self.replica)
+        self.replica = old
+
+    def lose_server(self) -> None:
+        """Kill the server for good and promote the replica; the loader and all writers use it from now on."""
+        assert self.replica
+        self.server.kill()
+        take_over_dead(self.replica)
+        self._use(self.replica)
+        self.replica = None
+
+    def _use(self, server: Server) -> None:
+        self.server = self.command.server = self.reader.server = server
         self.reader.close()
+        for one in self._writing:
+            one.server = server
         self.command.configure()
         self.quiet.stops.clear()
 
@@ -158,6 +173,7 @@ class Run:
     def _write(self, number: int, writer: int) -> None:
         rng = Random(f"{self.scenario.seed} {number} {writer}")
         session = self._session(f"w{writer}")
+        self._writing.append(session)
         for step in range(rng.choice([10, 40, 80])):
             if rng.random() < 0.35:
                 ddl.run(ddl.Catalogue(rng, session, self.scenario.kind), self.scenario.without)
@@ -166,6 +182,7 @@ class Run:
             tables = [Table(session, one) for one in rng.sample(names, min(3, len(names)))]
             if usable := [one for one in tables if one.columns]:
                 transaction(rng, session, usable, f"{number}-{step}")
+        self._writing.remove(session)
         session.close()
 
     def _delete_invalid_keys(self) -> None:

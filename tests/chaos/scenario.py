@@ -76,6 +76,7 @@ def scenario(
     options: dict[str, str | None] = {"binlog_row_metadata": names}
     if found == "mysql" and not gtids:
         options |= {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
+    options |= _log_options(Random(f"options {seed}"), found)
     return Scenario(
         seed=seed,
         kind=found,
@@ -91,3 +92,21 @@ def scenario(
         faults=faults,
         master=master,
     )
+
+
+def _log_options(rng: Random, kind: Kind) -> dict[str, str | None]:
+    """How the server writes its log: compressed, without checksums, or in many small files."""
+    found: dict[str, str | None] = {}
+    if rng.random() < 0.25:
+        found |= (
+            {"binlog_transaction_compression": "ON"}
+            if kind == "mysql"
+            else {"log_bin_compress": "ON", "log_bin_compress_min_len": "10"}
+        )
+    if rng.random() < 0.15:
+        found["binlog_checksum"] = "NONE"
+    if rng.random() < 0.2:
+        found["max_binlog_size"] = "65536"
+    if kind == "mysql" and rng.random() < 0.2:
+        found["sql_generate_invisible_primary_key"] = "ON"
+    return found

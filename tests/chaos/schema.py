@@ -16,8 +16,15 @@ _BOTH = [
     "ENUM('a','b','c','d''e')", "SET('x','y','z')", "JSON", "POINT",
     "SET('','a','b')", "ENUM('','x')", "VARCHAR(10) CHARACTER SET gbk", "CHAR(6) CHARACTER SET sjis", "CHAR(3)",
     "VARCHAR(8) CHARACTER SET utf32", "CHAR(4) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", "BINARY(1)",
+    "TINYINT UNSIGNED", "INT(6) ZEROFILL", "DECIMAL(9,4) UNSIGNED", "FLOAT(8,3)", "DOUBLE UNSIGNED", "TIME(6)", "BIT(8)",
+    "DATETIME(1)", "GEOMETRY", "ENUM('é','ß') CHARACTER SET latin1", "VARCHAR(8) CHARACTER SET big5",
+    "VARCHAR(8) CHARACTER SET ujis", "VARCHAR(8) CHARACTER SET euckr", "DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)",
+    "VARCHAR(36) DEFAULT (UUID())",
 ]  # fmt: skip
-_OWN = {"mariadb": ["UUID", "INET6", "INET4"] * 3, "mysql": ["VECTOR(3)", "VECTOR(40)"]}
+_OWN = {
+    "mariadb": [*["UUID", "INET6", "INET4"] * 3, "VARCHAR(200) COMPRESSED", "TEXT COMPRESSED", "BLOB COMPRESSED"],
+    "mysql": ["VECTOR(3)", "VECTOR(40)"],
+}
 _KEYS = [
     "INT", "BIGINT UNSIGNED", "SMALLINT", "VARCHAR(20)", "VARCHAR(20) COLLATE utf8mb4_bin", "CHAR(8)", "VARBINARY(8)", "DATE",
     "DATETIME(3)", "DECIMAL(8,2)", "ENUM('a','b','c','d','e','f')", "VARCHAR(16) CHARACTER SET latin1",
@@ -93,7 +100,7 @@ def column(rng: Random, kind: str, name: str) -> str:
     declared = column_type(rng, kind)
     found = f"{quoted(name)} {declared}"
     if "NULL" not in declared and rng.random() < 0.2:
-        found += " NOT NULL" + _default(rng, declared)
+        found += " NOT NULL" + ("" if "DEFAULT" in declared else _default(rng, declared))
     if rng.random() < 0.06 and "NOT NULL" not in found:
         found += " INVISIBLE"
     return found
@@ -119,6 +126,15 @@ def _key(rng: Random) -> list[str]:
 
 def _options(rng: Random, key: list[str]) -> str:
     found = rng.choice(["", "", "DEFAULT CHARSET=utf8mb4", "DEFAULT CHARSET=latin1"])
-    if key == ["INT"] and rng.random() < 0.15:
-        found += " PARTITION BY HASH (k0) PARTITIONS 3"
+    if key == ["INT"] and rng.random() < 0.25:
+        found += rng.choice(_PARTITIONS)
     return found
+
+
+_PARTITIONS = [
+    " PARTITION BY HASH (k0) PARTITIONS 3",
+    " PARTITION BY RANGE (k0) (PARTITION p0 VALUES LESS THAN (15), PARTITION p1 VALUES LESS THAN (40),"
+    " PARTITION p2 VALUES LESS THAN MAXVALUE)",
+    " PARTITION BY LIST (k0 MOD 3) (PARTITION p0 VALUES IN (0), PARTITION p1 VALUES IN (1, -1),"
+    " PARTITION p2 VALUES IN (2, -2))",
+]

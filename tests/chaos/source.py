@@ -133,8 +133,8 @@ class Session:
 
     def _open(self) -> Any:
         if self._connection is None:
+            wait_until(lambda: greets(self.server.port), 60)  # it may be on its way back, or another one takes over
             server = self.server
-            wait_until(lambda: greets(server.port), 60)  # it may be on its way back from a crash
             self._connection = pymysql.connect(
                 host=server.host, port=server.port, user=server.user, charset="utf8mb4", autocommit=True,
                 connect_timeout=5, read_timeout=120,

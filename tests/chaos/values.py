@@ -210,5 +210,6 @@ _MAKERS = {
     "vector": _vector,
     "inet4": _address,
     "inet6": _address,
+    "geometry": lambda rng, column: f"ST_GeomFromText('LINESTRING(0 0, {rng.randint(-9, 9)} 1)')",
     "point": lambda rng, column: f"ST_GeomFromText('POINT({rng.randint(-9, 9)} {rng.randint(-9, 9)})')",
 }

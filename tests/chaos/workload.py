@@ -127,6 +127,15 @@ def two_tables(rng: Random, one: Table, other: Table) -> str:
     return f"UPDATE {joined} SET a.{x.quoted} = {one.value(rng, x)}, b.{y.quoted} = {other.value(rng, y)} WHERE {where}"
 
 
+def insert_select(rng: Random, one: Table, other: Table) -> str:
+    """Return an insert of rows that a query finds, in one table or from another one."""
+    columns = [a for a in one.columns if any(b.name == a.name for b in other.columns)]
+    if not columns or {key.name for key in one.key} - {column.name for column in columns}:
+        return change(rng, one)
+    names = ", ".join(column.quoted for column in columns)
+    return f"REPLACE INTO {one.quoted} ({names}) SELECT {names} FROM {other.quoted} {other.place(rng)}"
+
+
 def key_swap(rng: Random, table: Table) -> list[str]:
     """Return statements that make two rows change keys; none for keys that are no single number."""
     if len(table.key) != 1 or table.key[0].type != "int":
@@ -145,7 +154,9 @@ def statements(rng: Random, tables: list[Table], most: int = 6) -> list[str]:
             found += key_swap(rng, table)
         elif shape < 0.14:
             found.append(two_tables(rng, table, rng.choice(tables)))
-        elif shape < 0.16:
+        elif shape < 0.17:
+            found.append(insert_select(rng, table, rng.choice(tables)))
+        elif shape < 0.19:
             found.append(insert(rng, table, rows=rng.choice([100, 300, 300, 5000])))
         else:
             found.append(change(rng, table))
