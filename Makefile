@@ -25,20 +25,26 @@ airflow: setup ## run Airflow with the DAGs on this machine; Ctrl-C stops it
 	@infra/airflow.sh
 
 .PHONY: test
-test: setup ## run all tests, with real servers, in two halves at once
-	@$(MAKE) -j2 --output-sync=target test-whole test-parts
+test: setup ## run all tests, with real servers, in three parts at once
+	@$(MAKE) -j3 --output-sync=target test-commands test-tables test-parts
 
-# Whole runs of the loader wait for Spark and Airflow, most other tests for one core.
-WHOLE := tests/e2e tests/dags tests/infra tests/cases tests/chaos tests/contract
-# The unit tests come first: until Spark is needed, the other half has made the archive of classes that speeds it up.
-PARTS := tests/unit $(filter-out $(WHOLE) tests/unit tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+# Whole runs of commands wait for Spark and Airflow, merges and DAGs for Spark, most other tests for one core.
+COMMANDS := tests/e2e
+TABLES := tests/dags tests/infra tests/cases tests/chaos tests/contract tests/integration/materialise
+# The unit tests come first: until Spark is needed, the others have made the archive of classes that speeds it up.
+PARTS := tests/unit $(filter-out $(COMMANDS) $(TABLES) tests/unit tests/integration %/__pycache__,\
+		$(patsubst %/,%,$(wildcard tests/*/ tests/integration/*/)))
 # Every file with tests that only run in the sweep.
 SWEEP = tests/cases $(sort $(wildcard tests/integration/materialise/test_live_*.py) \
 		$(shell grep -rl --include='test_*.py' LOADER_SWEEP tests))
 
-.PHONY: test-whole
-test-whole:
-	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest $(WHOLE)
+.PHONY: test-commands
+test-commands:
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest -p no:cacheprovider $(COMMANDS)
+
+.PHONY: test-tables
+test-tables:
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/pytest $(TABLES)
 
 .PHONY: test-parts
 test-parts:

@@ -14,6 +14,7 @@ from infra.servers import start_server
 from loader.cli.demo.shop import create_shop
 from tests.e2e.loaded import Loaded, assert_loaded_and_followed
 
+SWEEP = pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep")
 pytestmark = pytest.mark.e2e
 
 ROWS = 500
@@ -39,15 +40,12 @@ def on_cluster(shop: Loaded, setting: str = "") -> None:
     shop.config.write_text(text.replace('"shop.*"', ", ".join(f'"{table}"' for table in TABLES)))
 
 
+@SWEEP
 @pytest.mark.parametrize(
     ("python", "why"),
     [
         (WITHOUT_LOADER, "has binlog-loader none (No module named 'loader'), the driver on"),
-        pytest.param(
-            "/nowhere/python3",
-            'Cannot run program "/nowhere/python3"',
-            marks=pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep"),
-        ),
+        ("/nowhere/python3", 'Cannot run program "/nowhere/python3"'),
     ],
     ids=["no-loader", "no-python"],
 )
@@ -61,7 +59,7 @@ def test_executors_that_cannot_run_the_loader_are_named(shop: Loaded, python: st
         assert "loader package" in error["hint"]
 
 
-@pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="a minute: make sweep")
+@SWEEP
 def test_executors_that_cannot_keep_compiled_code_say_so(shop: Loaded) -> None:
     on_cluster(shop)
     folder = '", "spark.executorEnv.LOADER_CACHE" = "/proc/nowhere" }'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 from tests.e2e.changes import changes
 from tests.e2e.loaded import NOTHING_DIFFERS, Loaded
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif("LOADER_SWEEP" not in os.environ, reason="minutes of commands: make sweep"),
+]
 
 _RUNBOOK = Path(__file__).resolve().parents[2] / "docs" / "runbook.md"
 
