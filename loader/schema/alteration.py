@@ -27,6 +27,8 @@ from loader.schema.type_preservation import as_column
 from loader.types.catalogue import names_of
 from loader.types.column_type import Encoding
 
+GENERATED_KEY = "my_row_id"
+"""The column of a primary key that MySQL generates (`sql_generate_invisible_primary_key`)."""
 _CHARSETS = names_of(Encoding.TEXT, Encoding.ENUM, Encoding.SET)
 
 
@@ -112,6 +114,12 @@ def alter_key(key: Key, actions: Sequence[Action], after: Sequence[AlteredColumn
         return Key(columns, sure=True, primary=True, others=others)
     changed = any(isinstance(action, ChangeIndexes | ModifyColumn | DropColumn) for action in actions)
     return Key(columns, key.sure and not (others and changed), others=others)
+
+
+def may_move_first_column(columns: Sequence[Column], actions: Sequence[Action]) -> bool:
+    """Return whether a statement puts a column before one that may be a generated key, which MySQL keeps first."""
+    placed = any(isinstance(action, AddColumn | ModifyColumn) and action.place == FIRST for action in actions)
+    return placed and bool(columns) and columns[0].name == GENERATED_KEY
 
 
 def _is_noop(action: Action, columns: Sequence[Column]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from loader.errors import UnsupportedError
 from loader.model.table import GROWING_TEXTS, Column, TableName, TableSchema
-from loader.schema.alteration import AlteredColumn, Key, alter_columns, alter_key
+from loader.schema.alteration import GENERATED_KEY, AlteredColumn, Key, alter_columns, alter_key
 from loader.schema.changes import AddColumn, Altered, ColumnDefinition, ModifyColumn, Reload, SetKey, recovery_hint
 from loader.schema.constants import NotLoggedError, existing_row_value
 from loader.schema.type_preservation import (
@@ -104,6 +104,8 @@ def evolve(old: TableSchema, steps: Sequence[Step], new: TableSchema | None) -> 
             state = _apply_step(state, step)
         except NotLoggedError as error:
             raise _refusal(old.name, _UNTOLD, str(error), step) from error
+    if new is not None:
+        state = _with_generated_key_first(state, new)
     derived = TableSchema(old.name, state.columns, state.key.columns)
     if new is not None and (differs := "; ".join(_differences(state, new))):
         raise _refusal(old.name, "the log's table map does not agree with the statements before it", differs)
@@ -125,6 +127,22 @@ def _refusal(table: TableName, what: str, why: str, step: Step | None = None) ->
         hint=recovery_hint(table, why),
         table=table,
         position=step.position if step else None,
+    )
+
+
+def _with_generated_key_first(state: _State, new: TableSchema) -> _State:
+    """Return the state with its generated invisible primary key before all other columns, if `new` has it there.
+
+    MySQL keeps the key first, whatever column a statement puts FIRST (`sql_gipk.cc`).
+    """
+    names = [column.name for column in state.columns]
+    if new.columns[0].name != GENERATED_KEY or GENERATED_KEY not in names:
+        return state
+    order = sorted(range(len(names)), key=lambda place: names[place] != GENERATED_KEY)
+    return replace(
+        state,
+        columns=tuple(state.columns[place] for place in order),
+        origins=tuple(state.origins[place] for place in order),
     )
 
 

@@ -11,7 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loader.model.table import TEXTS, Column, SchemaVersion, TableName, TableSchema
-from loader.schema.alteration import AlteredColumn, Key, alter_columns, alter_key
+from loader.schema.alteration import (
+    GENERATED_KEY,
+    AlteredColumn,
+    Key,
+    alter_columns,
+    alter_key,
+    may_move_first_column,
+)
 from loader.schema.changes import (
     Action,
     Altered,
@@ -199,6 +206,10 @@ class SchemaHistory:
         charset = charset or table.charset
         if converted := next((action for action in actions if isinstance(action, ConvertCharset)), None):
             charset = converted.charset or self.charsets.get(self._fold_schema(table.schema.name.schema), "")
+        if may_move_first_column(table.schema.columns, actions):
+            return _unknown_table(
+                f"the statement does not tell whether MySQL generated {GENERATED_KEY} and keeps it first"
+            )
         try:
             after = alter_columns(table.schema.columns, actions)
             key = alter_key(table.key, actions, after)

@@ -249,6 +249,18 @@ def test_a_table_map_that_does_not_follow_from_the_statements(differs: str) -> N
     assert caught.value.hint == "loader initial-load --table shop.t --again"
 
 
+def test_a_generated_key_stays_first_if_the_log_has_it_there() -> None:
+    key, a, x = Column("my_row_id", "bigint", unsigned=True), Column("a", "int"), Column("x", "int")
+    old, new = TableSchema(NAME, (key, a), ("my_row_id",)), TableSchema(NAME, (key, x, a), ("my_row_id",))
+    told = evolve(old, steps("ADD x INT FIRST"), new)
+    assert told.schema == new
+    assert told.origins == {"my_row_id": ColumnOrigin("my_row_id"), "x": ConstantOrigin(None), "a": ColumnOrigin("a")}
+    between = evolve(old, steps("ADD x INT FIRST"), None).schema
+    assert names(evolve(between, [], new)) == ["my_row_id", "x", "a"]
+    own = TableSchema(NAME, (x, key, a), ("my_row_id",))
+    assert evolve(old, steps("ADD x INT FIRST"), own).schema == own
+
+
 def test_characters_that_a_set_turns_into_others_are_refused() -> None:
     for charset, kept in (("cp932", False), ("tis620", False), ("sjis", True), ("utf8mb4", True)):
         new = replace(OLD, columns=(ID, replace(A, charset=charset), B))

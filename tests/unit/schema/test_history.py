@@ -48,6 +48,15 @@ def test_a_schema_is_that_after_the_last_statement_before_the_rows() -> None:
     assert unknown(made, T, 4) == unknown(made, U, 99) == "no statement made it"
 
 
+def test_a_column_before_a_key_that_may_be_generated_has_an_unknown_place() -> None:
+    key = "my_row_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */"
+    made = history(
+        f"CREATE TABLE u ({key}, id INT, PRIMARY KEY (my_row_id))", "ALTER TABLE u ADD x BIGINT UNSIGNED FIRST"
+    )
+    assert [column.name for column in schema(made, U, 10).columns] == ["my_row_id", "id"]
+    assert unknown(made, U, 20).startswith("the statement does not tell whether MySQL generated my_row_id")
+
+
 def test_rows_of_the_transaction_that_makes_a_table_have_its_schema() -> None:
     made = history("CREATE TABLE u (id INT, x BIGINT, PRIMARY KEY (X, id)) START TRANSACTION")
     assert schema(made, U, 10) == TableSchema(U, (ID, X), ("x", "id"))

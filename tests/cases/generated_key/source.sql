@@ -1,0 +1,12 @@
+-- load
+SET SESSION sql_generate_invisible_primary_key = ON;
+CREATE TABLE t (a INT);
+INSERT INTO t VALUES (1), (2);
+-- interval
+INSERT INTO t VALUES (3);
+ALTER TABLE t ADD COLUMN x INT NOT NULL DEFAULT 7 FIRST;
+UPDATE t SET x = 8 WHERE a = 1;
+ALTER TABLE t MODIFY COLUMN a BIGINT FIRST;
+-- interval
+INSERT INTO t (x, a) VALUES (9, 4);
+DELETE FROM t WHERE a = 2;
