@@ -102,9 +102,8 @@ class QuietPoint:
             found = commands(error)
             again = [one for one in found if "initial-load" in one]
             self._say(f"  refused: {error['what']} ({error['where']}): {error['why']}; {error['hint']}")
-            if must_be_excluded(error):
-                self._command.excluded += concerned(error)[0]
-                self._command.configure()
+            if must_be_excluded(f"{error['why']} {error['hint']}"):
+                self._exclude(concerned(error)[0])
                 continue
             if not found and not asks_to_run_again(error):
                 raise Failure(f"an error without a command that cures it: {error}", *concerned(error))
@@ -112,10 +111,16 @@ class QuietPoint:
                 run.add(line)
                 done = self._command.shell(line)
                 self._say(f"  $ {line} -> {done.code}")
+                if must_be_excluded(done.stderr):
+                    self._exclude(concerned(error)[0])
                 if is_gone(done.stderr) and not set(concerned(error)[0]) & set(self._reader.tables()):
                     continue  # the next run reads how it was dropped or renamed
                 if done.code in {1, 2} or "Traceback (most recent call last)" in done.stderr:
                     raise Failure(f"a cure that does not work: {line}\n{shown(done)}", *concerned(error))
+
+    def _exclude(self, tables: Sequence[str]) -> None:
+        self._command.excluded += tables
+        self._command.configure()
 
 
 def _facts(ended: Ended) -> list[tuple[Any, Any]]:
