@@ -57,6 +57,7 @@ class Run:
             if name in session.tables():
                 session.execute(insert(rng, Table(session, name), rows=rng.choice([0, 3, 20, 200])))
         session.close()
+        self._delete_invalid_keys()
         self.command.configure()
         self.command.warm()
         self.quiet.settle(self._load())
