@@ -58,7 +58,7 @@ def trigger_outside(catalogue: Catalogue) -> None:
     rng = catalogue.rng
     for table in catalogue.some(1):
         # Its session logs the statement: the log does not have the rows of the captured table, so the loader must stop it.
-        logged = rng.random() < 0.3
+        logged = rng.random() < 0.1
         catalogue.do(
             "CREATE DATABASE IF NOT EXISTS outside",
             "CREATE TABLE IF NOT EXISTS outside.source (id INT PRIMARY KEY)",

@@ -13,8 +13,7 @@ from infra.servers.process import wait_until
 
 def start_replica(primary: Server, folder: Path, options: Options) -> Server:
     """Start a second server and make it a replica, by GTIDs from the first transaction on."""
-    own = {"server_id": "2"} | ({} if primary.kind == "mysql" else {"log_slave_updates": "ON"})
-    replica = start_server(primary.kind, folder, dict(options) | own)
+    replica = start_server(primary.kind, folder, {**options, "server_id": "2"})
     _ask(replica, "FLUSH BINARY LOGS")  # so that equal transactions have different positions
     follow(primary, replica)
     return replica

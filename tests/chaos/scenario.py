@@ -77,6 +77,9 @@ def scenario(
     if found == "mysql" and not gtids:
         options |= {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
     options |= _log_options(Random(f"options {seed}"), found)
+    replicated = gtids and replicated and "faults" not in without
+    if replicated and found == "mariadb":
+        options["log_slave_updates"] = "ON"  # servers take over from each other, back and forth
     return Scenario(
         seed=seed,
         kind=found,
@@ -85,7 +88,7 @@ def scenario(
         catalog=rng.choice(["hadoop", "sqlite"]),
         transport=rng.choice(["network", "network" if "file" in without else "file"]),
         staging="s3" if "s3" not in without and Random(f"staging {seed}").random() < 0.2 else "folder",
-        replicated=gtids and replicated and "faults" not in without,
+        replicated=replicated,
         writers=writers or several,
         tables=rng.randint(5, 10),
         without=without,
