@@ -17,7 +17,7 @@ from loader.initial_load.loads import Loads
 from loader.initial_load.result_set.reader import ResultReader, line_head, prepare_session
 from loader.initial_load.server.read_limits import ReadLimits
 from loader.initial_load.server.replica import check_reader
-from loader.initial_load.server.throttle import wait_for_server
+from loader.initial_load.server.throttle import take_reader_place, wait_for_server
 from loader.staging.parts import PartWriter
 from loader.store.base import Store
 from loader.store.registry import open_store
@@ -46,6 +46,7 @@ def load_chunk(
     plan = _plan(staging_root, plan_key)
     with connected(server) as connection:
         check_reader(connection, plan)
+        take_reader_place(connection, limits)
         wait_for_server(connection, limits)
         prepare_session(connection)
         return stage_chunk(connection, open_store(staging_root), plan, attempt, number)

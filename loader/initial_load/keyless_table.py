@@ -13,7 +13,7 @@ from loader.initial_load.load_planner import plan_single_chunk
 from loader.initial_load.loads import Loads, plan_key
 from loader.initial_load.result_set.reader import prepare_session
 from loader.initial_load.server.consistent_snapshot import check_engine, open_snapshot
-from loader.initial_load.server.throttle import wait_for_server
+from loader.initial_load.server.throttle import take_reader_place, wait_for_server
 from loader.initial_load.spec import InitialLoadSpec
 from loader.model.table import TableName
 from loader.source.continuity import check_identity
@@ -38,6 +38,7 @@ def load_keyless_table(spec: InitialLoadSpec, table: TableName, attempt: str) ->
         digest = definition_digest(asking, table)
         check_engine(asking, table)
         check_cascades(asking, table)
+        take_reader_place(asking, spec.limits)
         wait_for_server(asking, spec.limits)
         prepare_session(reading)
         position = open_snapshot(reading)

@@ -11,7 +11,8 @@ class ReadLimits(BaseModel):
     """How much an initial load may ask of its server. 0 is no limit of the loader.
 
     Attributes:
-        readers: chunks that are read at the same time, of all tables of a load; 0 for one per thread or task of Spark.
+        readers: chunks that are read at the same time on the server, of all tables and by all loaders that have this
+            limit; 0 for one per thread or task of Spark of this loader.
         max_threads_running: a reader waits while `Threads_running` of the server is higher. It counts the readers.
         max_replica_lag_seconds: a reader waits while the server is a replica that is further behind its source.
     """

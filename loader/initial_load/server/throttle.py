@@ -1,9 +1,13 @@
-"""Waiting before a chunk while the server is busy, or while it is a replica that is behind its source."""
+"""Waiting before a chunk: for a place among the readers of the server, and while it is busy or a lagging replica.
+
+The places are named locks of the server (MySQL manual, "Locking Functions"), so all loaders share them.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 from pymysql.connections import Connection
@@ -22,8 +26,29 @@ def wait_for_server(connection: Connection[Any], limits: ReadLimits) -> None:
     Raises:
         MySQLError: from the driver; on MariaDB also if the user may not see the replication.
     """
+    _wait_while(lambda: reason_to_wait(limits, read_load(connection, limits)))
+
+
+def take_reader_place(connection: Connection[Any], limits: ReadLimits) -> None:
+    """Return once fewer than `limits.readers` other connections have a place. Closing the connection gives it back.
+
+    Raises:
+        MySQLError: from the driver.
+    """
+    if limits.readers:
+        full = f"{limits.readers} readers of this loader or of others read the server"
+        _wait_while(lambda: "" if _has_place(connection, limits.readers) else full)
+
+
+def _has_place(connection: Connection[Any], places: int) -> bool:
+    names = (f"binlog-loader reader {place}" for place in range(1, places + 1))
+    return any(query(connection, f"SELECT GET_LOCK('{name}', 0)")[0][0] == 1 for name in names)
+
+
+def _wait_while(find_reason: Callable[[], str]) -> None:
+    """Wait until there is no reason to. The reason is logged, at first and then every minute."""
     reported = -_REPORT_SECONDS
-    while reason := reason_to_wait(limits, read_load(connection, limits)):
+    while reason := find_reason():
         if time.monotonic() - reported >= _REPORT_SECONDS:
             _LOG.warning("waiting before the next chunk: %s", reason)
             reported = time.monotonic()

@@ -16,7 +16,7 @@ from pymysql.err import MySQLError
 from infra.servers.process import wait_until
 from loader.initial_load.run import stage_tables
 from loader.initial_load.server.read_limits import ReadLimits
-from loader.initial_load.server.throttle import read_load
+from loader.initial_load.server.throttle import read_load, take_reader_place
 from loader.resources import sql
 from loader.spark.job import rebuild
 from loader.spark.workers import Threads
@@ -78,6 +78,28 @@ def test_readers_wait_for_a_busy_server(
             assert not list(tmp_path.rglob("part-*"))
         assert [table.error for table in load.result(30).tables] == [None, None]
     assert (staged_keys(tmp_path, "t"), staged_keys(tmp_path, "bag")) == ([1, 2, 3], [4])
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_readers_of_all_loaders_share_the_places_on_a_server(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = SourceServer(request.getfixturevalue(f"{kind}_server"))
+    source.run("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3)")
+    source.run("CREATE TABLE bag (id INT)", "INSERT INTO bag VALUES (4)")
+    limits = ReadLimits(readers=2)
+    spec = spec_of(source, tmp_path, chunk_rows=2).model_copy(update={"limits": limits})
+    with ThreadPoolExecutor(1) as pool, caplog.at_level(logging.WARNING):
+        with source.connected() as other, source.connected() as another:
+            take_reader_place(other, limits)
+            take_reader_place(another, limits)
+            load = pool.submit(stage_tables, Threads(1), spec)
+            full = "waiting before the next chunk: 2 readers of this loader or of others read the server"
+            assert wait_until(lambda: caplog.text.count(full) == 2, 30)
+            assert not list(tmp_path.rglob("part-*"))
+        assert [table.error for table in load.result(30).tables] == [None, None]
+    assert (staged_keys(tmp_path, "t"), staged_keys(tmp_path, "bag")) == ([1, 2, 3], [4])
+    source.drop()
 
 
 def delay(replica: SourceServer, seconds: int) -> None:
