@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.servers import Server
+from infra.servers import Kind, Server
 from loader import pipeline
 from loader.errors import UnsupportedError
 from loader.materialise.plan.ddl_events import TableAltered, collect_events
@@ -39,13 +39,16 @@ ALTER TABLE nameless.child ADD FOREIGN KEY (p) REFERENCES aside.parent (id) ON D
 INSERT INTO aside.parent VALUES (1)
 INSERT INTO nameless.child VALUES (1,1)
 """
+_WITHOUT_GTIDS: dict[str, dict[str, str | None]] = {
+    "mysql": {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}, "mariadb": {},
+}  # fmt: skip
 BY_STATEMENT = "SET SESSION binlog_format = STATEMENT"
 
 
 @pytest.fixture(params=["mysql", "mariadb"])
 def shop(request: pytest.FixtureRequest, fresh_server: StartServer, tmp_path: Path) -> Iterator[Shop]:
-    free = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"} if request.param == "mysql" else {}
-    yield _begun(fresh_server(request.param, {"log_bin_trust_function_creators": "ON", **free}), tmp_path)
+    options = {"log_bin_trust_function_creators": "ON", **_WITHOUT_GTIDS[request.param]}
+    yield _begun(fresh_server(request.param, options), tmp_path)
 
 
 def _begun(server: Server, folder: Path, user: str = "root") -> Shop:
@@ -161,6 +164,29 @@ def test_rows_that_mariadb_logs_and_takes_back(fresh_server: StartServer, tmp_pa
     second = shop.delta()
     assert [(one.statement, one.tables) for one in second.barriers] == [("ROLLBACK TO `s`", ("nameless.b",))]
     assert (shop.again(first), shop.again(second)) == ((), ())
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_rows_of_engines_without_transactions_stay_and_only_the_others_stop(
+    kind: Kind, fresh_server: StartServer, tmp_path: Path
+) -> None:
+    shop = _begun(fresh_server(kind, _WITHOUT_GTIDS[kind]), tmp_path)
+    engines = ["MyISAM", "MEMORY", *["Aria TRANSACTIONAL=0", "Aria TRANSACTIONAL=1"] * (kind == "mariadb")]
+    for engine in engines:
+        shop.run(f"DROP TABLE nameless.m\nCREATE TABLE nameless.m (id INT PRIMARY KEY) ENGINE={engine}")
+        shop.run("DELETE FROM nameless.a\nDELETE FROM nameless.b\nDELETE FROM nameless.audit")
+        shop.delta()
+        shop.run(
+            "BEGIN\nINSERT INTO nameless.b VALUES (1)\nSAVEPOINT s\nINSERT INTO nameless.a VALUES (2)\n"
+            "INSERT INTO nameless.m VALUES (3)\nROLLBACK TO s\nINSERT INTO nameless.audit VALUES (4)\nCOMMIT"
+        )
+        manifest = shop.delta()
+        kept = {"audit": ["4"], "b": ["1"], "m": ["3"]}
+        if kind == "mysql":  # its log has only what was committed
+            assert (stopped(manifest), staged(shop, manifest)) == ([], kept)
+        else:
+            assert stopped(manifest) == [("nameless.a", "nameless.audit", "nameless.b")]
+            assert staged(shop, manifest) == kept | {"a": ["2"]}
 
 
 CHILD = "(id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES aside.parent (id) ON DELETE SET NULL)"
