@@ -54,16 +54,16 @@ def reduce(
     deadline = time.monotonic() + seconds
     done = [one for one in history.statements if not one.error and one.writer != "setup"]
     setup = [one for one in history.statements if not one.error and one.writer == "setup"]
-    names = _related([*setup, *done], failure.tables)
+    names = related_names([*setup, *done], failure.tables)
     kept = [one for one in [*setup, *done] if names is None or _names(one.sql) & names or _is_frame(one.sql)]
     prober = _Prober(scenario, failure, folder)
     last = max(one.round for one in kept)
     made = [sql for name, statements in tables.items() if names is None or name in names for sql in statements]
-    short = Script(tuple(made), _cut(kept, last).after)
-    found = prober.first([short]) or prober.first([_cut(kept, last), _cut(kept, last + 1)])
+    short = Script(tuple(made), cut_at(kept, last).after)
+    found = prober.first([short]) or prober.first([cut_at(kept, last), cut_at(kept, last + 1)])
     size = max(len(found) // 2, 1) if found else 0
     while found and time.monotonic() < deadline:
-        smaller = prober.first(_without(found, size))
+        smaller = prober.first(candidates(found, size))
         if smaller:
             found = smaller
         elif size == 1:
@@ -81,7 +81,7 @@ def _names(sql: str) -> set[str]:
     return {one.replace("``", "`") for one in re.findall(r"`((?:[^`]|``)+)`", sql)}
 
 
-def _related(statements: Sequence[Statement], tables: Sequence[str]) -> set[str] | None:
+def related_names(statements: Sequence[Statement], tables: Sequence[str]) -> set[str] | None:
     """Names that took part in a statement about tables with one of the tables, directly or not; None for all."""
     if not tables:
         return None
@@ -97,7 +97,7 @@ def _related(statements: Sequence[Statement], tables: Sequence[str]) -> set[str]
     return names
 
 
-def _cut(statements: Sequence[Statement], number: int) -> Script:
+def cut_at(statements: Sequence[Statement], number: int) -> Script:
     """Everything before a round comes before the load, the rest is one interval."""
     skipped = ("CREATE USER", "GRANT", "CREATE DATABASE", "USE ")
     useful = [one for one in statements if not one.sql.startswith(skipped)]
@@ -106,7 +106,7 @@ def _cut(statements: Sequence[Statement], number: int) -> Script:
     )
 
 
-def _without(script: Script, size: int) -> list[Script]:
+def candidates(script: Script, size: int) -> list[Script]:
     """The script without each run of so many statements, the latest of each part first."""
     before, after = script.before, script.after
     found = [Script(before, after[:start] + after[start + size :]) for start in range(0, len(after), size)]
