@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -19,14 +21,14 @@ def open_tables(home: Path) -> SqlCatalog:
     return SqlCatalog("lake", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
 
 
-def damage(rng: Random, home: Path, name: str, since: int) -> str:
-    """Delete or duplicate rows that changed after a seqno; say what was done, nothing if there are none."""
+def damage(rng: Random, home: Path, name: str, since: int, key: Sequence[str]) -> str:
+    """Delete, duplicate or change rows that changed after a seqno; say what was done, nothing if there are none."""
     table = open_tables(home).load_table((DATABASE, catalog_name(name)))
     seqnos = sorted({one for one in table.scan().to_arrow()["_seqno"].to_pylist() if one > since})
     if not seqnos:
         return ""
     chosen = rng.choice(seqnos)
-    how = rng.choice([_delete, _duplicate])
+    how = rng.choice([_delete, _duplicate, partial(_change, key=key)])
     return f"{name}: {how(table, chosen)} of transaction {chosen}"
 
 
@@ -39,3 +41,14 @@ def _duplicate(table: Table, seqno: int) -> str:
     rows: pyarrow.Table = table.scan(row_filter=EqualTo("_seqno", seqno)).to_arrow()
     table.append(rows)
     return "duplicated the rows"
+
+
+def _change(table: Table, seqno: int, key: Sequence[str]) -> str:
+    rows: pyarrow.Table = table.scan(row_filter=EqualTo("_seqno", seqno)).to_arrow()
+    others = [one for one in rows.schema if not one.name.startswith("_") and one.name not in key and one.nullable]
+    field = next((one for one in others if rows[one.name].null_count < rows.num_rows), None)
+    if field is None:
+        return _delete(table, seqno)
+    table.delete(EqualTo("_seqno", seqno))
+    table.append(rows.set_column(rows.column_names.index(field.name), field, pyarrow.nulls(rows.num_rows, field.type)))
+    return f"emptied {field.name} in the rows"

@@ -178,12 +178,12 @@ def primary_lost(run: Run, rng: Random) -> None:
 
 
 def damaged(run: Run, rng: Random) -> None:
-    """Somebody deletes or duplicates rows in the warehouse, and a replay mends them."""
+    """Somebody deletes, duplicates or changes rows in the warehouse, and a replay mends them."""
     if run.scenario.catalog != "sqlite" or len(run.quiet.stops) < 2:
         return
     position, seqno = rng.choice(run.quiet.stops[:-1])  # nothing is newer than the last one
     for name in rng.sample(names := run.loaded_with_key(), min(2, len(names))):
-        if done := damage(rng, run.command.home, name, seqno):
+        if done := damage(rng, run.command.home, name, seqno, run.reader.key(name)):
             run.say(f"  damage to {done}")
             run.replay(position, name)
 
