@@ -92,6 +92,18 @@ def loaded_again(run: Run, rng: Random) -> None:
     run.loader("initial-load", "--again", *chosen)
 
 
+def loaded_beside_deltas(run: Run, rng: Random) -> None:
+    """Tables are read anew while deltas go on, and staged files that nobody needs are removed."""
+    names = run.reader.tables()
+    chosen = ["--table", f"{DATABASE}.{rng.choice(names)}"] if names and rng.random() < 0.5 else []
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(run.loader, "initial-load", "--again", *chosen)
+        sleep(rng.uniform(0, 5))
+        while not ended.done():
+            run.loader(*rng.choice([("run",), ("run",), ("maintain",), ("purge", "--older-than", "0h")]))
+        ended.result()
+
+
 def maintained(run: Run, rng: Random) -> None:
     """Tables are maintained, and staged files that nobody needs are removed."""
     run.loader("maintain")
@@ -193,7 +205,7 @@ BEFORE = (failed_over, damaged)
 
 FAULTS: dict[Callable[[Run, Random], None], int] = {
     paused: 3, slowed: 2, nothing: 3, deltas: 3, loader_killed: 4, load_killed: 1, server_killed: 2, rotated: 2,
-    loaded_again: 2, maintained: 2, limited: 1, reconfigured: 2, failed_over: 2, damaged: 2,
+    loaded_again: 2, loaded_beside_deltas: 2, maintained: 2, limited: 1, reconfigured: 2, failed_over: 2, damaged: 2,
     log_purged: 2, several: 3, primary_lost: 1,
 }  # fmt: skip
 """Each fault and how often it happens."""
